@@ -2,15 +2,13 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{FdFlags, fcntl_setfd};
 use weir_e2e::Weir;
 use weir_testkit::{PATIENCE, TempDir, wait_until};
 
@@ -42,15 +40,13 @@ impl DeadMount {
     fn new() -> Option<Self> {
         let place = TempDir::new().unwrap();
         let device = File::options().read(true).write(true).open("/dev/fuse").ok()?;
-        // The mount command must inherit it.
-        fcntl_setfd(device.as_fd(), FdFlags::empty()).unwrap();
-        let options = format!("fd={},rootmode=40000,user_id=0,group_id=0", device.as_raw_fd());
+        // The mount command gets it as its standard input: inherited by its number it would get to whatever another test starts in
+        // this moment, too, and stay open there when this mount is to end.
         let mounting = Command::new("mount")
-            .args(["-i", "-n", "-t", "fuse", "-o", &options, "weir-test"])
+            .args(["-i", "-n", "-t", "fuse", "-o", "fd=0,rootmode=40000,user_id=0,group_id=0", "weir-test"])
             .arg(place.path())
+            .stdin(Stdio::from(device.try_clone().unwrap()))
             .spawn();
-        // And nobody else.
-        fcntl_setfd(device.as_fd(), FdFlags::CLOEXEC).unwrap();
         let state = Arc::new(State::default());
         // The mount command looks at what it has mounted, so that somebody must answer already.
         let daemon = {
