@@ -1,22 +1,89 @@
 //! CEL expressions, templates and header rules: whether they compile.
 
-use weir_http::expression::{Expression, ExpressionError};
+use std::ops::Range;
+
+use weir_http::expression::{Expression, ExpressionError, ExpressionFault, ExpressionUse};
 use weir_http::{HeaderRule, RewriteError, RouteHeaders, RouteRewriter, Template, TemplateError};
 
+use crate::diagnostic::Problem;
+use crate::source::Located;
 use crate::suggest;
+use crate::table::Table;
 use crate::tree::short;
+use crate::written;
 
-/// Says what is wrong with an expression.
-pub(crate) fn check(expression: &str) -> Result<(), String> {
+/// Reads the expression at `key`. Reports a fault at the part of the expression that is to blame.
+pub(crate) fn read(table: &Table<'_, '_>, key: &str, wanted: ExpressionUse) -> Option<Located<Expression>> {
+    let text = table.text_if(key)?;
+    match check(&text.value, wanted) {
+        Ok(expression) => Some(Located { value: expression, span: text.span }),
+        Err(BadExpression { at, message, help }) => {
+            let span = written::part(&table.cx.map, text.span, &text.value, at);
+            table.report(key, span, message, help);
+            None
+        }
+    }
+}
+
+/// Warns of a route's condition that fails for requests without some header. `denies`: the route takes these requests.
+pub(crate) fn warn_of_missing_header(
+    table: &Table<'_, '_>,
+    key: &str,
+    condition: &Located<Expression>,
+    denies: bool,
+) {
+    let Some(header) = condition.value.unguarded_header() else { return };
+    let span = written::part(&table.cx.map, condition.span, condition.value.text(), header.at.clone());
+    let name = short(&header.name);
+    let effect = match denies {
+        true => "the route denies, so it takes such requests",
+        false => "the route does not take such requests",
+    };
+    let message = format!(
+        "{}: the expression fails for a request without the header {name}; {effect}",
+        table.subject.key(key)
+    );
+    let help = format!("write headers[?'{name}'].orValue(''), or test '{name}' in headers first");
+    table.cx.report(Problem::warning(span, message).help(help));
+}
+
+/// What is wrong with an expression.
+#[derive(Debug)]
+struct BadExpression {
+    /// The bytes that are to blame; empty if no single part is.
+    at: Range<usize>,
+    message: String,
+    help: Option<String>,
+}
+
+/// Compiles an expression, or says what is wrong with it.
+fn check(expression: &str, wanted: ExpressionUse) -> Result<Expression, BadExpression> {
     // The parser recurses: without a limit, brackets in brackets would overflow its stack.
     const DEPTH_MAX: usize = 32;
     if depth(expression) > DEPTH_MAX {
-        return Err(format!("brackets or signs in an expression are nested at most {DEPTH_MAX} deep"));
+        let message = format!("brackets or signs in an expression are nested at most {DEPTH_MAX} deep");
+        return Err(BadExpression { at: 0..0, message, help: None });
     }
-    match Expression::compile(expression) {
-        Ok(_) => Ok(()),
-        Err(ExpressionError::Syntax(message)) => Err(format!("not a CEL expression: {}", brief(&message))),
-        Err(cause) => Err(cause.to_string()),
+    Expression::compile(expression, wanted).map_err(|ExpressionError { fault, at }| {
+        let message = match &fault {
+            ExpressionFault::Syntax(message) => format!("not a CEL expression: {}", brief(message)),
+            fault => fault.to_string(),
+        };
+        BadExpression { at, message, help: help(fault) }
+    })
+}
+
+fn help(fault: ExpressionFault) -> Option<String> {
+    let close = match &fault {
+        ExpressionFault::UnknownVariable(name) => {
+            suggest::closest(name, Expression::VARIABLES.iter().copied())
+        }
+        ExpressionFault::UnknownFunction(name) => suggest::closest(name, Expression::functions()),
+        _ => None,
+    };
+    match fault {
+        ExpressionFault::Type { help, .. } => help,
+        _ => close.map(suggest::did_you_mean),
     }
 }
 
@@ -88,15 +155,19 @@ fn depth(expression: &str) -> usize {
 mod tests {
     use super::*;
 
+    fn condition(text: &str) -> Result<Expression, BadExpression> {
+        check(text, ExpressionUse::Condition)
+    }
+
     #[test]
     fn what_compiles_is_accepted() {
-        check("path.startsWith('/api') && headers['x-a'] == 'b' && client_ip != ''").unwrap();
+        condition("path.startsWith('/api') && headers['x-a'] == 'b' && client_ip != ''").unwrap();
     }
 
     #[test]
     fn deep_nesting_is_refused_before_it_overflows_a_stack() {
         for open in ["(", "[", "{", "!", "-", "a ? ", "a[", "size(", "!(", "{1:"] {
-            assert!(check(&open.repeat(1_000)).unwrap_err().contains("nested"), "{open}");
+            assert!(condition(&open.repeat(1_000)).unwrap_err().message.contains("nested"), "{open}");
         }
     }
 
@@ -104,7 +175,7 @@ mod tests {
     fn the_deepest_permitted_nesting_is_read() {
         for (open, close) in [("(", ")"), ("[", "]"), ("!", ""), ("-", ""), ("size(", ")")] {
             let text = format!("{}path{}", open.repeat(32), close.repeat(32));
-            assert!(!check(&text).is_err_and(|cause| cause.contains("nested")), "{open}");
+            assert!(!condition(&text).is_err_and(|cause| cause.message.contains("nested")), "{open}");
         }
     }
 
@@ -114,7 +185,7 @@ mod tests {
             [("true", " && true"), ("1 == 1", " || 1 == 1"), ("path", ".a"), ("1", "+1"), ("path", " < path")]
         {
             for count in [10, 100, 4096 / part.len() - 2] {
-                let _ = check(&format!("{start}{}", part.repeat(count)));
+                let _ = condition(&format!("{start}{}", part.repeat(count)));
             }
         }
     }
@@ -136,7 +207,7 @@ mod tests {
             "0x",
             "1e999",
         ] {
-            assert!(check(text).is_err(), "{text:?}");
+            assert!(condition(text).is_err(), "{text:?}");
         }
     }
 }

@@ -37,6 +37,7 @@ mod subject;
 mod suggest;
 mod table;
 mod tree;
+mod written;
 
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use key_reader::KeyReader;

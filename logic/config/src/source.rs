@@ -56,6 +56,12 @@ impl Span {
         let clip = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         Self { file: clip(file), start: clip(range.start), end: clip(range.end) }
     }
+
+    /// A part of the span; `part` counts bytes from its start.
+    pub(crate) fn within(self, part: Range<usize>) -> Self {
+        let start = self.start as usize;
+        Self::new(self.file as usize, start + part.start..start + part.end)
+    }
 }
 
 impl<'a> SourceMap<'a> {
@@ -65,6 +71,11 @@ impl<'a> SourceMap<'a> {
             std::iter::once(0).chain(breaks.filter_map(|(at, _)| u32::try_from(at + 1).ok())).collect()
         };
         Self { sources, line_starts: sources.iter().map(starts).collect() }
+    }
+
+    /// The text of a span.
+    pub(crate) fn text(&self, span: Span) -> Option<&'a str> {
+        self.sources.get(span.file as usize)?.text.get(span.start as usize..span.end as usize)
     }
 
     /// `file:line`.

@@ -17,11 +17,12 @@ pub use reply::{Answer, Code, Refusal, Reply};
 pub use right::Right;
 pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};
 pub use snapshot::{
-    AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, FleetDone, FleetEvent,
-    FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot, Health, Latency, Level, ListenerSnapshot,
-    ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot, Protocol,
-    RefusalCount, Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot, StickyTableSnapshot,
-    StorageSnapshot, TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals, TransfersSnapshot,
+    AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, ExpressionFailures, FleetDone,
+    FleetEvent, FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot, Health, Latency, Level,
+    ListenerSnapshot, ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot,
+    Protocol, RefusalCount, Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot,
+    StickyTableSnapshot, StorageSnapshot, TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals,
+    TransfersSnapshot,
 };
 
 /// What is false unless stated is left out where it is.

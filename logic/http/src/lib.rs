@@ -50,7 +50,9 @@ pub use route::{
     Action, FixedResponse, HeaderMatch, HeaderTest, HostPattern, PathPattern, PathRewrite, RedirectRule,
     RouteHeaders, RouteMatch,
 };
-pub use routing::{Explanation, Mismatch, PathSet, RouteError, RouteRequest, RouteTable};
+pub use routing::{
+    Explanation, ExpressionFailure, Mismatch, PathSet, RouteDecision, RouteError, RouteRequest, RouteTable,
+};
 pub use template::{Template, TemplateError, Variables};
 pub use trace::append_trace;
 pub use url_param::url_param;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::expression::{Expression, ExpressionError};
+use crate::expression::{Expression, ExpressionError, ExpressionUse};
 use crate::{KnownHeader, RouteRequest, split_authority};
 
 /// What requests are kept together by. Where the request does not have it, its servers take turns.
@@ -56,7 +56,7 @@ impl RequestKeyReader {
     /// Compiles the expression, if it is one.
     pub fn compile(key: &RequestKey) -> Result<Self, ExpressionError> {
         let expression = match key {
-            RequestKey::Expression(text) => Some(Expression::compile(text)?),
+            RequestKey::Expression(text) => Some(Expression::compile(text, ExpressionUse::Key)?),
             _ => None,
         };
         Ok(Self { key: key.clone(), expression })

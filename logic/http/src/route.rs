@@ -83,6 +83,13 @@ pub enum Action {
     Respond(FixedResponse),
 }
 
+impl Action {
+    /// Whether the route denies requests. Such a route also takes requests for which its expression fails.
+    pub fn denies(&self) -> bool {
+        matches!(self, Self::Respond(response) if response.denies())
+    }
+}
+
 /// A redirect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedirectRule {
@@ -101,6 +108,13 @@ pub struct FixedResponse {
     pub content_type: String,
     /// The body.
     pub body: String,
+}
+
+impl FixedResponse {
+    /// Whether it denies requests: it is an error.
+    pub fn denies(&self) -> bool {
+        self.status >= 400
+    }
 }
 
 /// Changes the path before the request goes to a server.

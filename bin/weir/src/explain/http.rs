@@ -3,6 +3,7 @@ use std::net::SocketAddr;
 use weir_balance::Key;
 use weir_config::plan::{HttpPlan, ListenerPlan, PoolPlan, RoutePlan};
 use weir_config::{KeyReader, Plan, host_text, path_text};
+use weir_http::expression::EvaluationError;
 use weir_http::{
     Action, Exchange, Forwarder, HeaderTable, HeaderTest, Mismatch, Peer, RequestContext, RequestHead,
     RequestText, RouteMatch, RouteRequest, RouteRewriter, RouteTable, Scheme, Template, parse_request,
@@ -36,7 +37,7 @@ pub(super) fn explain(
     let client = forwarder.client_address(buf, &table, &peer);
     answer.client = client.map(|client| client.to_string());
     let request = RouteRequest::of(&head, buf, &table, client, scheme, listener.name.as_str());
-    let routes = match RouteTable::compile(http.routes.iter().map(|route| &route.matches)) {
+    let routes = match RouteTable::compile(http.routes.iter().map(|route| (&route.matches, &route.action))) {
         Ok(routes) => routes,
         Err((index, error)) => return refuse(answer, 500, format!("route {}: {error}", index + 1)),
     };
@@ -54,7 +55,7 @@ pub(super) fn explain(
     answer.route = Some(RouteAnswer {
         name: route.name.to_string(),
         origin: route.origin.clone(),
-        because: because(&route.matches, &request),
+        because: because(&route.matches, &request, explanation.failure.as_ref()),
     });
     let named = peer.named_client(client);
     let exchange = Exchange {
@@ -188,12 +189,18 @@ fn reason(mismatch: &Mismatch, matches: &RouteMatch, request: &RouteRequest<'_>)
             None => "the client has no address".to_owned(),
         },
         Mismatch::Expression => format!("this is false: {}", matches.expression.as_deref().unwrap_or("")),
-        Mismatch::ExpressionFailed(_) => mismatch.to_string(),
+        Mismatch::ExpressionFailed(error) => {
+            format!("this fails ({error}): {}", matches.expression.as_deref().unwrap_or(""))
+        }
     }
 }
 
-/// What a route asks for, all of which the request has.
-fn because(matches: &RouteMatch, request: &RouteRequest<'_>) -> Vec<String> {
+/// What a route asks for, all of which the request has. `failure`: the route took the request because its expression fails.
+fn because(
+    matches: &RouteMatch,
+    request: &RouteRequest<'_>,
+    failure: Option<&EvaluationError>,
+) -> Vec<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let mut because = Vec::new();
     let mut add = |is_asked: bool, reason: String| {
@@ -223,7 +230,13 @@ fn because(matches: &RouteMatch, request: &RouteRequest<'_>) -> Vec<String> {
         add(!matches.clients.is_empty(), format!("client {client} is in one of {}", clients(matches)));
     }
     if let Some(expression) = &matches.expression {
-        add(true, format!("this is true: {expression}"));
+        add(
+            true,
+            match failure {
+                Some(error) => format!("this fails ({error}), and the route denies: {expression}"),
+                None => format!("this is true: {expression}"),
+            },
+        );
     }
     because
 }

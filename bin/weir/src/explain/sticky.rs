@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use weir_config::plan::{CookieMode, PoolPlan, StickyBy, StickyCookie};
-use weir_http::expression::Expression;
+use weir_http::expression::{Expression, ExpressionUse};
 use weir_http::{PREFIX_END, RouteRequest, cookies_named};
 use weir_model::ServerName;
 use weir_proxy::sticky::{Seal, Secret, read_secret};
@@ -41,8 +41,8 @@ pub(super) fn explain(pool: &PoolPlan, request: Option<&RouteRequest<'_>>) -> Op
             "the session decides, if the running Weir has seen who gave it out".to_owned()
         }
         (StickyBy::Expression(text, _), Some(request)) => {
-            let value =
-                Expression::compile(text).ok().and_then(|expression| expression.evaluate_key(request));
+            let expression = Expression::compile(text, ExpressionUse::Key).ok();
+            let value = expression.and_then(|expression| expression.evaluate_key(request));
             match value {
                 Some(value) => format!(
                     "the value {:?} decides, if the running Weir has seen it before",

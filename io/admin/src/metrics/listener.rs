@@ -1,4 +1,4 @@
-use weir_control::{ListenerSnapshot, ListenerStatus};
+use weir_control::{ListenerSnapshot, ListenerStatus, Protocol};
 
 use super::family::{Family, Histograms, Labelled, responses, whole};
 use super::text::{Kind, Labels, Text, Value};
@@ -71,6 +71,15 @@ pub(super) fn write(text: &mut Text, listeners: &[ListenerSnapshot]) {
         for count in &listener.refused {
             let labels = labels.with("rule", &count.rule);
             text.sample(refused, Kind::Counter, &labels, Value::Whole(count.requests));
+        }
+    }
+    let failures = "weir_listener_expression_failures";
+    let help = "Requests for which the expression of a route (`when`) failed: the route denied the request, or was passed over.";
+    text.family(failures, Kind::Counter, help);
+    for (labels, listener) in things.iter().filter(|(_, listener)| listener.protocol == Protocol::Http) {
+        let counts = &listener.expression_failures;
+        for (result, count) in [("denied", counts.denied), ("passed-over", counts.passed_over)] {
+            text.sample(failures, Kind::Counter, &labels.with("result", result), Value::Whole(count));
         }
     }
     let handshakes = "weir_listener_tls_handshakes";

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_admin::{Handler, Replying};
 use weir_control::{
-    AdminState, CheckCode, CheckSnapshot, Command, FleetDone, FleetSnapshot, Health, Latency, Level,
-    ListenerSnapshot, Origin, PerSecond, PoolSnapshot, ProcessSnapshot, Protocol, RefusalCount, Reply,
-    Responses, ServerSnapshot, Snapshot, TlsCounts, Traffic, TransferSnapshot, TransferTotals,
-    TransfersSnapshot,
+    AdminState, CheckCode, CheckSnapshot, Command, ExpressionFailures, FleetDone, FleetSnapshot, Health,
+    Latency, Level, ListenerSnapshot, Origin, PerSecond, PoolSnapshot, ProcessSnapshot, Protocol,
+    RefusalCount, Reply, Responses, ServerSnapshot, Snapshot, TlsCounts, Traffic, TransferSnapshot,
+    TransferTotals, TransfersSnapshot,
 };
 
 /// Remembers the commands that it got, and says that all went well.
@@ -129,6 +129,7 @@ fn listeners() -> Vec<ListenerSnapshot> {
         requests_total: 12_000_000,
         request_rate: PerSecond { current: 5_100, max: 18_000 },
         requests_denied: 4,
+        expression_failures: ExpressionFailures { denied: 3, passed_over: 2 },
         request_errors: 230,
         refused: vec![RefusalCount { rule: "no-host".to_owned(), requests: 230 }],
         answered: Responses::from([0, 200, 900, 30, 400, 0]),

@@ -9,6 +9,7 @@ use weir_config::Plan;
 use weir_control::RuntimeState;
 
 use super::ejection::keep_judging;
+use super::expressions::keep_reporting;
 use super::parts::{Before, Parts};
 use super::process_facts;
 use super::publish::keep_publishing;
@@ -96,6 +97,7 @@ impl Controller {
         handle.spawn(keep_judging(Arc::clone(self)));
         handle.spawn(keep_raising(Arc::clone(self)));
         handle.spawn(keep_reading(Arc::clone(self)));
+        handle.spawn(keep_reporting(Arc::clone(self)));
         self.start_missing(&mut self.records());
         self.save_later();
     }

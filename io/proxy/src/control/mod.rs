@@ -11,6 +11,7 @@ mod controller;
 mod ejection;
 mod error;
 mod event_log;
+mod expressions;
 mod hedging;
 mod names;
 mod parts;

@@ -98,7 +98,11 @@ fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
     let listener = Rc::clone(&connection.listener);
     let http = &listener.http;
     let wanted = RouteRequest::of(head, buf, table, source, http.forwarder.scheme(), listener.name());
-    let Some(index) = http.table.find(&wanted) else { return status(connection, 404, None) };
+    let decision = http.table.find(&wanted);
+    if !decision.failures.is_empty() {
+        http.count_failures(listener.counters(&connection.worker), &decision.failures);
+    }
+    let Some(index) = decision.route else { return status(connection, 404, None) };
     let route = &http.routes[index];
     let pool = match &route.plan.action {
         Action::Pool(_) if head.max_forwards == Some(0) => {

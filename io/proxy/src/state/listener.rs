@@ -8,7 +8,7 @@ use weir_http::{
 };
 use weir_net::tls::ServerTls;
 
-use super::{ListenerCounters, Shards};
+use super::{ExpressionFailures, ListenerCounters, Shards};
 
 /// A listener as the workers see it. Immutable; a reload makes another.
 #[derive(Debug)]
@@ -58,6 +58,8 @@ pub struct Route {
     pub location: Option<Template>,
     /// What must not stand in the trailers of its requests.
     pub trailers: TrailerRules,
+    /// Requests for which its expression failed.
+    pub failures: ExpressionFailures,
 }
 
 /// Connections open at one instant, and the most there ever were.
@@ -79,8 +81,8 @@ pub enum CompileError {
 impl HttpListener {
     /// Compiles an HTTP listener's part.
     pub fn compile(plan: &HttpPlan, scheme: Scheme) -> Result<Self, CompileError> {
-        let matches = plan.routes.iter().map(|route| &route.matches);
-        let table = RouteTable::compile(matches).map_err(|(index, error)| {
+        let routes = plan.routes.iter().map(|route| (&route.matches, &route.action));
+        let table = RouteTable::compile(routes).map_err(|(index, error)| {
             let name = plan.routes.get(index).map(|route| route.name.to_string()).unwrap_or_default();
             CompileError::Match(name, error)
         })?;
@@ -106,7 +108,8 @@ impl Route {
             Action::Pool(_) | Action::Storage(_) | Action::Respond(_) => None,
         };
         let trailers = forwarder.trailer_rules(&rewriter);
-        Ok(Self { plan: plan.clone(), rewriter, location, trailers })
+        let failures = ExpressionFailures::default();
+        Ok(Self { plan: plan.clone(), rewriter, location, trailers, failures })
     }
 }
 

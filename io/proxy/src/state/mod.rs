@@ -5,6 +5,7 @@
 mod breaker;
 mod counter;
 mod descriptors;
+mod expression_failures;
 mod listener;
 mod live;
 mod pool;
@@ -18,6 +19,7 @@ mod shards;
 pub use breaker::PoolBreaker;
 pub use counter::{Counter, RefusalCounts, StatusClasses};
 pub use descriptors::Descriptors;
+pub use expression_failures::ExpressionFailures;
 pub use listener::{CompileError, HttpListener, ListenerState, ModeState, OpenConnections, Route};
 pub use live::{Live, Shared};
 pub use pool::{PoolState, PoolView};

@@ -109,6 +109,10 @@ pub struct ListenerCounters {
     pub request_errors: Counter,
     /// Requests that a rule refused.
     pub requests_denied: Counter,
+    /// Requests that a route denied because its expression failed.
+    pub expressions_denied: Counter,
+    /// Requests that a route did not take because its expression failed.
+    pub expressions_passed_over: Counter,
     /// Requests that were refused for what was wrong with them.
     pub refused: RefusalCounts,
     /// Requests answered without a server being asked.

@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use aws_lc_rs::rand;
 use weir_balance::{StickyKey, StickyKeys, StickyTable, StickyTableCounts, StickyTableRule};
 use weir_config::plan::{PoolPlan, StickyBy, StickyPlan};
-use weir_http::expression::Expression;
+use weir_http::expression::{Expression, ExpressionUse};
 
 use super::{Seal, Secret};
 use crate::state::ServerState;
@@ -64,7 +64,7 @@ impl StickyState {
         });
         let expression = match &plan.by {
             // The config has compiled it before; one that cannot be compiled makes nobody sticky.
-            StickyBy::Expression(text, _) => Expression::compile(text).ok(),
+            StickyBy::Expression(text, _) => Expression::compile(text, ExpressionUse::Key).ok(),
             StickyBy::Cookie(_) | StickyBy::Learn(..) | StickyBy::Source(..) => None,
         };
         Some(Self {

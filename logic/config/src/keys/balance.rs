@@ -179,7 +179,8 @@ pub(crate) static EXPRESSION: Section = Section {
         Text("a CEL expression"),
         Required,
         "\"client_ip + path\"",
-        "An expression as in a route's `when`, but for a text, bytes, a number or a bool. An error, and anything else, is no key.",
+        "An expression as in a route's `when`, but for a text, bytes, a number or a bool; other types are errors of the config. One \
+         that fails for a request (a missing header), and an empty text, is no key.",
     )],
 };
 

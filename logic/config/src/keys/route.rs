@@ -66,10 +66,11 @@ pub(crate) static ROUTE: Section = Section {
             "when",
             Text("a CEL expression"),
             Otherwise("nothing more is asked"),
-            "\"path.size() > 200 || headers['x-beta'] == '1'\"",
+            "\"path.size() > 200 || headers[?'x-beta'].orValue('') == '1'\"",
             "An expression in CEL (cel.dev) that must yield true, where the other conditions do not suffice. Variables: \
-             method, host, path, query, headers (lower-case names), client_ip, scheme, listener. One that fails (a header \
-             that is not there) counts as false.",
+             method, host, path, query, headers (lower-case names), client_ip, scheme, listener. Types are checked with the \
+             config. One that fails for a request (`headers['x']` without that header) is counted and logged; a route \
+             that denies (`respond` with 400 or above) takes the request then, and any other does not.",
         ),
         key(
             "pool",

@@ -135,7 +135,8 @@ pub(crate) static STICKY: Section = Section {
             Text("a CEL expression"),
             Otherwise("`cookie`, `learn` or `source`"),
             "\"headers['x-user']\"",
-            "Remembers which server a value has that is worked out of the request: a text, bytes, a number or a bool. \
+            "Remembers which server a value has that is worked out of the request: a text, bytes, a number or a bool; \
+             other types are errors of the config. \
              Variables as in a route's `when`. A request that has none (a missing header, an empty text) is not sticky.",
         ),
         key(

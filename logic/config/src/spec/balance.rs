@@ -3,6 +3,7 @@
 use weir_balance::{
     Algorithm, HashFunction, HashOptions, Hundredths, MeasureOptions, ResponseEnd, RingPoints,
 };
+use weir_http::expression::ExpressionUse;
 use weir_http::{RequestKey, UriPart};
 
 use super::header::is_token;
@@ -129,14 +130,8 @@ fn key(table: &Table<'_, '_>) -> Option<KeyPlan> {
 }
 
 fn worked_out(table: &Table<'_, '_>) -> Option<KeyPlan> {
-    let text = table.text_if("expression")?;
-    match expression::check(&text.value) {
-        Ok(()) => Some(KeyPlan::Request(RequestKey::Expression(text.value))),
-        Err(cause) => {
-            table.error("expression", text.span, cause);
-            None
-        }
-    }
+    let expression = expression::read(table, "expression", ExpressionUse::Key)?;
+    Some(KeyPlan::Request(RequestKey::Expression(expression.value.text().to_owned())))
 }
 
 const KEYS: &str =

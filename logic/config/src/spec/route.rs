@@ -1,3 +1,4 @@
+use weir_http::expression::ExpressionUse;
 use weir_http::{
     FixedResponse, HeaderMatch, HeaderTest, PathPattern, PathRewrite, RedirectRule, RouteHeaders, RouteMatch,
 };
@@ -79,7 +80,7 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
         listeners: table
             .get("listener")
             .map(|_| table.many("listener").iter().filter_map(located_text).collect()),
-        matches: matches(&table),
+        matches: matches(&table, action.as_ref()),
         matches_as_written: matches_as_written(&table),
         action,
         rewrite: rewrite(&table),
@@ -101,7 +102,7 @@ fn matches_as_written(table: &Table<'_, '_>) -> bool {
         && !conditions.any(|key| table.get(key).is_some_and(|node| table.cx.has_errors_in(node.span)))
 }
 
-fn matches(table: &Table<'_, '_>) -> RouteMatch {
+fn matches(table: &Table<'_, '_>, action: Option<&ActionSpec>) -> RouteMatch {
     for key in ["host", "path", "method", "client", "listener"] {
         if let Some(Node { span, value: Value::List(values) }) = table.get(key)
             && values.is_empty()
@@ -116,7 +117,7 @@ fn matches(table: &Table<'_, '_>) -> RouteMatch {
         methods: table.many("method").iter().filter_map(|node| method(table, node)).collect(),
         headers: header_matches(table),
         clients: networks(table, "client"),
-        expression: when(table),
+        expression: when(table, action),
     }
 }
 
@@ -208,15 +209,11 @@ fn header_test(table: &Table<'_, '_>, node: &Node) -> Option<HeaderTest> {
     Some(if key == "exact" { HeaderTest::Exact(text.value) } else { HeaderTest::Contains(text.value) })
 }
 
-fn when(table: &Table<'_, '_>) -> Option<String> {
-    let text = table.text_if("when")?;
-    match expression::check(&text.value) {
-        Ok(()) => Some(text.value),
-        Err(cause) => {
-            table.error("when", text.span, cause);
-            None
-        }
-    }
+fn when(table: &Table<'_, '_>, action: Option<&ActionSpec>) -> Option<String> {
+    let condition = expression::read(table, "when", ExpressionUse::Condition)?;
+    let denies = matches!(action, Some(ActionSpec::Respond(response)) if response.denies());
+    expression::warn_of_missing_header(table, "when", &condition, denies);
+    Some(condition.value.text().to_owned())
 }
 
 fn action(table: &Table<'_, '_>) -> Option<ActionSpec> {

@@ -1,3 +1,4 @@
+use weir_http::expression::ExpressionUse;
 use weir_http::{CookieAttributes, SameSite, is_cookie_name};
 use weir_model::Millis;
 
@@ -210,11 +211,8 @@ fn source(table: &Table<'_, '_>) -> StickySource {
 }
 
 fn expression(table: &Table<'_, '_>) -> Option<String> {
-    let text = table.text_if("expression")?;
-    if let Err(cause) = expression::check(&text.value) {
-        table.error("expression", text.span, cause);
-    }
-    Some(text.value)
+    let expression = expression::read(table, "expression", ExpressionUse::Key)?;
+    Some(expression.value.text().to_owned())
 }
 
 fn entries(table: &Table<'_, '_>) -> StickyTablePlan {

@@ -7,6 +7,7 @@ mod environment;
 mod errors;
 mod every_key;
 mod example;
+mod expressions;
 mod fleet;
 pub(crate) mod keys_read;
 mod lab;

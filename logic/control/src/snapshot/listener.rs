@@ -31,6 +31,8 @@ pub struct ListenerSnapshot {
     /// Requests that a rule refused, HAProxy's `dreq`: a route's fixed response with a status of 400 to 499, or a body
     /// larger than the route permits. Those that no route takes, and those that are malformed, are not among them.
     pub requests_denied: u64,
+    /// Requests for which the expression of a route failed (a header that is not there, a division by zero).
+    pub expression_failures: ExpressionFailures,
     /// Requests that could not be understood, or did not come in time.
     pub request_errors: u64,
     /// Requests that were refused for what was wrong with them, by each rule that there is. In TCP mode: connections, by those of their
@@ -63,6 +65,16 @@ pub struct RefusalCount {
     pub rule: String,
     /// How many.
     pub requests: u64,
+}
+
+/// Requests for which the expression of a route failed, by what the route did. A request counts once for each such route.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ExpressionFailures {
+    /// The route denies requests (`respond` with 400 or above), and took the request.
+    pub denied: u64,
+    /// The route did not take the request; the next one was tried.
+    pub passed_over: u64,
 }
 
 /// TLS handshakes with clients.

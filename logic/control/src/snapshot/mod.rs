@@ -19,7 +19,7 @@ use crate::{Code, Refusal, What};
 
 pub use fleet::{FleetDone, FleetEvent, FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot};
 pub use latency::Latency;
-pub use listener::{ListenerSnapshot, ListenerStatus, Protocol, RefusalCount, TlsCounts};
+pub use listener::{ExpressionFailures, ListenerSnapshot, ListenerStatus, Protocol, RefusalCount, TlsCounts};
 pub use pool::{BreakerSnapshot, BreakerStatus, PoolSnapshot, PoolStatus};
 pub use process::ProcessSnapshot;
 pub use server::{AgentSnapshot, CheckCode, CheckSnapshot, Health, ServerSnapshot};

@@ -1,6 +1,6 @@
 //! A build without the feature `cel`: there is no value of this type, so no expression is ever evaluated.
 
-use super::{EvaluationError, ExpressionError};
+use super::{EvaluationError, ExpressionError, ExpressionFault, ExpressionUse, UnguardedHeader};
 use crate::RouteRequest;
 
 /// A compiled expression. This build compiles none.
@@ -11,9 +11,19 @@ impl Expression {
     /// Refuses every text.
     ///
     /// # Errors
-    /// Always: [`ExpressionError::Missing`].
-    pub fn compile(_: &str) -> Result<Self, ExpressionError> {
-        Err(ExpressionError::Missing)
+    /// Always: [`ExpressionFault::Missing`].
+    pub fn compile(_: &str, _: ExpressionUse) -> Result<Self, ExpressionError> {
+        Err(ExpressionError { fault: ExpressionFault::Missing, at: 0..0 })
+    }
+
+    /// The names of the functions and methods that exist: none.
+    pub fn functions() -> impl Iterator<Item = &'static str> + Clone {
+        std::iter::empty()
+    }
+
+    /// The first header that is read although a request need not have it.
+    pub fn unguarded_header(&self) -> Option<&UnguardedHeader> {
+        match *self {}
     }
 
     /// Whether the expression is true for a request.

@@ -4,50 +4,38 @@
 //! Variables: `method`, `host` (lower case, without port), `path`, `query` (empty if there is none), `headers` (a map
 //! from lower-case name to value; lines of one name are joined by `, `), `client_ip`, `scheme`, `listener`.
 //!
-//! A build without the feature `cel` compiles none, and says so: [`ExpressionError::Missing`].
+//! A build without the feature `cel` compiles none, and says so: [`ExpressionFault::Missing`].
 
 #[cfg(not(feature = "cel"))]
 mod absent;
 #[cfg(feature = "cel")]
 mod engine;
+mod error;
 
-use std::fmt;
+use std::ops::Range;
 
 #[cfg(not(feature = "cel"))]
 pub use absent::Expression;
 #[cfg(feature = "cel")]
 pub use engine::Expression;
+pub use error::{EvaluationError, ExpressionError, ExpressionFault};
 
-/// Why a text is not a permitted expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ExpressionError {
-    /// This build has no expressions.
-    Missing,
-    /// Over [`Expression::BYTES_MAX`].
-    TooLong,
-    /// The parser's message.
-    Syntax(String),
-    /// A variable that there is not.
-    Variable(String),
-    /// A function that there is not.
-    Function(String),
-    /// The pattern of `matches` is not written out as a text.
-    Pattern,
-    /// The pattern of `matches` is no regular expression.
-    InvalidPattern(String),
-    /// More than [`Expression::NODES_MAX`] operators, names and literals.
-    TooLarge,
-    /// A loop (`all`, `exists`, `map`, `filter`) within a loop.
-    NestedLoop,
+/// The config key that an expression stands at, which says what it must yield.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExpressionUse {
+    /// A condition: a bool.
+    Condition,
+    /// A key to keep requests together by: a string, bytes, a number or a bool.
+    Key,
 }
 
-/// Why an expression has no value for a request.
+/// A header that an expression reads and a request need not have; the expression fails for a request without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EvaluationError {
-    /// A missing key, a wrong type, an overflow: the interpreter's message.
-    Failed(String),
-    /// The value is not a bool.
-    NotBool,
+pub struct UnguardedHeader {
+    /// Its name.
+    pub name: String,
+    /// Bytes of the expression's text that read it.
+    pub at: Range<usize>,
 }
 
 impl Expression {
@@ -59,38 +47,3 @@ impl Expression {
     pub const VARIABLES: &[&str] =
         &["method", "host", "path", "query", "headers", "client_ip", "scheme", "listener"];
 }
-
-impl fmt::Display for ExpressionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => f.write_str(
-                "this build of weir has no CEL expressions: build it with `make release`, or with the Cargo feature `cel`",
-            ),
-            Self::TooLong => write!(f, "longer than {} bytes", Expression::BYTES_MAX),
-            Self::Syntax(message) => f.write_str(message),
-            Self::Variable(name) => {
-                write!(f, "no variable {name}; there are: {}", Expression::VARIABLES.join(", "))
-            }
-            Self::Function(name) => write!(f, "no function {name}"),
-            Self::Pattern => f.write_str("the pattern of `matches` must be written out as a text"),
-            Self::InvalidPattern(message) => f.write_str(message),
-            Self::TooLarge => {
-                write!(f, "more than {} operators, names and literals", Expression::NODES_MAX)
-            }
-            Self::NestedLoop => f.write_str("a loop (all, exists, map, filter) within a loop"),
-        }
-    }
-}
-
-impl std::error::Error for ExpressionError {}
-
-impl fmt::Display for EvaluationError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Failed(message) => f.write_str(message),
-            Self::NotBool => f.write_str("the value is neither true nor false"),
-        }
-    }
-}
-
-impl std::error::Error for EvaluationError {}

@@ -2,7 +2,7 @@ use std::fmt;
 
 use super::host::bare_host;
 use super::{PathSet, RouteRequest};
-use crate::expression::{EvaluationError, Expression};
+use crate::expression::{EvaluationError, Expression, ExpressionUse};
 use crate::{HeaderMatch, HeaderTest, HostPattern, RouteMatch};
 
 /// A [`RouteMatch`], compiled.
@@ -32,7 +32,7 @@ pub enum Mismatch {
     Client,
     /// Its expression is false.
     Expression,
-    /// Its expression fails for this request, which counts as false.
+    /// Its expression fails for this request, and the route does not deny.
     ExpressionFailed(EvaluationError),
 }
 
@@ -40,7 +40,10 @@ impl Matcher {
     pub(super) fn compile(matches: &RouteMatch) -> Result<Self, super::RouteError> {
         let RouteMatch { hosts, paths, methods, headers, clients, expression } = matches;
         let paths = PathSet::compile(paths)?;
-        let expression = expression.as_deref().map(Expression::compile).transpose()?;
+        let expression = expression
+            .as_deref()
+            .map(|text| Expression::compile(text, ExpressionUse::Condition))
+            .transpose()?;
         Ok(Self {
             matches_all: *matches == RouteMatch::default(),
             hosts: hosts.clone(),

@@ -10,4 +10,4 @@ mod table;
 pub use matcher::Mismatch;
 pub use path_set::PathSet;
 pub use request::RouteRequest;
-pub use table::{Explanation, RouteError, RouteTable};
+pub use table::{Explanation, ExpressionFailure, RouteDecision, RouteError, RouteTable};

@@ -1,16 +1,41 @@
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::matcher::Matcher;
 use super::{Mismatch, RouteRequest};
-use crate::RouteMatch;
-use crate::expression::ExpressionError;
+use crate::expression::{EvaluationError, ExpressionError};
+use crate::{Action, RouteMatch};
 
 /// A listener's routes, compiled. The first that matches takes the request.
 #[derive(Debug)]
 pub struct RouteTable {
-    routes: Vec<Matcher>,
-    expression_failures: AtomicU64,
+    routes: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    matcher: Matcher,
+    /// The route takes requests for which its expression fails.
+    denies: bool,
+}
+
+/// The route that takes a request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct RouteDecision {
+    /// Its index; `None` = no route takes it.
+    pub route: Option<usize>,
+    /// Expressions that failed on the way, in the order of their routes.
+    pub failures: Vec<ExpressionFailure>,
+}
+
+/// A route's expression has no value for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpressionFailure {
+    /// The index of the route.
+    pub route: usize,
+    /// Why.
+    pub error: EvaluationError,
+    /// The route denies, and therefore took the request; any other is passed over.
+    pub denied: bool,
 }
 
 /// Why a route cannot be compiled.
@@ -29,26 +54,30 @@ pub struct Explanation {
     pub route: Option<usize>,
     /// For each route before it, in order, the first reason.
     pub passed_over: Vec<Mismatch>,
+    /// The route denies, and took the request because its expression fails.
+    pub failure: Option<EvaluationError>,
 }
 
 impl RouteTable {
     /// Compiles routes in order. An error comes with the index of its route.
     pub fn compile<'a>(
-        routes: impl IntoIterator<Item = &'a RouteMatch>,
+        routes: impl IntoIterator<Item = (&'a RouteMatch, &'a Action)>,
     ) -> Result<Self, (usize, RouteError)> {
-        let routes = routes
-            .into_iter()
-            .enumerate()
-            .map(|(index, route)| Matcher::compile(route).map_err(|error| (index, error)))
-            .collect::<Result<_, _>>()?;
-        Ok(Self { routes, expression_failures: AtomicU64::new(0) })
+        let entry = |(index, (matches, action)): (usize, (&RouteMatch, &Action))| {
+            let matcher = Matcher::compile(matches).map_err(|error| (index, error))?;
+            Ok(Entry { matcher, denies: action.denies() })
+        };
+        let routes = routes.into_iter().enumerate().map(entry).collect::<Result<_, _>>()?;
+        Ok(Self { routes })
     }
 
-    /// The index of the first route that matches.
+    /// Finds the first route that matches. One that denies also takes a request for which its expression fails.
     #[inline]
-    pub fn find(&self, request: &RouteRequest<'_>) -> Option<usize> {
+    pub fn find(&self, request: &RouteRequest<'_>) -> RouteDecision {
         match self.routes.first() {
-            Some(first) if first.matches_all() => Some(0),
+            Some(first) if first.matcher.matches_all() => {
+                RouteDecision { route: Some(0), failures: Vec::new() }
+            }
             _ => self.search(request),
         }
     }
@@ -57,28 +86,33 @@ impl RouteTable {
     pub fn explain(&self, request: &RouteRequest<'_>) -> Explanation {
         let mut passed_over = Vec::new();
         for (index, route) in self.routes.iter().enumerate() {
-            match route.check(request) {
-                Ok(()) => return Explanation { route: Some(index), passed_over },
+            match route.matcher.check(request) {
+                Ok(()) => return Explanation { route: Some(index), passed_over, failure: None },
+                Err(Mismatch::ExpressionFailed(error)) if route.denies => {
+                    return Explanation { route: Some(index), passed_over, failure: Some(error) };
+                }
                 Err(mismatch) => passed_over.push(mismatch),
             }
         }
-        Explanation { route: None, passed_over }
+        Explanation { route: None, passed_over, failure: None }
     }
 
-    /// Expressions that failed so far (a missing header, a wrong type) and therefore did not match.
-    pub fn expression_failures(&self) -> u64 {
-        self.expression_failures.load(Ordering::Relaxed)
-    }
-
-    fn search(&self, request: &RouteRequest<'_>) -> Option<usize> {
-        self.routes.iter().position(|route| match route.check(request) {
-            Ok(()) => true,
-            Err(Mismatch::ExpressionFailed(_)) => {
-                self.expression_failures.fetch_add(1, Ordering::Relaxed);
-                false
+    fn search(&self, request: &RouteRequest<'_>) -> RouteDecision {
+        let mut decision = RouteDecision::default();
+        for (index, route) in self.routes.iter().enumerate() {
+            match route.matcher.check(request) {
+                Ok(()) => decision.route = Some(index),
+                Err(Mismatch::ExpressionFailed(error)) => {
+                    decision.failures.push(ExpressionFailure { route: index, error, denied: route.denies });
+                    decision.route = route.denies.then_some(index);
+                }
+                Err(_) => {}
             }
-            Err(_) => false,
-        })
+            if decision.route.is_some() {
+                break;
+            }
+        }
+        decision
     }
 }
 

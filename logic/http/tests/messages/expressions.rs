@@ -1,6 +1,6 @@
 //! CEL expressions about requests.
 
-use weir_http::expression::{EvaluationError, Expression, ExpressionError};
+use weir_http::expression::{EvaluationError, Expression, ExpressionFault, ExpressionUse};
 use weir_http::{HeadLimits, HeaderTable, RouteRequest, Scheme, parse_request};
 
 fn evaluate(expression: &str, text: &str) -> Result<bool, EvaluationError> {
@@ -9,7 +9,15 @@ fn evaluate(expression: &str, text: &str) -> Result<bool, EvaluationError> {
     let head = parse_request(&buf, &HeadLimits::default(), &mut headers).unwrap().unwrap();
     let client = "192.0.2.7".parse().ok();
     let request = RouteRequest::of(&head, &buf, &headers, client, Scheme::Https, "front");
-    Expression::compile(expression).unwrap_or_else(|error| panic!("{expression}: {error}")).evaluate(&request)
+    condition(expression).evaluate(&request)
+}
+
+fn condition(text: &str) -> Expression {
+    Expression::compile(text, ExpressionUse::Condition).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn fault(text: &str) -> ExpressionFault {
+    Expression::compile(text, ExpressionUse::Condition).unwrap_err().fault
 }
 
 const REQUEST: &str =
@@ -45,10 +53,11 @@ fn the_variables_tell_of_the_request() {
 
 #[test]
 fn what_has_no_value_is_an_error_and_not_a_match() {
-    for expression in ["headers['cookie'] == 'x'", "path", "path + 1 == 'x'", "1 / 0 == 1"] {
-        assert!(evaluate(expression, REQUEST).is_err(), "{expression}");
+    for expression in
+        ["headers['cookie'] == 'x'", "int(path) == 5", "[path][1] == 'x'", "1 / 0 == 1", "dyn(path) + 1 == 1"]
+    {
+        assert!(matches!(evaluate(expression, REQUEST), Err(EvaluationError::Failed(_))), "{expression}");
     }
-    assert_eq!(evaluate("path", REQUEST), Err(EvaluationError::NotBool));
 }
 
 #[test]
@@ -57,50 +66,49 @@ fn bytes_that_are_no_text_do_no_harm() {
     let mut headers = HeaderTable::new();
     let head = parse_request(buf, &HeadLimits::default(), &mut headers).unwrap().unwrap();
     let request = RouteRequest::of(&head, buf, &headers, None, Scheme::Http, "");
-    let expression = Expression::compile("path != '/' && headers['x-a'] != '' && client_ip == ''").unwrap();
+    let expression = condition("path != '/' && headers['x-a'] != '' && client_ip == ''");
     assert_eq!(expression.evaluate(&request), Ok(true));
 }
 
 #[test]
 fn mistakes_are_found_when_the_config_is_read() {
-    let error = |text: &str| Expression::compile(text).unwrap_err();
-    assert!(matches!(error("path =="), ExpressionError::Syntax(_)));
-    assert_eq!(error("pth == 'x'"), ExpressionError::Variable("pth".into()));
-    assert_eq!(error("path.reverse() == 'x'"), ExpressionError::Function("reverse".into()));
-    assert_eq!(error("now() == 1"), ExpressionError::Function("now".into()));
-    assert_eq!(error("timestamp('x') == 1"), ExpressionError::Function("timestamp".into()));
-    assert_eq!(error("path.matches(query)"), ExpressionError::Pattern);
-    assert_eq!(error("path.matches('a', 'b')"), ExpressionError::Pattern);
-    assert_eq!(error("matches(path, 'a')"), ExpressionError::Function("matches".into()));
-    assert!(matches!(error("path.matches('(')"), ExpressionError::InvalidPattern(_)));
-    assert!(matches!(error("path.matches('(a{1000}){1000}')"), ExpressionError::InvalidPattern(_)));
-    assert!(matches!(error("@pattern0 == 'x'"), ExpressionError::Syntax(_)));
-    assert_eq!(error("headers.all(x, x == y)"), ExpressionError::Variable("y".into()));
+    assert!(matches!(fault("path =="), ExpressionFault::Syntax(_)));
+    assert_eq!(fault("pth == 'x'"), ExpressionFault::UnknownVariable("pth".into()));
+    assert_eq!(fault("path.reverse() == 'x'"), ExpressionFault::UnknownFunction("reverse".into()));
+    assert_eq!(fault("now() == 1"), ExpressionFault::UnknownFunction("now".into()));
+    assert_eq!(fault("timestamp('x') == 1"), ExpressionFault::UnknownFunction("timestamp".into()));
+    assert_eq!(fault("path.matches(query)"), ExpressionFault::Pattern);
+    assert!(matches!(fault("path.matches('(')"), ExpressionFault::InvalidPattern(_)));
+    assert!(matches!(fault("path.matches('(a{1000}){1000}')"), ExpressionFault::InvalidPattern(_)));
+    assert!(matches!(fault("@pattern0 == 'x'"), ExpressionFault::Syntax(_)));
+    assert_eq!(fault("headers.all(x, x == y)"), ExpressionFault::UnknownVariable("y".into()));
     assert_eq!(
-        error("pth == 'x'").to_string(),
+        fault("pth == 'x'").to_string(),
         "no variable pth; there are: method, host, path, query, headers, client_ip, scheme, listener"
     );
 }
 
 #[test]
 fn size_and_cost_are_bounded() {
-    let error = |text: &str| Expression::compile(text).unwrap_err();
-    assert_eq!(error(&format!("path == '{}'", "x".repeat(4096))), ExpressionError::TooLong);
-    assert_eq!(error(&vec!["true"; 300].join("&&")), ExpressionError::TooLarge);
-    assert_eq!(error("headers.all(a, headers.all(b, a == b))"), ExpressionError::NestedLoop);
-    assert!(Expression::compile("headers.filter(a, a != '').all(b, b != '')").is_ok());
+    assert_eq!(fault(&format!("path == '{}'", "x".repeat(4096))), ExpressionFault::TooLong);
+    assert_eq!(fault(&vec!["true"; 300].join("&&")), ExpressionFault::TooLarge);
+    assert_eq!(fault("headers.all(a, headers.all(b, a == b))"), ExpressionFault::NestedLoop);
+    assert!(
+        Expression::compile("headers.filter(a, a != '').all(b, b != '')", ExpressionUse::Condition).is_ok()
+    );
+    let is_refused = |text: &str| Expression::compile(text, ExpressionUse::Condition).is_err();
     // Deep nesting must neither pass nor exhaust the stack.
     for (open, close) in [("(", ")"), ("[", "]"), ("!", ""), ("-", ""), ("{1:", "}"), ("size(", ")")] {
         let deep = format!("{}1{}", open.repeat(600), close.repeat(600));
-        // Signs in a row are one, or none.
-        assert!(Expression::compile(&deep).is_err() || matches!(open, "!" | "-"), "{open}");
+        // Signs in a row are one, or none; the parser joins them.
+        assert!(is_refused(&deep) || matches!(open, "!" | "-"), "{open}");
     }
     let deep = format!("path{} == ''", ".a".repeat(1500));
-    assert!(Expression::compile(&deep).is_err());
+    assert!(is_refused(&deep));
     let deep = format!("path{} == ''", "[0]".repeat(1200));
-    assert!(Expression::compile(&deep).is_err());
+    assert!(is_refused(&deep));
     let deep = format!("1{} == 1", "+1".repeat(1500));
-    assert!(Expression::compile(&deep).is_err());
+    assert!(is_refused(&deep));
     let deep = format!("{}true", "true?false:".repeat(300));
-    assert!(Expression::compile(&deep).is_err());
+    assert!(is_refused(&deep));
 }

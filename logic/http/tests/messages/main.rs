@@ -5,6 +5,7 @@ mod bodies;
 mod clients;
 mod common;
 mod cookies;
+mod expression_types;
 mod expressions;
 mod extensions;
 mod forwarded_names;

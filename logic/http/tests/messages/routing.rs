@@ -1,19 +1,36 @@
 //! Which route takes a request.
 
 use weir_http::{
-    HeadLimits, HeaderMatch, HeaderTable, HeaderTest, HostPattern, Mismatch, PathPattern, RouteMatch,
-    RouteRequest, RouteTable, Scheme, parse_request,
+    Action, FixedResponse, HeadLimits, HeaderMatch, HeaderTable, HeaderTest, HostPattern, Mismatch,
+    PathPattern, RouteMatch, RouteRequest, RouteTable, Scheme, parse_request,
 };
 
-fn explain(routes: &[RouteMatch], text: &str, client: &str) -> (Option<usize>, Vec<Mismatch>, u64) {
+/// The route that takes the request, why others do not, and how many expressions failed.
+fn explain(routes: &[RouteMatch], text: &str, client: &str) -> (Option<usize>, Vec<Mismatch>, usize) {
+    let routes: Vec<_> = routes.iter().map(|matches| (matches, &Action::Pool(0))).collect();
+    explain_actions(&routes, text, client)
+}
+
+fn explain_actions(
+    routes: &[(&RouteMatch, &Action)],
+    text: &str,
+    client: &str,
+) -> (Option<usize>, Vec<Mismatch>, usize) {
     let buf = format!("{text}\n\n").replace('\n', "\r\n").into_bytes();
     let mut headers = HeaderTable::new();
     let head = parse_request(&buf, &HeadLimits::default(), &mut headers).unwrap().unwrap();
-    let table = RouteTable::compile(routes).unwrap();
+    let table = RouteTable::compile(routes.iter().copied()).unwrap();
     let request = RouteRequest::of(&head, &buf, &headers, client.parse().ok(), Scheme::Https, "front");
     let explanation = table.explain(&request);
-    assert_eq!(table.find(&request), explanation.route);
-    (explanation.route, explanation.passed_over, table.expression_failures())
+    let decision = table.find(&request);
+    assert_eq!(decision.route, explanation.route);
+    let last_denied = decision.failures.last().filter(|failure| failure.denied);
+    assert_eq!(last_denied.map(|failure| &failure.error), explanation.failure.as_ref());
+    (explanation.route, explanation.passed_over, decision.failures.len())
+}
+
+fn respond(status: u16) -> Action {
+    Action::Respond(FixedResponse { status, content_type: "text/plain".into(), body: String::new() })
 }
 
 fn matches(route: RouteMatch, text: &str) -> bool {
@@ -61,7 +78,7 @@ fn the_first_match_takes_it_and_the_others_say_why_not() {
             "the header X-A does not match",
             "the client's address is in none of the networks",
             "the expression is false",
-            "the expression fails: No such key: x",
+            "the expression fails: no such key: x",
         ]
     );
     assert_eq!(failures, 1);
@@ -132,9 +149,40 @@ fn clients_match_by_network() {
 
 #[test]
 fn an_invalid_route_is_named_by_its_place() {
-    let routes = [any(), RouteMatch { expression: Some("path ==".into()), ..any() }];
-    assert_eq!(RouteTable::compile(&routes).unwrap_err().0, 1);
-    let routes = [RouteMatch { paths: vec![PathPattern::Glob("?".repeat(256))], ..any() }];
-    let (_, error) = RouteTable::compile(&routes).unwrap_err();
+    let compile = |routes: &[RouteMatch]| {
+        RouteTable::compile(routes.iter().map(|matches| (matches, &Action::Pool(0)))).unwrap_err()
+    };
+    assert_eq!(compile(&[any(), RouteMatch { expression: Some("path ==".into()), ..any() }]).0, 1);
+    let (_, error) = compile(&[RouteMatch { paths: vec![PathPattern::Glob("?".repeat(256))], ..any() }]);
     assert_eq!(error.to_string(), "a glob has at most 255 characters");
+}
+
+#[test]
+fn a_denying_route_takes_requests_for_which_its_expression_fails() {
+    let wants_header = RouteMatch { expression: Some("headers['x-a'] == 'b'".into()), ..any() };
+    let bare = "GET / HTTP/1.1\nHost: h";
+    let taken = |action: &Action, text: &str| {
+        explain_actions(&[(&wants_header, action), (&any(), &Action::Pool(0))], text, "192.0.2.7")
+    };
+    for status in [400, 403, 404, 503] {
+        let (route, passed_over, failures) = taken(&respond(status), bare);
+        assert_eq!((route, passed_over.len(), failures), (Some(0), 0, 1), "{status}");
+        assert_eq!(taken(&respond(status), "GET / HTTP/1.1\nHost: h\nX-A: c").0, Some(1), "{status}");
+    }
+    for action in [respond(200), Action::Pool(1)] {
+        let (route, passed_over, failures) = taken(&action, bare);
+        assert_eq!((route, passed_over.len(), failures), (Some(1), 1, 1), "{action:?}");
+    }
+}
+
+#[test]
+fn a_denying_route_asks_its_other_conditions_before_its_expression() {
+    let elsewhere = RouteMatch {
+        paths: vec![PathPattern::Prefix("/x".into())],
+        expression: Some("headers['x-a'] == 'b'".into()),
+        ..any()
+    };
+    let routes = [(&elsewhere, &respond(403)), (&any(), &Action::Pool(0))];
+    assert_eq!(explain_actions(&routes, "GET / HTTP/1.1\nHost: h", "192.0.2.7").0, Some(1));
+    assert_eq!(explain_actions(&routes, "GET /x HTTP/1.1\nHost: h", "192.0.2.7").0, Some(0));
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod destination;
+mod expressions;
 mod forwarded;
 mod limits;
 mod max_forwards;

@@ -1,5 +1,7 @@
 use weir_config::plan::{ListenerPlan, Mode};
-use weir_control::{Level, ListenerSnapshot, ListenerStatus, Protocol, RefusalCount, Responses, TlsCounts};
+use weir_control::{
+    ExpressionFailures, Level, ListenerSnapshot, ListenerStatus, Protocol, RefusalCount, Responses, TlsCounts,
+};
 use weir_http::RefusalRule;
 
 use crate::control::records::{LatencySum, ListenerRecord, Records};
@@ -45,6 +47,10 @@ fn of(record: &ListenerRecord) -> ListenerSnapshot {
         requests_total: record.requests_total(),
         request_rate: record.requests.rate(),
         requests_denied: sum(|shard| &shard.requests_denied),
+        expression_failures: ExpressionFailures {
+            denied: sum(|shard| &shard.expressions_denied),
+            passed_over: sum(|shard| &shard.expressions_passed_over),
+        },
         request_errors: sum(|shard| &shard.request_errors),
         refused: refused(record),
         answered: Responses::from(answered),

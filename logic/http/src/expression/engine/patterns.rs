@@ -7,7 +7,8 @@ use cel::common::value::{CowVal, StaticVal, Val};
 use cel::{Env, ExecutionError, IdedExpr};
 use regex::{Regex, RegexBuilder};
 
-use super::ExpressionError;
+use super::ExpressionFault;
+use super::fault::NodeFault;
 
 /// A compiled pattern as a CEL value.
 #[derive(Debug, Clone)]
@@ -25,7 +26,7 @@ const NAME_START: &str = "@pattern";
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 
 /// Replaces the patterns in an expression by names, and returns them in the order of these.
-pub(super) fn take(root: &mut IdedExpr) -> Result<Vec<Pattern>, ExpressionError> {
+pub(super) fn take(root: &mut IdedExpr) -> Result<Vec<Pattern>, NodeFault> {
     let mut patterns = Vec::new();
     visit(root, &mut patterns)?;
     Ok(patterns)
@@ -37,10 +38,10 @@ pub(super) fn index(name: &str) -> Option<usize> {
 }
 
 /// The standard library of CEL, with `matches` for compiled patterns.
-pub(super) fn environment() -> Result<Env, ExpressionError> {
+pub(super) fn environment() -> Result<Env, NodeFault> {
     let mut env = Env::stdlib();
     env.add_member_overload("matches", "weir_matches", STRING_TYPE, vec![pattern_type()], matches)
-        .map_err(|error| ExpressionError::Syntax(error.to_string()))?;
+        .map_err(|error| NodeFault::new(0, ExpressionFault::Syntax(error.to_string())))?;
     Ok(env)
 }
 
@@ -53,7 +54,7 @@ fn matches<'b, 'v>(arguments: Vec<CowVal<'b, 'v>>) -> Result<CowVal<'b, 'v>, Exe
     }
 }
 
-fn visit(node: &mut IdedExpr, patterns: &mut Vec<Pattern>) -> Result<(), ExpressionError> {
+fn visit(node: &mut IdedExpr, patterns: &mut Vec<Pattern>) -> Result<(), NodeFault> {
     match &mut node.expr {
         Expr::Unspecified | Expr::Literal(_) | Expr::Ident(_) => Ok(()),
         Expr::Select(select) => visit(&mut select.operand, patterns),
@@ -63,7 +64,7 @@ fn visit(node: &mut IdedExpr, patterns: &mut Vec<Pattern>) -> Result<(), Express
             made.entries.iter_mut().try_for_each(|entry| visit_entry(&mut entry.expr, patterns))
         }
         Expr::Call(call) => {
-            take_pattern(call, patterns)?;
+            take_pattern(node.id, call, patterns)?;
             call.target.iter_mut().try_for_each(|target| visit(target, patterns))?;
             call.args.iter_mut().try_for_each(|argument| visit(argument, patterns))
         }
@@ -79,7 +80,7 @@ fn visit(node: &mut IdedExpr, patterns: &mut Vec<Pattern>) -> Result<(), Express
     }
 }
 
-fn visit_entry(entry: &mut EntryExpr, patterns: &mut Vec<Pattern>) -> Result<(), ExpressionError> {
+fn visit_entry(entry: &mut EntryExpr, patterns: &mut Vec<Pattern>) -> Result<(), NodeFault> {
     match entry {
         EntryExpr::StructField(field) => visit(&mut field.value, patterns),
         EntryExpr::MapEntry(entry) => {
@@ -89,18 +90,20 @@ fn visit_entry(entry: &mut EntryExpr, patterns: &mut Vec<Pattern>) -> Result<(),
     }
 }
 
-fn take_pattern(call: &mut CallExpr, patterns: &mut Vec<Pattern>) -> Result<(), ExpressionError> {
+fn take_pattern(node: u64, call: &mut CallExpr, patterns: &mut Vec<Pattern>) -> Result<(), NodeFault> {
     if call.func_name != "matches" {
         return Ok(());
     }
-    let [argument] = &mut call.args[..] else { return Err(ExpressionError::Pattern) };
+    let [argument] = &mut call.args[..] else {
+        return Err(NodeFault::new(node, ExpressionFault::Pattern));
+    };
     let Expr::Literal(LiteralValue::String(text)) = &argument.expr else {
-        return Err(ExpressionError::Pattern);
+        return Err(NodeFault::new(argument.id, ExpressionFault::Pattern));
     };
     let regex = RegexBuilder::new(text.inner())
         .size_limit(COMPILED_BYTES_MAX)
         .build()
-        .map_err(|error| ExpressionError::InvalidPattern(error.to_string()))?;
+        .map_err(|error| NodeFault::new(argument.id, ExpressionFault::InvalidPattern(error.to_string())))?;
     argument.expr = Expr::Ident(format!("{NAME_START}{}", patterns.len()));
     patterns.push(Pattern(regex));
     Ok(())

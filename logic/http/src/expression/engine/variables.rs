@@ -7,8 +7,21 @@ use cel::common::types::{CelMap, CelMapKey, CelString};
 use cel::common::value::{CowVal, Val};
 use cel::context::VariableResolver;
 
+use super::Expression;
 use super::patterns::{self, Pattern};
+use super::types::Type;
 use crate::{RouteRequest, split_authority};
+
+pub(super) const HEADERS: &str = "headers";
+pub(super) const CLIENT_IP: &str = "client_ip";
+
+/// The type of a variable; `None` = it does not exist.
+pub(super) fn type_of(name: &str) -> Option<Type> {
+    Expression::VARIABLES.contains(&name).then(|| match name {
+        HEADERS => Type::Map(Box::new(Type::String), Box::new(Type::String)),
+        _ => Type::String,
+    })
+}
 
 pub(super) struct RequestVariables<'a> {
     request: &'a RouteRequest<'a>,

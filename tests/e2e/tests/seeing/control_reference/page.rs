@@ -38,13 +38,14 @@ pub(super) fn start() -> Weir {
 }
 
 /// The parts of a snapshot, in the order of their sections.
-pub(super) const SNAPSHOT: [&str; 34] = [
+pub(super) const SNAPSHOT: [&str; 35] = [
     "Snapshot",
     "ProcessSnapshot",
     "ListenerSnapshot",
     "ListenerStatus",
     "Protocol",
     "RefusalCount",
+    "ExpressionFailures",
     "TlsCounts",
     "PoolSnapshot",
     "StickySnapshot",
