@@ -37,8 +37,8 @@ pub use forward::{
 pub use forwarding::{ForwardedFor, ForwardingRules, RequestIdRule};
 pub use head::{
     Framing, HeaderEntry, HeaderFault, HeaderTable, KnownHeader, Method, RequestError, RequestHead,
-    ResponseError, ResponseHead, ResponseTo, Span, Target, TargetForm, Version, is_worth_parsing,
-    parse_request, parse_response, split_authority,
+    ResponseError, ResponseHead, ResponseTo, Span, Target, TargetForm, Version, fold_for_cgi,
+    is_worth_parsing, parse_request, parse_response, split_authority,
 };
 pub use header_rule::{HeaderAction, HeaderRule};
 pub use limits::HeadLimits;

@@ -93,7 +93,7 @@ refusals! {
     NoColon = "no-colon",
     /// A character that is not permitted in a header name (RFC 9110 section 5.1).
     NameByte = "name-byte",
-    /// Content-Length or Transfer-Encoding spelled with an underscore.
+    /// Content-Length or Transfer-Encoding spelled with other punctuation.
     DisguisedFraming = "disguised-framing",
     /// A control character in a header value (RFC 9110 section 5.5).
     ValueByte = "value-byte",

@@ -111,13 +111,11 @@ impl Desk {
 
     /// Whether the config names a header as one by which proxies tell who a client is.
     pub(super) fn is_identity(&self, name: &str) -> bool {
-        let name = name.to_ascii_lowercase().replace('_', "-");
-        self.identity.iter().any(|pattern| {
-            let pattern = pattern.to_ascii_lowercase().replace('_', "-");
-            match pattern.strip_suffix('*') {
-                Some(stem) => name.starts_with(stem),
-                None => name == pattern,
-            }
+        let as_cgi = |name: &str| name.bytes().map(weir_http::fold_for_cgi).collect::<Vec<u8>>();
+        let name = as_cgi(name);
+        self.identity.iter().any(|pattern| match pattern.strip_suffix('*') {
+            Some(stem) => name.starts_with(&as_cgi(stem)),
+            None => name == as_cgi(pattern),
         })
     }
 

@@ -282,14 +282,14 @@ pub(crate) static HEADER_CHANGES: Section = Section {
             OneOrMany(&Text("a header name")),
             Otherwise("none"),
             "[\"Server\", \"X-Powered-By\"]",
-            "Removes every line of these names.",
+            "Removes every line of these names. In requests also under the spellings that CGI programs take for them: `X_Role` and `X.Role` for `X-Role`.",
         ),
         key(
             "set",
             HEADER_TEXTS,
             Otherwise("none"),
             "{ X-Client = \"{client_ip}\" }",
-            "Replaces every line of that name by one.",
+            "Replaces every line of that name, spelled as for `remove`, by one.",
         ),
         key(
             "add",

@@ -83,6 +83,7 @@ const IDENTITY_HEADERS: &[&str] = &[
     "client-cert",
     "client-cert-chain",
     "forwarded",
+    "proxy",
     "remote-user",
     "true-client-ip",
     "via",
@@ -169,8 +170,8 @@ fn of_source(text: &[u8], limits: &PathLimits) -> Result<RemoteUrl, TransferErro
 
 /// Whether a header tells who a client is, as only a proxy may.
 fn tells_identity(name: &str) -> bool {
-    // To a CGI program, both are the same.
-    let name = name.to_ascii_lowercase().replace('_', "-");
+    // To a CGI program all punctuation is the same.
+    let name = name.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     IDENTITY_HEADERS.contains(&name.as_str())
         || IDENTITY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }

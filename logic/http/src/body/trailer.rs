@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::forward::NameSet;
 use crate::head::scan::is_token;
-use crate::head::{HeaderFault, KnownHeader, set};
+use crate::head::{HeaderFault, KnownHeader, fold_for_cgi, set};
 
 /// Checks one trailer line at a time, byte by byte, keeping only as much of the name as the longest forbidden one has.
 #[derive(Debug, Clone)]
@@ -133,8 +133,7 @@ impl TrailerLine {
             _ if !is_token(byte) => Err(TrailerFault::Line(HeaderFault::NameByte)),
             _ => {
                 if let Some(place) = self.name.get_mut(usize::from(self.name_bytes)) {
-                    // CGI servers read `_` as `-`.
-                    *place = if byte == b'_' { b'-' } else { byte };
+                    *place = fold_for_cgi(byte);
                 }
                 self.name_bytes = self.name_bytes.saturating_add(1);
                 Ok(())

@@ -38,8 +38,9 @@ pub(super) struct RequestIdHeader {
     accept: bool,
 }
 
-/// Removed from every client's requests, listed or not: servers take them as proof of identity.
-const IDENTITY_HEADERS: [&str; 2] = ["X-VOMS-*", "X-Remote-User"];
+/// Removed from every client's requests, listed or not: servers take them as proof of identity. A CGI program takes `Proxy` as the
+/// proxy for its own requests (`HTTP_PROXY`; CVE-2016-5385, "httpoxy").
+const IDENTITY_HEADERS: [&str; 3] = ["X-VOMS-*", "X-Remote-User", "Proxy"];
 
 /// Names a connection, not a resource (RFC 9110 section 7.6.1).
 pub(super) const HOP_BY_HOP: u64 = set(&[
@@ -73,11 +74,11 @@ pub(super) const X_FORWARDED: u64 =
 impl Forwarder {
     /// Compiles a listener's rules. `scheme` is what its clients speak.
     pub fn compile(rules: &ForwardingRules, scheme: Scheme) -> Self {
-        let mut identity = NameSet::folding_underscores();
+        let mut identity = NameSet::of_cgi_names();
         IDENTITY_HEADERS.into_iter().chain(OFFLOAD_HEADERS).for_each(|name| identity.add(name));
         rules.identity_headers.iter().for_each(|name| identity.add(name));
         identity.known &= !IRREMOVABLE;
-        let mut spellings = NameSet::folding_underscores();
+        let mut spellings = NameSet::of_cgi_names();
         if rules.x_forwarded != ForwardedFor::Pass {
             spellings.add("X-Forwarded-*");
         }
@@ -136,7 +137,7 @@ impl Forwarder {
     /// What must not stand in the trailers of requests that take `route`: whatever is removed from their heads, or written
     /// anew there.
     pub fn trailer_rules(&self, route: &RouteRewriter) -> TrailerRules {
-        let mut names = NameSet::folding_underscores();
+        let mut names = NameSet::of_cgi_names();
         names.add_all(&self.identity);
         names.add_all(&self.spellings);
         names.add_all(&route.request.removed);

@@ -1,4 +1,5 @@
 use crate::KnownHeader;
+use crate::head::fold_for_cgi;
 
 /// How names begin that are [`KnownHeader::XAccel`].
 const ACCEL: [&[u8]; 2] = [b"x-accel-", b"x-sendfile"];
@@ -12,8 +13,8 @@ pub(crate) struct NameSet {
     first: u32,
     names: Vec<Box<[u8]>>,
     prefixes: Vec<Box<[u8]>>,
-    /// `_` counts as `-`, as in CGI variables.
-    folds_underscore: bool,
+    /// Names are compared as CGI programs see them ([`fold_for_cgi`]).
+    as_cgi: bool,
 }
 
 impl NameSet {
@@ -21,8 +22,9 @@ impl NameSet {
         Self::default()
     }
 
-    pub(crate) fn folding_underscores() -> Self {
-        Self { folds_underscore: true, ..Self::default() }
+    /// A set that also has the other spellings of its names that CGI programs cannot tell from them.
+    pub(crate) fn of_cgi_names() -> Self {
+        Self { as_cgi: true, ..Self::default() }
     }
 
     /// Adds a name, or with a trailing `*` every name that begins so.
@@ -75,7 +77,7 @@ impl NameSet {
     #[inline]
     pub(crate) fn has_other(&self, name: &[u8]) -> bool {
         match name.first() {
-            Some(first) if self.first >> (first & 31) & 1 != 0 => self.search(name),
+            Some(first) if self.first >> (self.fold(*first) & 31) & 1 != 0 => self.search(name),
             _ => false,
         }
     }
@@ -97,6 +99,6 @@ impl NameSet {
     }
 
     fn fold(&self, byte: u8) -> u8 {
-        if self.folds_underscore && byte == b'_' { b'-' } else { byte.to_ascii_lowercase() }
+        if self.as_cgi { fold_for_cgi(byte) } else { byte.to_ascii_lowercase() }
     }
 }

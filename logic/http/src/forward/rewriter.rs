@@ -54,8 +54,8 @@ impl RouteRewriter {
     pub fn compile(rewrite: Option<&PathRewrite>, headers: &RouteHeaders) -> Result<Self, RewriteError> {
         Ok(Self {
             path: PathMap::new(rewrite),
-            request: LineRules::compile(&headers.request)?,
-            response: LineRules::compile(&headers.response)?,
+            request: LineRules::compile(&headers.request, NameSet::of_cgi_names())?,
+            response: LineRules::compile(&headers.response, NameSet::new())?,
         })
     }
 
@@ -77,8 +77,9 @@ impl LineRules {
         Self { removed: NameSet::new(), added: Vec::new() }
     }
 
-    fn compile(rules: &[HeaderRule]) -> Result<Self, RewriteError> {
-        let mut compiled = Self::none();
+    /// `removed` is an empty set.
+    fn compile(rules: &[HeaderRule], removed: NameSet) -> Result<Self, RewriteError> {
+        let mut compiled = Self { removed, added: Vec::new() };
         for rule in rules {
             check_name(rule)?;
             let line = match &rule.action {

@@ -17,7 +17,7 @@ pub enum HeaderFault {
     NoColon,
     /// A byte in the name that no token has.
     NameByte,
-    /// Content_Length or Transfer_Encoding: some servers read `_` as `-`.
+    /// Content_Length, Transfer.Encoding and the like: CGI servers read them as the names with `-`.
     DisguisedFraming,
     /// NUL, another control character or DEL in the value.
     ValueByte,
@@ -59,7 +59,7 @@ impl fmt::Display for HeaderFault {
             Self::SpaceBeforeColon => "whitespace between header name and colon (RFC 9112 section 5.1)",
             Self::NoColon => "a header line without colon (RFC 9112 section 5)",
             Self::NameByte => "a character that is not permitted in a header name (RFC 9110 section 5.1)",
-            Self::DisguisedFraming => "Content-Length or Transfer-Encoding spelled with an underscore",
+            Self::DisguisedFraming => "Content-Length or Transfer-Encoding spelled with other punctuation",
             Self::ValueByte => "a control character in a header value (RFC 9110 section 5.5)",
             Self::ContentLength => "Content-Length is not a plain number (RFC 9110 section 8.6)",
             Self::ContentLengthTooLarge => "Content-Length is over 2^63-1 (RFC 9110 section 8.6)",

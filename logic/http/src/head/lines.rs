@@ -3,7 +3,7 @@
 use super::known::lookup_short;
 use super::scan::{find_control, find_token_end};
 use super::swar;
-use super::{HeaderEntry, HeaderFault, HeaderTable, KnownHeader, Span};
+use super::{HeaderEntry, HeaderFault, HeaderTable, KnownHeader, Span, fold_for_cgi};
 use crate::HeadLimits;
 
 /// Reads the header section at `from` into `table`. Returns the offset after the empty line, or `None` if it has not
@@ -146,8 +146,7 @@ fn value_stop(buf: &[u8], from: usize) -> Result<Option<usize>, HeaderFault> {
 /// Whether a server that reads `_` as `-`, as CGI does, would take this for Content-Length or Transfer-Encoding.
 fn is_disguised_framing(name: &[u8]) -> bool {
     let is = |framing: &[u8]| {
-        name.len() == framing.len()
-            && name.iter().zip(framing).all(|(n, f)| n.eq_ignore_ascii_case(f) || (*n == b'_' && *f == b'-'))
+        name.len() == framing.len() && name.iter().zip(framing).all(|(n, f)| fold_for_cgi(*n) == *f)
     };
     is(b"content-length") || is(b"transfer-encoding")
 }

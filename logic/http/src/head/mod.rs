@@ -1,6 +1,7 @@
 //! Request and response heads: strict parsing into offsets (RFC 9112 sections 2 to 5).
 
 mod authority;
+mod cgi;
 mod connection;
 mod fault;
 mod framing;
@@ -19,6 +20,7 @@ mod target;
 mod version;
 
 pub use authority::split_authority;
+pub use cgi::fold_for_cgi;
 pub use fault::HeaderFault;
 pub use framing::Framing;
 pub use known::KnownHeader;

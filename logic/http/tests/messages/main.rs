@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A helper that fails is a test that fails.
 
 mod bodies;
+mod cgi_names;
 mod clients;
 mod common;
 mod cookies;

@@ -7,7 +7,8 @@ use crate::{in_order, seen, values};
 
 const LIE: &str = "GET / HTTP/1.1\r\nHost: a.example\r\nX-Forwarded-For: 9.9.9.9\r\nX-Forwarded-Proto: https\r\n\
                    X-Forwarded-Host: evil.example\r\nForwarded: for=9.9.9.9\r\nX-Remote-User: root\r\n\
-                   X-VOMS-FQAN: /admin\r\nX_Forwarded_For: 9.9.9.9\r\nx_remote_user: root\r\n\r\n";
+                   X-VOMS-FQAN: /admin\r\nX_Forwarded_For: 9.9.9.9\r\nx_remote_user: root\r\n\
+                   X.Remote.User: root\r\nX~VOMS~FQAN: /admin\r\nProxy: http://root.example\r\n\r\n";
 
 fn start(forwarded: &str) -> (Weir, RawServer) {
     let server = RawServer::answering("hi");
