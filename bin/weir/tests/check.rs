@@ -352,3 +352,30 @@ fn a_token_endpoint_that_no_request_comes_to_is_warned_of() {
         assert!(!warned(route), "{route}");
     }
 }
+
+#[test]
+fn a_plan_is_printed_without_its_secrets_unless_they_are_asked_for() {
+    let directory = directory();
+    let route = "\n[[route]]\nheader = { X-Api-Key = \"key-7f\" }\npool = \"web\"\n\
+                 request-headers = { set = { Authorization = \"Bearer ${WEIR_TEST_TOKEN}\", X-Site = \"main\" } }\n";
+    fs::write(directory.path().join("weir.toml"), format!("{GOOD}{route}")).unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+        command.args(arguments).current_dir(directory.path()).env("WEIR_TEST_TOKEN", "token-7f");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", err(&output));
+        out(&output)
+    };
+    for arguments in [&["check", "weir.toml", "--plan"][..], &["check", "weir.toml", "--plan", "--json"]] {
+        let shown = run(arguments);
+        assert!(!shown.contains("-7f"), "{shown}");
+        assert!(shown.contains("********") && shown.contains("X-Site"), "{shown}");
+        let whole = run(&[arguments, &["--secrets"]].concat());
+        assert!(whole.contains("Bearer token-7f") && whole.contains("key-7f"), "{whole}");
+    }
+    let explain = ["explain", "weir.toml", "--listener", "web", "--url", "http://a/"];
+    let missing = run(&explain);
+    assert!(!missing.contains("-7f") && missing.contains("no header X-Api-Key is"), "{missing}");
+    let taken = run(&[&explain[..], &["-H", "X-Api-Key: key-7f"]].concat());
+    assert!(!taken.contains("token-7f") && taken.contains("Authorization: ********"), "{taken}");
+}

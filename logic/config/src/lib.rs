@@ -29,6 +29,7 @@ mod resolve;
 mod scalar;
 pub mod scaling;
 mod schema;
+mod secrets;
 mod shape;
 pub mod simulation;
 mod source;
@@ -47,6 +48,7 @@ pub use print::{host_text, path_text, print};
 pub use reference::reference;
 pub use render::render;
 pub use schema::schema;
+pub use secrets::Secrets;
 pub use source::Source;
 pub use suggest::closest;
 

@@ -5,6 +5,7 @@ use crate::diagnostic::{Diagnostic, Problem, Severity};
 use crate::keys::ROOT;
 use crate::outline::Outline;
 use crate::plan::Plan;
+use crate::secrets::Secrets;
 use crate::source::{Source, SourceMap};
 use crate::spec::Spec;
 use crate::subject::Subject;
@@ -25,6 +26,11 @@ impl Loaded {
     /// needs more than the text. It points there, or at as much of the way to it as is written.
     pub fn error_at(&self, path: &[&str], message: impl Into<String>) -> Diagnostic {
         self.outline.diagnostic(Severity::Error, path, message.into())
+    }
+
+    /// Finds the secrets of the plan, so that they are not shown.
+    pub fn secrets(&self) -> Secrets {
+        Secrets::of(&self.outline)
     }
 
     /// The like, for what is doubtful.

@@ -36,6 +36,9 @@ pub(crate) struct CheckArgs {
     /// Print for programs.
     #[arg(long)]
     json: bool,
+    /// Print the secrets of the plan, too.
+    #[arg(long, requires = "plan")]
+    secrets: bool,
     /// Print the JSON Schema of the config file, and check nothing.
     #[arg(long, conflicts_with_all = ["plan", "json"])]
     schema: bool,
@@ -75,7 +78,7 @@ pub(crate) fn run(args: CheckArgs) -> ExitCode {
         true => asked(loaded),
         false => Ok(loaded),
     });
-    Report { config: &args.config, plan: args.plan, json: args.json }.print(proof)
+    Report { config: &args.config, plan: args.plan, secrets: args.secrets, json: args.json }.print(proof)
 }
 
 /// What providers of fleets say of a config that is right as far as it goes without them.

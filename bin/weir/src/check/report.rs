@@ -14,17 +14,19 @@ use super::Refusal;
 pub(super) struct Report<'a> {
     pub(super) config: &'a Path,
     pub(super) plan: bool,
+    /// The plan is printed with its secrets.
+    pub(super) secrets: bool,
     pub(super) json: bool,
 }
 
 impl Report<'_> {
     pub(super) fn print(&self, proof: Result<Loaded, Refusal>) -> ExitCode {
         match proof {
-            Ok(loaded) if self.json => self.print_json(true, Some(&loaded.plan), &loaded.warnings),
+            Ok(loaded) if self.json => self.print_json(true, Some(&self.shown(&loaded)), &loaded.warnings),
             Ok(loaded) => {
                 print_diagnostics(&loaded.warnings);
                 match self.plan {
-                    true => print_out(&print(&loaded.plan)),
+                    true => print_out(&print(&self.shown(&loaded))),
                     false => print_out(&format!("{}: ok, {}\n", self.config.display(), counts(&loaded))),
                 }
             }
@@ -47,6 +49,10 @@ impl Report<'_> {
                 ExitCode::from(2)
             }
         }
+    }
+
+    fn shown(&self, loaded: &Loaded) -> Plan {
+        if self.secrets { loaded.plan.clone() } else { loaded.secrets().mask(&loaded.plan) }
     }
 
     fn print_json(&self, ok: bool, plan: Option<&Plan>, diagnostics: &[Diagnostic]) -> ExitCode {

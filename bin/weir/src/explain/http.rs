@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 
 use weir_balance::Key;
 use weir_config::plan::{HttpPlan, ListenerPlan, PoolPlan, RoutePlan};
-use weir_config::{KeyReader, Plan, host_text, path_text};
+use weir_config::{KeyReader, Plan, Secrets, host_text, path_text};
 use weir_http::expression::EvaluationError;
 use weir_http::{
     Action, Exchange, Forwarder, HeaderTable, HeaderTest, Mismatch, Peer, RequestContext, RequestHead,
@@ -18,8 +18,8 @@ use super::server::PoolAnswer;
 /// Fills in what an HTTP listener does with a request.
 pub(super) fn explain(
     plan: &Plan,
-    listener: &ListenerPlan,
-    http: &HttpPlan,
+    secrets: &Secrets,
+    (listener, http): (&ListenerPlan, &HttpPlan),
     question: &Question,
     answer: &mut Answer,
 ) {
@@ -46,7 +46,7 @@ pub(super) fn explain(
         answer.passed_over.push(PassedOver {
             route: route.name.to_string(),
             origin: route.origin.clone(),
-            reason: reason(mismatch, &route.matches, &request),
+            reason: reason(mismatch, &secrets.mask_match(&route.matches), &request),
         });
     }
     let Some(route) = explanation.route.and_then(|index| http.routes.get(index)) else {
@@ -55,7 +55,7 @@ pub(super) fn explain(
     answer.route = Some(RouteAnswer {
         name: route.name.to_string(),
         origin: route.origin.clone(),
-        because: because(&route.matches, &request, explanation.failure.as_ref()),
+        because: because(&secrets.mask_match(&route.matches), &request, explanation.failure.as_ref()),
     });
     let named = peer.named_client(client);
     let exchange = Exchange {
@@ -76,6 +76,7 @@ pub(super) fn explain(
         peer: &peer,
         request: &request,
         question,
+        secrets,
     };
     sent.act(plan, route, exchange, scheme, answer);
 }
@@ -89,6 +90,7 @@ struct Sent<'a> {
     peer: &'a Peer,
     request: &'a RouteRequest<'a>,
     question: &'a Question,
+    secrets: &'a Secrets,
 }
 
 impl Sent<'_> {
@@ -138,7 +140,9 @@ impl Sent<'_> {
         chosen: &PoolAnswer,
         exchange: Exchange<'_>,
     ) -> Option<String> {
-        let rewriter = RouteRewriter::compile(route.rewrite.as_ref(), &route.headers).ok()?;
+        let rewriter =
+            RouteRewriter::compile(route.rewrite.as_ref(), &self.secrets.mask_headers(&route.headers))
+                .ok()?;
         let server = ServerName::new(chosen.server.as_deref().unwrap_or("the-server")).ok()?;
         let context = RequestContext {
             exchange: Exchange {

@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use weir_config::Plan;
+use weir_config::{Plan, Secrets};
 
 use crate::check::{self, CONFIG, Refusal, print_diagnostics};
 use answer::Answer;
@@ -50,8 +50,8 @@ pub(crate) struct ExplainArgs {
 
 /// Runs the verb.
 pub(crate) fn run(args: ExplainArgs) -> ExitCode {
-    let plan = match check::load(&args.config) {
-        Ok(loaded) => loaded.plan,
+    let loaded = match check::load(&args.config) {
+        Ok(loaded) => loaded,
         Err(Refusal::Unreadable(cause)) => return complain(&cause.to_string()),
         Err(Refusal::Wrong(diagnostics)) => {
             print_diagnostics(&diagnostics);
@@ -59,7 +59,10 @@ pub(crate) fn run(args: ExplainArgs) -> ExitCode {
         }
     };
     match Question::new(&args.url, &args.method, &args.header, args.client) {
-        Ok(question) => report::print(&answer(&plan, &question, args.listener.as_deref()), args.json),
+        Ok(question) => {
+            let answer = answer(&loaded.plan, &loaded.secrets(), &question, args.listener.as_deref());
+            report::print(&answer, args.json)
+        }
         Err(message) => complain(&message),
     }
 }
@@ -69,15 +72,17 @@ fn complain(message: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What a plan does with a request.
-fn answer(plan: &Plan, question: &Question, listener: Option<&str>) -> Answer {
+/// What a plan does with a request. `secrets` of the plan are not told.
+fn answer(plan: &Plan, secrets: &Secrets, question: &Question, listener: Option<&str>) -> Answer {
     let accepting = question.accepting(plan, listener);
     let Some((first, others)) = accepting.split_first() else {
         return Answer::nobody_accepts(plan, question, listener);
     };
     let mut answer = Answer::of_listener(first, others);
     match &first.mode {
-        weir_config::plan::Mode::Http(http) => http::explain(plan, first, http, question, &mut answer),
+        weir_config::plan::Mode::Http(http) => {
+            http::explain(plan, secrets, (first, http), question, &mut answer)
+        }
         weir_config::plan::Mode::Tcp(tcp) => tcp::explain(plan, tcp, question, &mut answer),
     }
     answer

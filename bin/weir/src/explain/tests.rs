@@ -1,3 +1,5 @@
+use weir_config::Secrets;
+
 use super::{answer, report};
 use crate::explain::question::Question;
 
@@ -21,7 +23,7 @@ name = "api"
 host = ["api.example", "*.api.example"]
 path = "/v1"
 method = ["GET", "HEAD"]
-header = { X-Key = { contains = "k" }, X-No = false }
+header = { X-Kind = { contains = "k" }, X-No = false }
 client = "192.0.2.0/24"
 when = "size(query) < 5"
 pool = "hash"
@@ -52,7 +54,7 @@ fn explained(url: &str, method: &str, headers: &[&str], client: &str, listener: 
     let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
     let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
     let question = Question::new(url, method, &headers, client.parse().unwrap()).unwrap();
-    report::text(&answer(&plan, &question, listener))
+    report::text(&answer(&plan, &Secrets::default(), &question, listener))
 }
 
 #[test]
@@ -69,7 +71,7 @@ redirect = { key-env = "K", nodes = { n1 = "https://n1.example", n2 = "https://n
         let source = weir_config::Source { name: "weir.toml".to_owned(), text: config.to_owned() };
         let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
         let question = Question::new(url, method, headers, "192.0.2.1".parse().unwrap()).unwrap();
-        report::text(&answer(&plan, &question, None))
+        report::text(&answer(&plan, &Secrets::default(), &question, None))
     };
     let asked = |config: &str, method: &str, url: &str| asked_with(config, method, url, &[]);
     let chosen = asked(config, "GET", "http://a.example/file");
@@ -121,7 +123,7 @@ root = "/srv/data"
         let headers: Vec<String> = headers.iter().map(|header| (*header).to_owned()).collect();
         let question =
             Question::new("http://a.example/f", method, &headers, "192.0.2.1".parse().unwrap()).unwrap();
-        let text = report::text(&answer(&plan, &question, None));
+        let text = report::text(&answer(&plan, &Secrets::default(), &question, None));
         text.lines()
             .filter(|line| line.starts_with("offload"))
             .map(str::to_owned)
@@ -148,7 +150,7 @@ fn get(url: &str) -> String {
 
 #[test]
 fn a_request_is_followed_from_listener_to_server() {
-    let headers = ["X-Key: a key", "X-Remote-User: root", "Cookie: a=b"];
+    let headers = ["X-Kind: a key", "X-Remote-User: root", "Cookie: a=b"];
     insta::assert_snapshot!(explained(
         "http://x.api.example/v1/items?a=1",
         "GET",
@@ -164,7 +166,7 @@ fn every_route_before_says_why_it_did_not_take_the_request() {
         let text = explained(url, method, headers, client, None);
         text.lines().find(|line| line.starts_with("not")).unwrap_or("none").to_owned()
     };
-    let key = ["X-Key: k"];
+    let key = ["X-Kind: k"];
     let url = "http://api.example/v1";
     assert_eq!(
         reason("http://a.example/", "GET", &key, "192.0.2.1"),
@@ -180,10 +182,10 @@ fn every_route_before_says_why_it_did_not_take_the_request() {
     );
     assert_eq!(
         reason(url, "GET", &[], "192.0.2.1"),
-        "not       api (weir.toml:16): no header X-Key contains \"k\""
+        "not       api (weir.toml:16): no header X-Kind contains \"k\""
     );
     assert_eq!(
-        reason(url, "GET", &["X-Key: k", "X-No: 1"], "192.0.2.1"),
+        reason(url, "GET", &["X-Kind: k", "X-No: 1"], "192.0.2.1"),
         "not       api (weir.toml:16): header X-No is there"
     );
     assert_eq!(
@@ -229,7 +231,7 @@ fn a_malformed_request_is_refused_as_it_would_be_on_the_wire() {
 fn a_trusted_peer_says_who_the_client_is_and_the_source_hash_follows() {
     let asked = |client: &str, headers: &[&str]| {
         let mut headers = headers.to_vec();
-        headers.push("X-Key: k");
+        headers.push("X-Kind: k");
         explained("http://api.example/v1", "GET", &headers, client, None)
     };
     let direct = asked("192.0.2.9", &[]);

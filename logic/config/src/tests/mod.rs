@@ -17,6 +17,7 @@ mod outline;
 mod print;
 mod routes;
 mod scaling;
+mod secrets;
 mod simulation;
 mod spread;
 mod sticky;
