@@ -3,6 +3,7 @@
 //! Everything is made in memory; what a program under test must read from disk is written where the test says.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -171,7 +172,7 @@ impl KeyKind {
 }
 
 impl Issued {
-    /// Writes `NAME.pem` and `NAME.key` into `directory`.
+    /// Writes `NAME.pem` and `NAME.key` into `directory`. Only the owner can read the key.
     pub fn write_to(&self, directory: &Path, name: &str) -> IssuedFiles {
         let files = IssuedFiles {
             certificate: directory.join(format!("{name}.pem")),
@@ -179,6 +180,7 @@ impl Issued {
         };
         fs::write(&files.certificate, &self.certificate_pem).expect("a written certificate");
         fs::write(&files.key, &self.key_pem).expect("a written key");
+        fs::set_permissions(&files.key, fs::Permissions::from_mode(0o600)).expect("a private key");
         files
     }
 

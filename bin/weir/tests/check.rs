@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -378,4 +379,67 @@ fn a_plan_is_printed_without_its_secrets_unless_they_are_asked_for() {
     assert!(!missing.contains("-7f") && missing.contains("no header X-Api-Key is"), "{missing}");
     let taken = run(&[&explain[..], &["-H", "X-Api-Key: key-7f"]].concat());
     assert!(!taken.contains("token-7f") && taken.contains("Authorization: ********"), "{taken}");
+}
+
+#[test]
+fn files_that_every_user_can_read_or_change_are_warned_of() {
+    let directory = directory();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    mode(directory.path(), 0o755);
+    let authority = Authority::new("ca");
+    let site = authority.issue(&Request::names(&["a.example"]));
+    let (pem, key) = (directory.path().join("a.pem"), directory.path().join("a.key"));
+    fs::write(&pem, &site.certificate_pem).unwrap();
+    fs::write(&key, &site.key_pem).unwrap();
+    let config = format!(
+        "{}\n[listener.web.tls]\ncertificates = [{{ certificate = \"a.pem\", key = \"a.key\" }}]\n",
+        GOOD
+    );
+    let warnings = |pem_mode, key_mode| {
+        mode(&pem, pem_mode);
+        mode(&key, key_mode);
+        err(&check(directory.path(), &config, &[]))
+    };
+    assert_eq!(warnings(0o644, 0o640), "");
+    let readable = warnings(0o644, 0o644);
+    assert!(
+        readable.contains("listener web: tls: certificates.key") && readable.contains("can read it"),
+        "{readable}"
+    );
+    assert!(readable.contains("weir.toml:9") && readable.contains("chmod o-r"), "{readable}");
+    let writable = warnings(0o646, 0o640);
+    assert!(
+        writable.contains("certificates.certificate") && writable.contains("can change it"),
+        "{writable}"
+    );
+    mode(&directory.path().join("weir.toml"), 0o666);
+    let config_too = err(&check(directory.path(), &config, &[]));
+    assert!(config_too.contains("config: ") && config_too.contains("weir.toml: every user"), "{config_too}");
+}
+
+#[test]
+fn passwords_over_a_listener_without_tls_are_warned_of() {
+    let directory = directory();
+    let users = directory.path().join("users");
+    fs::write(&users, "").unwrap();
+    fs::set_permissions(&users, fs::Permissions::from_mode(0o600)).unwrap();
+    let root = directory.path().display();
+    let warnings = |listener: &str| {
+        let config = format!(
+            "[listener.web]\nstorage = \"data\"\n{listener}\n\n[storage-area.data]\nroot = \"{root}\"\nhtpasswd = \"users\"\naccess = {{ anonymous-read = true }}\n"
+        );
+        let output = check(directory.path(), &config, &["--no-ports"]);
+        assert!(output.status.success(), "{}", err(&output));
+        err(&output)
+    };
+    let told = warnings("bind = \":80\"");
+    assert!(told.contains("clients of storage area data send passwords in plaintext"), "{told}");
+    for quiet in [
+        "bind = \"127.0.0.1:80\"",
+        "bind = \"unix:/run/weir-test.sock\"",
+        "bind = \":80\"\nforwarded = { trusted = \"10.0.0.0/8\" }",
+        "bind = \":80\"\nproxy-protocol = { from = \"10.0.0.0/8\" }",
+    ] {
+        assert_eq!(warnings(quiet), "", "{quiet}");
+    }
 }

@@ -3,6 +3,8 @@
 mod files;
 mod fleet;
 mod holder;
+mod permissions;
+mod plaintext;
 mod ports;
 mod report;
 mod sticky;
@@ -30,15 +32,16 @@ pub(crate) struct CheckArgs {
     /// The file, or a directory whose *.toml files are taken together in the order of their names.
     #[arg(default_value = CONFIG, value_name = "CONFIG")]
     config: PathBuf,
-    /// Print the plan: the config with every default filled in.
+    /// Print the plan: the config with every default filled in. Secrets in headers, and texts from environment variables where a
+    /// secret may stand, are printed as ********.
     #[arg(long)]
     plan: bool,
-    /// Print for programs.
-    #[arg(long)]
-    json: bool,
     /// Print the secrets of the plan, too.
     #[arg(long, requires = "plan")]
     secrets: bool,
+    /// Print for programs.
+    #[arg(long)]
+    json: bool,
     /// Print the JSON Schema of the config file, and check nothing.
     #[arg(long, conflicts_with_all = ["plan", "json"])]
     schema: bool,
@@ -133,6 +136,8 @@ fn look_around(loaded: &Loaded, config: &Path, depth: Depth) -> Vec<Diagnostic> 
     found.extend(storage::check(loaded));
     found.extend(token_endpoint::check(loaded));
     found.extend(fleet::check(loaded));
+    found.extend(permissions::check(loaded, config));
+    found.extend(plaintext::check(loaded));
     if depth == Depth::FilesAndPorts {
         found.extend(ports::check(loaded, config));
     }

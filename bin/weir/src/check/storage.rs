@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use weir_access::basic::Htpasswd;
@@ -73,14 +72,6 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         if let Err(wrong) = weir_gateway::check_token_endpoint(&loaded.plan, endpoint) {
             let message = format!("token endpoint {name}: {wrong}");
             found.push(loaded.error_at(&["token-endpoint", name, key(wrong.is_previous)], message));
-        }
-        let previous = endpoint.previous_keys.iter().map(|file| (file, true));
-        for (file, is_previous) in previous.chain([(&endpoint.key, false)]) {
-            // Whoever reads it can be anybody.
-            if std::fs::metadata(file).is_ok_and(|metadata| metadata.mode() & 0o004 != 0) {
-                let message = format!("token endpoint {name}: {} can be read by everybody", file.display());
-                found.push(loaded.warning_at(&["token-endpoint", name, key(is_previous)], message));
-            }
         }
     }
     found
