@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Notes;
-use super::application::TokenIssuer;
 use super::area::Area;
+use super::token_issuer::TokenIssuer;
 use crate::rule::{PolicySpec, Principal};
 
 /// Longest name, in bytes.

@@ -6,8 +6,10 @@
 mod application;
 mod area;
 mod fit;
+mod policy;
 mod properties;
 mod service;
+mod token_issuer;
 mod write;
 mod yaml;
 

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use toml::Value;
 
-use super::application::TokenIssuer;
 use super::area::Area;
 use super::fit;
 use super::service::Service;
+use super::token_issuer::TokenIssuer;
 use crate::rule::{Effect, PolicySpec, Principal};
 
 pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer], service: &Service) -> String {

@@ -44,6 +44,10 @@ pub(super) fn parse(text: &str) -> Result<Vec<Node>, YamlError> {
     }
 }
 
+pub(super) fn unreadable(node: &Node, why: &str) -> YamlError {
+    YamlError { line: node.line, why: why.to_owned() }
+}
+
 fn fail_at(line: usize, why: &str) -> YamlError {
     YamlError { line, why: why.to_owned() }
 }

@@ -1,0 +1,168 @@
+use super::yaml::{Node, Value, YamlError, same_key, unreadable};
+use super::{Notes, Place};
+use crate::rule::{Effect, PathGlob, PolicyAction, PolicySpec, Principal};
+
+/// A policy with the name of its area, and where it stands.
+#[derive(Debug)]
+pub(super) struct AreaPolicy {
+    pub(super) place: Place,
+    pub(super) area: String,
+    pub(super) policy: PolicySpec,
+}
+
+/// One policy with its area. What cannot be carried over makes a permit smaller and a denial larger: access is never opened
+/// by a conversion.
+///
+/// # Errors
+/// A denial for nobody knows which area.
+pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<AreaPolicy>, YamlError> {
+    for (key, value) in node.map() {
+        let known = ["sa", "actions", "paths", "effect", "description", "principals"];
+        if !known.iter().any(|name| same_key(key, name)) {
+            notes.add(value.line, format!("{key} of a policy is not known here"));
+        }
+    }
+    let text = |key: &str| node.get(key).and_then(Node::text);
+    let effect = match text("effect") {
+        Some(effect) if effect.eq_ignore_ascii_case("permit") => Effect::Permit,
+        Some(effect) if effect.eq_ignore_ascii_case("deny") => Effect::Deny,
+        None => Effect::Deny,
+        Some(_) => {
+            notes.add(node.line, "an effect that is neither permit nor deny: taken as deny");
+            Effect::Deny
+        }
+    };
+    let denies = effect == Effect::Deny;
+    let area = match text("sa") {
+        Some(area) if !area.contains("${") => area,
+        _ if denies => return Err(unreadable(node, "a denial without sa, or whose sa is a placeholder")),
+        _ => {
+            notes.add(node.line, "a policy without sa, or whose sa is a placeholder: left out");
+            return Ok(None);
+        }
+    };
+    let list = |key: &str| node.get(key).map(Node::list).unwrap_or_default();
+
+    let mut actions = Vec::new();
+    for action in list("actions") {
+        match action.text().map(str::to_ascii_lowercase).as_deref() {
+            Some("list") => actions.push(PolicyAction::List),
+            Some("read") => actions.push(PolicyAction::Read),
+            Some("write") => actions.push(PolicyAction::Write),
+            Some("delete") => actions.push(PolicyAction::Delete),
+            Some("all") => actions.push(PolicyAction::All),
+            _ => {
+                notes.add(action.line, instead(denies, "an action that is not known here", "it denies all"));
+                actions.extend(denies.then_some(PolicyAction::All));
+            }
+        }
+    }
+    let (mut paths, mut given) = (Vec::new(), list("paths"));
+    // Named by a number each, they would be taken for none, which is everywhere.
+    given.extend(node.get("paths").filter(|paths| !paths.map().is_empty()).cloned());
+    for path in &given {
+        let read = match path.text().filter(|text| !text.is_empty()) {
+            None => Err("a path that is no text".to_owned()),
+            Some(text) => {
+                let text = if text.starts_with('/') { text.to_owned() } else { format!("/{text}") };
+                PathGlob::parse(&text).map_err(|error| format!("{text}: {error}"))
+            }
+        };
+        match read {
+            Ok(glob) => paths.push(glob.to_string()),
+            Err(why) => {
+                notes.add(path.line, instead(denies, &why, "it denies everywhere"));
+                paths.extend(denies.then(|| "/**".to_owned()));
+            }
+        }
+    }
+    let mut principals = Vec::new();
+    for node in list("principals") {
+        match principal(&node) {
+            // A denial, too: who shows no VOMS attributes here could have done so there.
+            Ok(principal) => {
+                if let Principal::Vo { .. } | Principal::Fqan { .. } = principal {
+                    let text = "who that is says a proxy in front (identity-from), and nothing else";
+                    notes.add(node.line, format!("{principal}: {text}"));
+                }
+                principals.push(principal);
+            }
+            Err(why) => {
+                notes.add(node.line, instead(denies, &why, "it denies to anyone"));
+                principals.extend(denies.then_some(Principal::Anyone));
+            }
+        }
+    }
+    if denies && actions.is_empty() {
+        notes.add(node.line, "a denial of nothing that is known here: it denies all instead");
+        actions.push(PolicyAction::All);
+    }
+    if denies && principals.is_empty() {
+        notes.add(node.line, "a denial for nobody that is known here: it denies to anyone instead");
+        principals.push(Principal::Anyone);
+    }
+    if actions.is_empty() || principals.is_empty() || (paths.is_empty() && !given.is_empty()) {
+        notes.add(node.line, "a policy with nothing left that it is about: left out");
+        return Ok(None);
+    }
+    let description = text("description").filter(|text| !text.trim().is_empty());
+    let description = description.map_or_else(|| format!("line {}", node.line), str::to_owned);
+    let policy = PolicySpec { description, effect, actions, paths, principals };
+    Ok(Some(AreaPolicy { place: notes.place(node.line), area: area.to_owned(), policy }))
+}
+
+fn instead(denies: bool, what: &str, larger: &str) -> String {
+    if denies { format!("{what}: {larger} instead") } else { format!("{what}: it permits without") }
+}
+
+fn principal(node: &Node) -> Result<Principal, String> {
+    let kind = node.get("type").and_then(Node::text).unwrap_or_default();
+    let parameters = node.get("params");
+    let parameter = |name: &str| {
+        let value = parameters.and_then(|node| node.get(name)).and_then(Node::text);
+        let value = value.ok_or_else(|| format!("a principal {kind} without {name}"))?;
+        match value.contains("${") {
+            true => Err(format!("a principal {kind} whose {name} is a placeholder")),
+            false => Ok(value.to_owned()),
+        }
+    };
+    if let Some(Value::List(_)) = parameters.map(|node| &node.value) {
+        return Err(format!("a principal {kind} with a list of params"));
+    }
+    Ok(match kind.to_ascii_lowercase().replace('_', "-").as_str() {
+        "anyone" => Principal::Anyone,
+        "any-authenticated-user" => Principal::AnyAuthenticatedUser,
+        "anonymous" => Principal::Anonymous,
+        "vo" => Principal::Vo { vo: parameter("vo")? },
+        "vo-map" => Principal::VoMap { vo: parameter("vo")? },
+        "fqan" => Principal::Fqan { fqan: parameter("fqan")? },
+        "jwt-group" => Principal::JwtGroup { issuer: parameter("iss")?, group: parameter("group")? },
+        "jwt-scope" => Principal::JwtScope { issuer: parameter("iss")?, scope: parameter("scope")? },
+        "jwt-issuer" => Principal::JwtIssuer { issuer: parameter("iss")? },
+        "jwt-subject" => Principal::JwtSubject { issuer: parameter("iss")?, subject: parameter("sub")? },
+        "jwt-client" => Principal::JwtClient { issuer: parameter("iss")?, client: parameter("id")? },
+        "x509-subject" => Principal::X509Subject { subject: parameter("subject")? },
+        _ => return Err(format!("a principal of the type {kind:?}, which is not known here")),
+    })
+}
+
+/// Makes a policy fit that there are no files which say who is a member, and tells what becomes of it; `None`: it asks for none.
+/// `is_said`: StoRM had none either. Else it may have had them, and a denial for their members is one for anyone.
+pub(super) fn without_vo_maps(policy: &mut PolicySpec, is_said: bool) -> Option<&'static str> {
+    let is_mapped = |principal: &Principal| matches!(principal, Principal::VoMap { .. });
+    if !policy.principals.iter().any(is_mapped) {
+        return None;
+    }
+    if is_said || policy.effect == Effect::Permit {
+        return Some(
+            "vo-map: storm.vo-map-files is not on in these files (STORM_WEBDAV_VO_MAP_FILES_ENABLE is not read), so nobody is \
+             a member by a file until vo-maps names one",
+        );
+    }
+    policy.principals.retain(|principal| !is_mapped(principal));
+    policy.principals.push(Principal::Anyone);
+    Some(
+        "vo-map: storm.vo-map-files is not on in these files (STORM_WEBDAV_VO_MAP_FILES_ENABLE is not read): it denies to anyone \
+         instead, unless storm.vo-map-files.enabled says true or false",
+    )
+}
