@@ -123,7 +123,7 @@ impl Issuing {
                 let error = RequestError::Invalid("the credentials of the request are malformed");
                 return Err(NoToken::Request(error, Vec::new()));
             }
-            Err(Refusal::Access(refused)) => {
+            Err(Refusal::Access(refused)) if refused.status < 500 => {
                 return Err(NoToken::Request(RequestError::Client, refused.challenges));
             }
             Err(refusal) => return Err(NoToken::Refusal(refusal)),

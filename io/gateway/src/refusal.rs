@@ -68,13 +68,17 @@ impl Refusal {
                 let text = match refusal.status {
                     400 => "the credentials of the request are malformed",
                     401 => Outcome::Unauthenticated.text(),
+                    503 => "the token cannot be verified at the moment: its issuer does not answer",
                     _ => Outcome::Forbidden.text(),
                 };
                 let mut answer = page(refusal.status, text, request);
                 for challenge in refusal.challenges {
                     answer = answer.with("WWW-Authenticate", challenge);
                 }
-                return answer;
+                return match refusal.retry_after_secs {
+                    Some(seconds) => answer.with("Retry-After", seconds.to_string()),
+                    None => answer,
+                };
             }
             Self::NotAllowed(kind) => {
                 return refuse(Outcome::NotAllowed, request).with("Allow", area.offer().allow(kind));

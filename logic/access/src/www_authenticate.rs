@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::identity::{CredentialFault, Identity};
+use crate::jwt::TokenError;
 use crate::wlcg::Operation;
 use crate::{AccessPath, Action};
 
@@ -54,10 +55,12 @@ impl<'a> Refusal<'a> {
 /// The status and the `WWW-Authenticate` lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusalAnswer {
-    /// 400, 401 or 403.
+    /// 400, 401, 403 or 503.
     pub status: u16,
     /// One value per scheme, each for a line of its own.
     pub challenges: Vec<String>,
+    /// When it is worth to ask again, in seconds (`Retry-After`).
+    pub retry_after_secs: Option<u64>,
 }
 
 /// What a refused request is answered.
@@ -67,6 +70,7 @@ pub struct RefusalAnswer {
 /// | nobody in particular, and the rules deny it | 401 | every scheme, without an error: nothing was wrong |
 /// | the same where no header would help | 403 | none |
 /// | a token that does not hold | 401 | `Bearer error="invalid_token"` |
+/// | a token that cannot be verified, as the keys of its issuer cannot be had | 503 | none |
 /// | a wrong password | 401 | every scheme |
 /// | a token and a password at once, or a header that cannot be read | 400 | `Bearer error="invalid_request"` |
 /// | a token whose scopes do not permit it | 403 | `Bearer error="insufficient_scope"`, with the scope's name that would |
@@ -84,19 +88,23 @@ pub fn answer(refusal: Refusal<'_>, schemes: &Schemes) -> RefusalAnswer {
         }
         // RFC 9110 asks for a challenge with each 401.
         let status = if challenges.is_empty() { 403 } else { 401 };
-        RefusalAnswer { status, challenges }
+        refuse(status, challenges)
     };
     match refusal {
         Refusal::MalformedCredential | Refusal::Credential(CredentialFault::TokenAndPassword) => {
-            RefusalAnswer { status: 400, challenges: bearer(", error=\"invalid_request\"") }
+            refuse(400, bearer(", error=\"invalid_request\""))
         }
         Refusal::Credential(CredentialFault::Password) => all(),
+        // A client that is told that its token is invalid throws it away.
+        Refusal::Credential(CredentialFault::Token(TokenError::KeysUnavailable {
+            retry_after_secs, ..
+        })) => RefusalAnswer { retry_after_secs: Some(*retry_after_secs), ..refuse(503, Vec::new()) },
         Refusal::Credential(CredentialFault::Token(error)) => {
             let description = Quoted(&error.to_string()).to_string();
             let challenges = bearer(&format!(", error=\"invalid_token\", error_description={description}"));
-            RefusalAnswer { status: if challenges.is_empty() { 403 } else { 401 }, challenges }
+            refuse(if challenges.is_empty() { 403 } else { 401 }, challenges)
         }
-        Refusal::HolderDenied => RefusalAnswer { status: 403, challenges: Vec::new() },
+        Refusal::HolderDenied => refuse(403, Vec::new()),
         Refusal::Denied { identity: Identity::Anonymous, .. } => all(),
         Refusal::Denied { identity, action } => {
             let limited = match identity {
@@ -106,9 +114,13 @@ pub fn answer(refusal: Refusal<'_>, schemes: &Schemes) -> RefusalAnswer {
             };
             let needed = operation_for(action).name();
             let insufficient = || bearer(&format!(", error=\"insufficient_scope\", scope=\"{needed}\""));
-            RefusalAnswer { status: 403, challenges: if limited { insufficient() } else { Vec::new() } }
+            refuse(403, if limited { insufficient() } else { Vec::new() })
         }
     }
+}
+
+fn refuse(status: u16, challenges: Vec<String>) -> RefusalAnswer {
+    RefusalAnswer { status, challenges, retry_after_secs: None }
 }
 
 /// The least scope that permits an action. Its path is left out: what is where is nobody's business who may not see it.

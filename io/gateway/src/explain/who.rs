@@ -1,7 +1,7 @@
 //! As whom a request is judged.
 
 use weir_access::identity::{BasicUser, Identity, Voms, X509Subject};
-use weir_access::jwt::issuer_of;
+use weir_access::jwt::{TokenError, issuer_of};
 use weir_config::Plan;
 use weir_config::plan::AreaPlan;
 
@@ -119,7 +119,10 @@ fn bearer(plan: &Plan, area: &AreaPlan, token: &str, source: &Resource) -> Resul
         .build()
         .map_err(|error| format!("event loop: {error}"))?;
     let bearer = runtime.block_on(identifier.bearer(token, &asked, unix_now_s()));
-    let mut bearer = bearer.map_err(|error| format!("the token does not hold: {error}"))?;
+    let mut bearer = bearer.map_err(|error| match error {
+        TokenError::KeysUnavailable { .. } => format!("the token cannot be verified: {error}"),
+        error => format!("the token does not hold: {error}"),
+    })?;
     if matches!(bearer, Identity::Delegated(_)) {
         let maps = read_vo_maps(&area.vo_maps).map_err(|cause| format!("vo-maps: {cause}"))?;
         bearer.map_vos(&maps);

@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
 use weir_access::identity::TokenIdentity;
-use weir_access::jwt::{CachePolicy, Issuer, KeyCache, KeySet, Metadata, TokenError, metadata_urls, verify};
+use weir_access::jwt::{
+    CachePolicy, Issuer, Jws, KeyCache, KeySearch, KeySet, Metadata, TokenError, metadata_urls, verify,
+};
 use weir_config::plan::{KeySetSource, TlsOut, TlsVersion, TokenIssuerPlan};
 use weir_net::tls::ClientTls;
 
@@ -59,10 +61,10 @@ impl TrustedIssuer {
         })
     }
 
-    /// Whose token it is.
-    pub(super) fn verify(&self, token: &str, now_s: u64) -> Result<TokenIdentity, TokenError> {
-        let keys = self.keys().keys(now_s);
-        verify(token, &self.rules, &keys, &AwsLc, now_s)
+    /// Whose token it is, by the keys of the version that comes with it.
+    pub(super) fn verify(&self, token: &str, now_s: u64) -> (Result<TokenIdentity, TokenError>, u64) {
+        let (keys, version) = self.keys().keys(now_s);
+        (verify(token, &self.rules, &keys, &AwsLc, now_s), version)
     }
 
     /// Whether one of its tokens, verified before, would be accepted still.
@@ -75,15 +77,12 @@ impl TrustedIssuer {
         self.fetches.subscribe()
     }
 
-    /// A token's key is not known, or did not sign it. Has the keys fetched again, unless that was done just now; says whether it is going to be.
-    pub(super) fn ask_again(&self, now_s: u64) -> bool {
-        let due_at = {
-            let mut keys = self.keys();
-            keys.key_unknown();
-            keys.due_at()
-        };
+    /// Has the keys fetched again for a token that those of a version do not verify, unless that was done a short time ago.
+    pub(super) fn search(&self, token: &str, version: u64, now_s: u64) -> KeySearch {
+        let key_id = Jws::parse(token).ok().and_then(|jws| jws.key_id);
+        let search = self.keys().search(key_id.as_deref(), version, now_s);
         self.wake.notify_one();
-        due_at <= now_s
+        search
     }
 
     /// When its keys are to be fetched.
@@ -93,6 +92,7 @@ impl TrustedIssuer {
 
     /// Fetches its keys. What is there stays if that fails.
     pub(super) async fn refresh(&self) -> Result<(), String> {
+        self.keys().started(crate::call::unix_now_s());
         let fetched = self.fetch().await;
         let now_s = crate::call::unix_now_s();
         let outcome = match fetched {

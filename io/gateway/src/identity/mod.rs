@@ -13,14 +13,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use weir_access::basic::{Authorization, decode_client_credentials, parse_authorization};
 use weir_access::identity::{
     BadPassword, Identity, Presented, ProxyHeaderFault, TokenIdentity, TrustedProxies, X509Subject,
     certificate_from_headers,
 };
 use weir_access::issue::{EndpointPage, Presentation};
-use weir_access::jwt::{TokenError, issuer_of};
+use weir_access::jwt::{KeySearch, TokenError, issuer_of};
 use weir_access::www_authenticate::{self, Schemes};
 use weir_access::{AccessPath, Action};
 use weir_config::Plan;
@@ -30,6 +30,7 @@ use weir_net::service::Request;
 use weir_net::ticket::{Errand, PARAMETER, TicketError};
 
 use crate::area::Area;
+use crate::call::unix_now_s;
 use crate::place::Place;
 use crate::refusal::Refusal;
 use issuer::TrustedIssuer;
@@ -225,20 +226,31 @@ impl Identifier {
             };
         }
         let issuer = self.issuers.get(&issuer).ok_or(TokenError::IssuerUnknown)?;
-        let verified = match issuer.verify(token, now_s) {
-            // An issuer may give a new key the name of the one before it, or none: then it is the signature that does not fit.
-            Err(TokenError::KeyUnknown { .. } | TokenError::SignatureInvalid) => {
-                let mut news = issuer.subscribe();
-                if issuer.ask_again(now_s) {
-                    let _ = timeout(KEYS_PATIENCE, news.changed()).await;
-                }
-                // Whether there are new keys or not, the token is judged by what there is now: they may also have come just after
-                // it was judged first.
-                issuer.verify(token, now_s)
-            }
-            verified => verified,
+        foreign(issuer, token).await.map(|token| Identity::Token(Box::new(token)))
+    }
+}
+
+/// The bearer of a token of another issuer. Waits for keys that may have been rotated in.
+async fn foreign(issuer: &TrustedIssuer, token: &str) -> Result<TokenIdentity, TokenError> {
+    let deadline = Instant::now() + KEYS_PATIENCE;
+    loop {
+        // Before the look at the keys: what is told in between is not missed.
+        let mut news = issuer.subscribe();
+        let now_s = unix_now_s();
+        // An issuer may give a new key the name of the one before it, or none: then it is the signature that does not fit.
+        let (error, version) = match issuer.verify(token, now_s) {
+            (Err(error @ (TokenError::KeyUnknown { .. } | TokenError::SignatureInvalid)), version) => (error, version),
+            (verified, _) => return verified,
         };
-        verified.map(|token| Identity::Token(Box::new(token)))
+        let retry_after_secs = match issuer.search(token, version, now_s) {
+            KeySearch::Missing => return Err(error),
+            KeySearch::Changed => continue,
+            KeySearch::Fetching if timeout_at(deadline, news.changed()).await.is_ok() => continue,
+            KeySearch::Fetching => 1,
+            KeySearch::Later(seconds) => seconds,
+        };
+        let issuer = issuer.plan.issuer.clone();
+        return Err(TokenError::KeysUnavailable { issuer, retry_after_secs });
     }
 }
 

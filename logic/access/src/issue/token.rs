@@ -4,7 +4,7 @@ use super::claims::{Binding, Holder, OwnClaims, Presentation};
 use super::key::OwnKeys;
 use crate::crypto::Crypto;
 use crate::identity::{Delegation, Identity};
-use crate::jwt::{Claims, Jws, TokenError, check_times};
+use crate::jwt::{Claims, Jws, TokenError, check_own_type, check_times};
 use crate::wlcg::{Operation, ScopeSet, StorageScope};
 use crate::{AccessPath, Action};
 
@@ -132,6 +132,7 @@ impl Minting {
     ) -> Result<Identity, TokenError> {
         let jws = Jws::parse(token)?;
         self.keys.verify(&jws, crypto)?;
+        check_own_type(jws.token_type.as_deref())?;
         let claims: OwnClaims = serde_json::from_slice(&jws.payload)
             .map_err(|_| TokenError::Malformed("its claims are not those of an own token"))?;
         if claims.iss != self.issuer {

@@ -1,3 +1,4 @@
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use super::error::TokenError;
@@ -31,6 +32,20 @@ pub struct Claims {
     pub client_id: Option<String>,
     /// The same in OpenID Connect.
     pub azp: Option<String>,
+    /// The scopes of some issuers; looked at as a mark of access tokens only.
+    pub scp: Option<IgnoredAny>,
+    /// What kind of token it is: Keycloak writes `Bearer`, `ID`, `Refresh`, `Logout`.
+    pub typ: Option<String>,
+    /// The same of Cognito: `access`, `id`.
+    pub token_use: Option<String>,
+    /// Of ID tokens (OpenID Connect Core 1.0 section 2).
+    pub nonce: Option<IgnoredAny>,
+    /// Of ID tokens (OpenID Connect Core 1.0 section 3.1.3.6).
+    pub at_hash: Option<IgnoredAny>,
+    /// Of ID tokens (OpenID Connect Core 1.0 section 3.3.2.11).
+    pub c_hash: Option<IgnoredAny>,
+    /// Of logout tokens and other security events (RFC 8417 section 2.2).
+    pub events: Option<IgnoredAny>,
     /// Version of the WLCG profile.
     #[serde(rename = "wlcg.ver")]
     pub wlcg_ver: Option<String>,

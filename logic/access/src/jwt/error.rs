@@ -27,6 +27,15 @@ pub enum TokenError {
         /// As configured.
         issuer: String,
     },
+    /// The keys of the issuer, or newer ones, cannot be had at the moment: whether the token holds is not known.
+    KeysUnavailable {
+        /// As configured.
+        issuer: String,
+        /// When they are asked for again, in seconds; at least 1.
+        retry_after_secs: u64,
+    },
+    /// It is another kind of token: why that is known.
+    NotAccessToken(&'static str),
     /// No key that fits has made the signature.
     SignatureInvalid,
     /// A claim that must be there is not.
@@ -70,6 +79,10 @@ impl fmt::Display for TokenError {
             Self::CriticalHeader => f.write_str("its header demands an extension that is not known here"),
             Self::IssuerUnknown => f.write_str("its issuer is not trusted"),
             Self::KeyUnknown { issuer } => write!(f, "no key of {issuer} fits it"),
+            Self::KeysUnavailable { issuer, .. } => {
+                write!(f, "the keys of {issuer} cannot be had at the moment")
+            }
+            Self::NotAccessToken(why) => f.write_str(why),
             Self::SignatureInvalid => f.write_str("wrong signature"),
             Self::ClaimMissing(claim) => write!(f, "claim {claim} is missing"),
             Self::ClaimInvalid(claim) => write!(f, "claim {claim} is invalid"),

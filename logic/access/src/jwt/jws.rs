@@ -11,6 +11,8 @@ pub struct Jws<'a> {
     pub algorithm: Algorithm,
     /// Which key it claims to be signed with.
     pub key_id: Option<String>,
+    /// What kind of token it claims to be (`typ`).
+    pub token_type: Option<String>,
     /// What is signed.
     pub signing_input: &'a [u8],
     /// The claims as JSON.
@@ -25,6 +27,7 @@ pub struct Jws<'a> {
 struct Header {
     alg: String,
     kid: Option<String>,
+    typ: Option<String>,
     crit: Option<serde::de::IgnoredAny>,
 }
 
@@ -59,6 +62,7 @@ impl<'a> Jws<'a> {
         Ok(Self {
             algorithm,
             key_id: header.kid,
+            token_type: header.typ,
             signing_input: signing_input.as_bytes(),
             payload: decode(payload)?,
             signature: decode(signature)?,

@@ -73,11 +73,20 @@ impl KeySet {
         id: Option<&str>,
         algorithm: Algorithm,
     ) -> impl Iterator<Item = &VerificationKey> {
+        self.of_id(id).filter(move |key| key.fits(algorithm)).take(Self::TRIES_MAX)
+    }
+
+    /// Whether there are keys that can have signed a token with this key id, by some algorithm.
+    pub(super) fn may_have(&self, id: Option<&str>) -> bool {
+        self.of_id(id).next().is_some()
+    }
+
+    fn of_id(&self, id: Option<&str>) -> impl Iterator<Item = &VerificationKey> {
         let of_id = move |key: &&VerificationKey| match (id, key.id.as_deref()) {
             (Some(wanted), Some(id)) => wanted == id,
             _ => true,
         };
-        self.keys.iter().filter(of_id).filter(move |key| key.fits(algorithm)).take(Self::TRIES_MAX)
+        self.keys.iter().filter(of_id)
     }
 }
 

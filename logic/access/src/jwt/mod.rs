@@ -2,8 +2,8 @@
 //! the advice of RFC 8725.
 //!
 //! What an issuer may sign with is configured, never taken from the token. `none` and HMAC with a public key are thus
-//! impossible. Header members that bring keys along (`jwk`, `jku`, `x5u`, `x5c`) are ignored, `crit` is refused. No error
-//! shows any part of a token.
+//! impossible. Header members that bring keys along (`jwk`, `jku`, `x5u`, `x5c`) are ignored, `crit` is refused. Tokens that
+//! are no access tokens are refused. No error shows any part of a token.
 
 mod algorithm;
 mod cache;
@@ -12,15 +12,18 @@ mod error;
 mod jws;
 mod key;
 mod key_set;
+mod kind;
 mod metadata;
 mod verify;
 
 pub use algorithm::Algorithm;
-pub use cache::{CachePolicy, KeyCache};
+pub use cache::{CachePolicy, KeyCache, KeySearch};
 pub use claims::Claims;
 pub use error::TokenError;
 pub use jws::Jws;
 pub use key::VerificationKey;
 pub use key_set::{KeySet, KeySetError};
+pub use kind::TypeRule;
+pub(crate) use kind::check_own_type;
 pub use metadata::{Metadata, MetadataError, metadata_urls};
 pub use verify::{Audiences, Issuer, ProfileRule, check_times, issuer_of, verify};

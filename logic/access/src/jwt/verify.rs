@@ -4,6 +4,7 @@ use super::error::TokenError;
 use super::jws::Jws;
 use super::key::VerificationKey;
 use super::key_set::KeySet;
+use super::kind::{TypeRule, check_kind};
 use crate::crypto::Crypto;
 use crate::identity::TokenIdentity;
 use crate::wlcg::{self, ScopeSet};
@@ -17,6 +18,8 @@ pub struct Issuer {
     pub algorithms: Vec<Algorithm>,
     /// Who its tokens must be meant for.
     pub audiences: Audiences,
+    /// Which types of its tokens may be presented.
+    pub types: TypeRule,
     /// Whether its tokens follow the WLCG profile.
     pub profile: ProfileRule,
     /// How far its clock and ours may differ, in seconds.
@@ -51,6 +54,7 @@ impl Issuer {
             issuer: issuer.to_owned(),
             algorithms: vec![Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa],
             audiences: Audiences::NotChecked,
+            types: TypeRule::WhenStated,
             profile: ProfileRule::WhenStated,
             leeway_secs: 60,
             lifetime_max_secs: 7 * 24 * 3600,
@@ -127,6 +131,8 @@ pub fn verify(
         return Err(TokenError::SignatureInvalid);
     }
 
+    let audience_is_checked = issuer.audiences != Audiences::NotChecked;
+    check_kind(jws.token_type.as_deref(), &claims, issuer.types, audience_is_checked)?;
     let expires_unix_secs = check_times(&claims, issuer.leeway_secs, now_unix_secs)?;
     issuer.check_end(expires_unix_secs, now_unix_secs)?;
     let profile = wlcg::check_profile(&claims, issuer.profile)?;

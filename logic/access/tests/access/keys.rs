@@ -1,5 +1,7 @@
 use serde_json::json;
-use weir_access::jwt::{CachePolicy, KeyCache, KeySet, KeySetError, Metadata, MetadataError, metadata_urls};
+use weir_access::jwt::{
+    CachePolicy, KeyCache, KeySearch, KeySet, KeySetError, Metadata, MetadataError, metadata_urls,
+};
 
 use crate::common::Signer;
 
@@ -46,29 +48,131 @@ fn keys() -> KeySet {
 fn keys_are_fetched_at_once_then_once_an_hour() {
     let mut cache = KeyCache::new(CachePolicy::default());
     assert_eq!(cache.due_at(), 0);
-    assert!(cache.keys(1000).is_empty());
-    cache.fetched(keys(), 1000);
-    assert_eq!((cache.due_at(), cache.keys(1000).len()), (4600, 1));
+    assert!(cache.keys(1000).0.is_empty());
+    assert_eq!(cache.search(Some("a"), 0, 1000), KeySearch::Fetching);
+    fetch(&mut cache, 1000);
+    assert_eq!((cache.due_at(), cache.keys(1000).0.len()), (4600, 1));
+}
+
+/// A fetch that succeeds at once.
+fn fetch(cache: &mut KeyCache, now: u64) {
+    cache.started(now);
+    cache.fetched(keys(), now);
+}
+
+/// What becomes of a token with a key that is not known, by the keys that there are.
+fn search(cache: &mut KeyCache, id: &str, now: u64) -> KeySearch {
+    let (_, version) = cache.keys(now);
+    cache.search(Some(id), version, now)
 }
 
 #[test]
-fn unknown_keys_bring_a_fetch_forward_but_no_flood() {
+fn a_new_key_is_fetched_at_once_however_short_the_last_fetch_is_ago() {
     let mut cache = KeyCache::new(CachePolicy::default());
-    cache.fetched(keys(), 1000);
-    for _ in 0..1000 {
-        cache.key_unknown();
+    fetch(&mut cache, 1000);
+    assert_eq!(search(&mut cache, "rotated-in", 1000), KeySearch::Fetching);
+    assert!(cache.due_at() <= 1000, "{}", cache.due_at());
+    let (_, before) = cache.keys(1000);
+    fetch(&mut cache, 1000);
+    assert_eq!(cache.search(Some("rotated-in"), before, 1000), KeySearch::Changed, "to be verified again");
+    assert_eq!(search(&mut cache, "rotated-in", 1000), KeySearch::Missing, "it is not there");
+    assert_eq!(cache.due_at(), 4600, "asked and answered");
+    // Missing for a short time only.
+    assert_eq!(search(&mut cache, "rotated-in", 1010), KeySearch::Fetching);
+}
+
+#[test]
+fn made_up_keys_bring_about_few_fetches() {
+    let mut cache = KeyCache::new(CachePolicy::default());
+    fetch(&mut cache, 1000);
+    let mut fetches = Vec::new();
+    for now in 1000..1060 {
+        for number in 0..100 {
+            if search(&mut cache, &format!("made up {now} {number}"), now) == KeySearch::Fetching {
+                fetch(&mut cache, now);
+                fetches.push(now);
+            }
+        }
     }
-    assert_eq!(cache.due_at(), 1030);
-    cache.fetched(keys(), 1030);
-    assert_eq!(cache.due_at(), 4630, "asked and answered");
-    cache.key_unknown();
+    assert_eq!(fetches, [1000, 1000, 1000, 1000, 1010, 1020, 1030, 1040, 1050]);
+    // Whether a further key is there nobody knows until the next one.
+    assert_eq!(search(&mut cache, "rotated-in", 1055), KeySearch::Later(5));
     assert_eq!(cache.due_at(), 1060);
+}
+
+#[test]
+fn a_key_that_comes_while_keys_are_fetched_waits_for_the_next_fetch() {
+    let mut cache = KeyCache::new(CachePolicy::default());
+    fetch(&mut cache, 1000);
+    assert_eq!(search(&mut cache, "a", 1001), KeySearch::Fetching);
+    cache.started(1001);
+    // The answer may have been written before this one was there.
+    assert_eq!(search(&mut cache, "b", 1001), KeySearch::Fetching);
+    assert_eq!(search(&mut cache, "a", 1001), KeySearch::Fetching);
+    cache.fetched(keys(), 1001);
+    assert_eq!(search(&mut cache, "a", 1001), KeySearch::Missing);
+    assert!(cache.due_at() <= 1001);
+    assert_eq!(search(&mut cache, "b", 1001), KeySearch::Fetching);
+}
+
+/// Keys of which one has the id "1".
+fn named_keys() -> KeySet {
+    parse(&json!({ "keys": [Signer::ed25519().jwk(json!({ "kid": "1" }))] })).unwrap()
+}
+
+#[test]
+fn a_key_that_a_fetch_has_found_is_not_missing() {
+    for began_before in [false, true] {
+        let mut cache = KeyCache::new(CachePolicy::default());
+        if began_before {
+            cache.started(1000);
+        }
+        assert_eq!(search(&mut cache, "1", 1000), KeySearch::Fetching);
+        if !began_before {
+            cache.started(1000);
+        }
+        cache.fetched(named_keys(), 1000);
+        assert_eq!(cache.due_at(), 4600, "nobody waits for more");
+        // Another key of that name may be there by now.
+        assert_eq!(search(&mut cache, "1", 1001), KeySearch::Fetching);
+        cache.started(1001);
+        cache.fetched(named_keys(), 1001);
+        assert_eq!(search(&mut cache, "1", 1001), KeySearch::Missing);
+        assert_eq!(search(&mut cache, "2", 1001), KeySearch::Fetching);
+        cache.started(1001);
+        cache.fetched(named_keys(), 1001);
+        assert_eq!(search(&mut cache, "2", 1001), KeySearch::Missing);
+    }
+}
+
+#[test]
+fn without_keys_nobody_says_that_a_key_is_missing() {
+    let mut cache = KeyCache::new(CachePolicy::default());
+    assert_eq!(search(&mut cache, "a", 1000), KeySearch::Fetching);
+    cache.started(1000);
+    cache.failed(1000);
+    assert_eq!(search(&mut cache, "a", 1000), KeySearch::Later(10));
+    // Tokens wait for them, so the pauses stay short.
+    for now in [1010, 1030, 1060, 1090] {
+        assert_eq!(cache.due_at(), now);
+        cache.started(now);
+        cache.failed(now);
+        assert!(matches!(search(&mut cache, "a", now), KeySearch::Later(1..=30)), "{now}");
+    }
+    // The same where the keys that there were are too old.
+    let mut cache = KeyCache::new(CachePolicy::default());
+    fetch(&mut cache, 0);
+    let late = 8 * 24 * 3600;
+    cache.started(late);
+    cache.failed(late);
+    assert!(cache.keys(late).0.is_empty());
+    assert_eq!(search(&mut cache, "a", late), KeySearch::Later(10));
 }
 
 #[test]
 fn keys_outlive_an_issuer_that_is_down_for_a_while() {
     let mut cache = KeyCache::new(CachePolicy::default());
-    cache.fetched(keys(), 0);
+    fetch(&mut cache, 0);
     let mut pauses = Vec::new();
     let mut now = 3600;
     for _ in 0..12 {
@@ -77,11 +181,9 @@ fn keys_outlive_an_issuer_that_is_down_for_a_while() {
         now = cache.due_at();
     }
     assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600, 3600]);
-    cache.key_unknown();
-    assert_eq!(cache.due_at(), now, "unknown keys do not shorten the pause after a failure");
-    assert_eq!(cache.keys(7 * 24 * 3600).len(), 1);
-    assert!(cache.keys(7 * 24 * 3600 + 1).is_empty());
-    cache.fetched(keys(), now);
+    assert_eq!(cache.keys(7 * 24 * 3600).0.len(), 1);
+    assert!(cache.keys(7 * 24 * 3600 + 1).0.is_empty());
+    fetch(&mut cache, now);
     assert_eq!(cache.due_at(), now + 3600);
 }
 

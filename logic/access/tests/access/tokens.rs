@@ -3,7 +3,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use weir_access::identity::TokenIdentity;
-use weir_access::jwt::{Algorithm, Audiences, Issuer, KeySet, ProfileRule, TokenError, issuer_of, verify};
+use weir_access::jwt::{
+    Algorithm, Audiences, Issuer, KeySet, ProfileRule, TokenError, TypeRule, issuer_of, verify,
+};
 
 use crate::common::{ISSUER, NOW, Signer, claims};
 use crate::crypto::AwsLc;
@@ -217,6 +219,81 @@ fn the_audience_must_be_ours_or_any_service_of_the_profile() {
     assert_eq!(ask(json!({ "aud": [] , "wlcg.ver": null })), wrong);
     assert_eq!(ask(json!({ "aud": null, "wlcg.ver": null })), wrong);
     assert_eq!(ask(json!({ "wlcg.ver": null })), wrong, "any is for tokens of the profile");
+}
+
+#[test]
+fn tokens_that_say_to_be_of_another_type_are_refused() {
+    let mut case = Case::new();
+    let ask = |case: &Case, typ: Value| {
+        let asked = case.with_header(json!({ "alg": "ES256", "kid": "k1", "typ": typ }));
+        asked.map_err(|error| matches!(error, TokenError::NotAccessToken(_)))
+    };
+    for typ in ["JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt", "application/jwt"] {
+        assert!(ask(&case, json!(typ)).is_ok(), "{typ}");
+    }
+    for typ in ["logout+jwt", "dpop+jwt", "secevent+jwt", "JOSE", "at+jwt2", ""] {
+        assert_eq!(ask(&case, json!(typ)), Err(true), "{typ}");
+    }
+    assert_eq!(ask(&case, json!(1)), Err(false), "malformed");
+    case.issuer.types = TypeRule::Required;
+    assert!(ask(&case, json!("at+jwt")).is_ok());
+    assert_eq!(ask(&case, json!("JWT")), Err(true));
+    assert_eq!(ask(&case, Value::Null), Err(true));
+}
+
+#[test]
+fn tokens_of_other_kinds_are_refused() {
+    let case = Case::new();
+    let refused = |changes: Value| {
+        let asked = case.with_claims(changes);
+        matches!(asked, Err(TokenError::NotAccessToken(_)))
+    };
+    for changes in [
+        json!({ "at_hash": "x" }),
+        json!({ "c_hash": "x" }),
+        json!({ "nonce": "x" }),
+        json!({ "events": { "http://schemas.openid.net/event/backchannel-logout": {} } }),
+        json!({ "typ": "ID" }),
+        json!({ "typ": "Refresh" }),
+        json!({ "typ": "Logout", "nonce": null }),
+        json!({ "token_use": "id" }),
+        json!({ "typ": "Bearer", "at_hash": "x" }),
+    ] {
+        assert!(refused(changes.clone()), "{changes}");
+    }
+    for changes in [
+        json!({}),
+        json!({ "typ": "Bearer", "nonce": "Keycloak writes it there, too" }),
+        json!({ "token_use": "access" }),
+        json!({ "nonce": null, "events": null }),
+    ] {
+        assert!(!refused(changes.clone()), "{changes}");
+    }
+}
+
+/// An ID token need not have more than these claims (OpenID Connect Core 1.0 section 2).
+#[test]
+fn a_token_without_any_mark_is_an_access_token_only_for_an_audience() {
+    let mut case = Case::new();
+    let bare = json!({ "scope": null, "wlcg.ver": null, "aud": "client", "wlcg.groups": null });
+    let with = |name: &str, value: Value| {
+        let mut claims = bare.clone();
+        claims[name] = value;
+        claims
+    };
+    assert!(matches!(case.with_claims(bare.clone()), Err(TokenError::NotAccessToken(_))));
+    for (name, value) in [
+        ("scope", json!("openid")),
+        ("scp", json!(["a"])),
+        ("client_id", json!("c")),
+        ("typ", json!("Bearer")),
+        ("token_use", json!("access")),
+    ] {
+        assert!(case.with_claims(with(name, value)).is_ok(), "{name}");
+    }
+    case.issuer.audiences = Audiences::OneOf(vec!["https://dav.example".to_owned()]);
+    assert_eq!(case.with_claims(bare.clone()).err(), Some(TokenError::AudienceWrong));
+    assert!(case.with_claims(with("aud", json!("https://dav.example"))).is_ok());
 }
 
 #[test]

@@ -403,9 +403,9 @@ pub(crate) static TOKEN_ISSUER: Section = Section {
         key(
             "audiences",
             OneOrMany(&Text("an audience")),
-            Otherwise("the audience is not looked at"),
+            Otherwise("tokens for any service are accepted, with a warning"),
             "[\"https://storage.example.org\"]",
-            "Tokens must be meant for one of these.",
+            "Tokens must be meant for one of these (`aud`). Without it, any other service that gets a token of this issuer can use it here.",
         ),
         key(
             "algorithms",
@@ -415,6 +415,16 @@ pub(crate) static TOKEN_ISSUER: Section = Section {
             Default("[\"RS256\", \"ES256\", \"EdDSA\"]"),
             "[\"ES256\"]",
             "What it may sign with.",
+        ),
+        key(
+            "access-token-type",
+            Choice(&["when-stated", "required"]),
+            Default("\"when-stated\""),
+            "\"required\"",
+            "Whether the header of all of its tokens must say that they are access tokens (`typ` is `at+jwt`, RFC 9068), or tokens \
+             without a type, or of the type `JWT`, are accepted, too. ID tokens and logout tokens are never accepted; without \
+             `audiences` a token must have at least one mark of an access token: that type, `scope`, `scp`, `client_id`, `wlcg.ver`, \
+             `typ` Bearer or `token_use` access.",
         ),
         key(
             "profile",

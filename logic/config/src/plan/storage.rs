@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use serde::Serialize;
-use weir_access::jwt::{Algorithm as JwtAlgorithm, Audiences, Issuer, ProfileRule};
+use weir_access::jwt::{Algorithm as JwtAlgorithm, Audiences, Issuer, ProfileRule, TypeRule};
 use weir_access::rule::AreaSpec;
 use weir_dav::digest::Algorithm;
 use weir_dav::mime::MediaTypes;
@@ -180,6 +180,8 @@ pub struct TokenIssuerPlan {
     pub audiences: Vec<String>,
     /// What it may sign with.
     pub algorithms: Vec<JwtAlgorithm>,
+    /// The header of all of its tokens must say that they are access tokens.
+    pub access_token_type_required: bool,
     /// All of its tokens must follow the WLCG profile.
     pub profile_required: bool,
     /// How far its clock and ours may differ.
@@ -245,6 +247,9 @@ impl TokenIssuerPlan {
         issuer.algorithms.clone_from(&self.algorithms);
         if !self.audiences.is_empty() {
             issuer.audiences = Audiences::OneOf(self.audiences.clone());
+        }
+        if self.access_token_type_required {
+            issuer.types = TypeRule::Required;
         }
         if self.profile_required {
             issuer.profile = ProfileRule::Required;

@@ -132,7 +132,9 @@ pub(super) fn issuer(writer: &mut Writer, issuer: &TokenIssuerPlan) {
     writer.key_if("ca", issuer.ca.as_deref().map(path));
     writer.many("audiences", &issuer.audiences);
     writer.key("algorithms", list(issuer.algorithms.iter().map(|algorithm| algorithm.name())));
-    writer.key("profile", if issuer.profile_required { "required" } else { "when-stated" });
+    let stated = |required| if required { "required" } else { "when-stated" };
+    writer.key("access-token-type", stated(issuer.access_token_type_required));
+    writer.key("profile", stated(issuer.profile_required));
     writer.key("leeway", Printed(issuer.leeway));
     writer.key("max-lifetime", Printed(issuer.lifetime_max));
     writer.key("refresh", Printed(issuer.refresh));

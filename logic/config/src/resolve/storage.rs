@@ -88,11 +88,14 @@ pub(super) fn resolve(
         }
         for issuer in issuers.iter().filter(|issuer| used(issuer) && issuer.plan.audiences.is_empty()) {
             let message = format!(
-                "token issuer {}: without audiences, tokens that are meant for other services are accepted, too",
-                issuer.plan.name
+                "token issuer {}: audiences is not set: tokens that {} issues for any other service are accepted here, so that whoever \
+                 runs such a service can read and write as its users",
+                issuer.plan.name,
+                crate::tree::short(&issuer.plan.issuer)
             );
             let help =
-                "say who they must be meant for: audiences = \"https://storage.example.org\"".to_owned();
+                "set the audience that clients ask for when they use this service: audiences = \"https://storage.example.org\""
+                    .to_owned();
             cx.report(Problem::warning(issuer.name, message).help(help));
         }
     }

@@ -411,6 +411,7 @@ pub(super) fn issuer(cx: &Context<'_>, name: &Located<String>, node: &Node) -> O
                 None => Issuer::new("").algorithms,
                 Some(_) => algorithms,
             },
+            access_token_type_required: table.text("access-token-type") == "required",
             profile_required: table.text("profile") == "required",
             leeway: table.duration("leeway"),
             lifetime_max: table.duration("max-lifetime"),

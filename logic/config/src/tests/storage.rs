@@ -229,7 +229,10 @@ fn what_has_no_effect_is_warned_of() {
     let access = "\n[storage-area.data.access]\nissuers = 'https://iam.example.org/'\n";
     assert_eq!(
         messages(&format!("{}{ISSUER}", area(access))),
-        ["token issuer iam: without audiences, tokens that are meant for other services are accepted, too"]
+        [
+            "token issuer iam: audiences is not set: tokens that https://iam.example.org/ issues for any other service are accepted \
+             here, so that whoever runs such a service can read and write as its users"
+        ]
     );
     let audiences = format!("{ISSUER}audiences = 'https://storage.example.org'\n");
     assert_eq!(messages(&format!("{}{audiences}", area(access))), [""; 0]);

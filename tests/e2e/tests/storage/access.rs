@@ -1,10 +1,11 @@
 //! Who may do what.
 
 mod certificates;
+mod issuers;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
@@ -12,8 +13,7 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use weir_e2e::Weir;
-use weir_testkit::certificates::{Authority, Request};
-use weir_testkit::{TempDir, wait_until};
+use weir_testkit::TempDir;
 
 use crate::{Site, config};
 
@@ -390,83 +390,4 @@ fn a_compressed_sibling_is_sent_only_to_those_who_may_read_it() {
     let gzip = [("Accept-Encoding", "gzip")];
     assert_eq!(site.get_with("/d/b.js", &gzip).text(), "gzipped");
     assert_eq!(site.get_with("/d/a.js", &gzip).text(), "plain");
-}
-
-/// A server of keys, by https; which keys, can be changed.
-struct KeyServer {
-    weir: Weir,
-    directory: TempDir,
-    files: weir_testkit::certificates::IssuedFiles,
-}
-
-impl KeyServer {
-    fn start(keys: &Path) -> Self {
-        let directory = TempDir::new().unwrap();
-        let authority = Authority::new("keys");
-        std::fs::write(directory.path().join("ca.pem"), authority.pem()).unwrap();
-        let files = authority.issue(&Request::names(&["127.0.0.1"])).write_to(directory.path(), "keys");
-        let weir = Weir::start(&Self::config(&files, keys));
-        Self { weir, directory, files }
-    }
-
-    fn serve(&mut self, keys: &Path) {
-        let config = Self::config(&self.files, keys);
-        self.weir.reload(&config);
-    }
-
-    fn config(files: &weir_testkit::certificates::IssuedFiles, keys: &Path) -> String {
-        let keys = json!(std::fs::read_to_string(keys).unwrap());
-        format!(
-            "[listener.web]\nbind = \"127.0.0.1:0\"\n\
-             tls = {{ certificates = {{ certificate = {:?}, key = {:?} }} }}\n\
-             [[route]]\npath = \"=/keys\"\nrespond = {{ content-type = \"application/json\", body = {keys} }}\n",
-            files.certificate, files.key
-        )
-    }
-
-    fn fetches(&self) -> f64 {
-        self.weir.metrics().get("weir_listener_requests_total", &["listener=\"web\""])
-    }
-}
-
-#[test]
-fn keys_that_have_changed_are_asked_for_but_nobody_can_make_us_ask_all_the_time() {
-    changes_its_key_for_one_named("2");
-}
-
-#[test]
-fn a_new_key_with_the_name_of_the_old_one_is_asked_for_in_the_same_way() {
-    changes_its_key_for_one_named("1");
-}
-
-/// An issuer whose key is named `1` has another one from now on.
-fn changes_its_key_for_one_named(name: &str) {
-    let (old, new) = (Issuer::new(), Issuer::new());
-    let keys = std::fs::read_to_string(new.keys()).unwrap();
-    std::fs::write(new.keys(), keys.replace("\"kid\":\"1\"", &format!("\"kid\":\"{name}\""))).unwrap();
-    let mut server = KeyServer::start(&old.keys());
-    let site = Site::new(&format!(
-        "[storage-area.data.access]\nissuers = \"{ISSUER}\"\n[token-issuer.iam]\nissuer = \"{ISSUER}\"\n\
-         key-set = \"https://127.0.0.1:{}/keys\"\nca = {:?}\naudiences = \"https://storage.example.org\"\n",
-        server.weir.addr("web").port(),
-        server.directory.path().join("ca.pem"),
-    ));
-    site.write("file", "content");
-    let get = |token: &str| site.get_with("/file", &[("Authorization", &bearer(token))]).status;
-    let of_old = old.token(&json!({}));
-    assert_eq!(get(&of_old), 200);
-    let asked = server.fetches();
-    server.serve(&new.keys());
-    // Just now they were asked for; whoever presents keys that nobody knows is refused at once, and often for nothing.
-    let of_new = new.token_with_key(name, &json!({}));
-    for _ in 0..20 {
-        assert_eq!(get(&of_new), 401);
-    }
-    assert_eq!(server.fetches(), asked);
-    // What was known is known.
-    assert_eq!(get(&of_old), 200);
-    // Half a minute after the last time they are asked for, and the new key counts.
-    wait_until("the new key is known", Duration::from_secs(60), || get(&of_new) == 200);
-    assert_eq!(server.fetches(), asked + 1.0);
-    assert_eq!(get(&of_old), 401);
 }
