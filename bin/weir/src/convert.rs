@@ -14,8 +14,8 @@ use crate::check::{print_diagnostics, print_out};
 
 /// Carry another program's configuration over
 ///
-/// What could not be carried over, or means something else, is listed on standard error with file and line. Exits with 0,
-/// with 1 if nothing was found to carry over, and with 2 if it cannot be read.
+/// What could not be carried over, or means something else, is listed on standard error with file and line; `access:` marks
+/// notes about rights that change. Exits with 0, with 1 if nothing was found to carry over, and with 2 if it cannot be read.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
     #[command(subcommand)]
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &ConvertArgs) -> ExitCode {
 
 fn print(converted: &Converted, as_json: bool) -> ExitCode {
     if as_json {
-        let note = |note: &convert::Note| json!({ "file": note.file, "line": note.line, "note": note.what });
+        let note = |note: &convert::Note| json!({ "file": note.file, "line": note.line, "access": note.is_about_access, "note": note.what });
         let notes: Vec<_> = converted.notes.iter().map(note).collect();
         return print_out(&format!("{:#}\n", json!({ "config": converted.toml, "notes": notes })));
     }

@@ -50,7 +50,7 @@ fn installation(directory: &Path) {
             "oauth:\n  issuers:\n  - name: iam\n    issuer: https://iam.example.org/\n\
              storm:\n  connector:\n    port: 18085\n    secure-port: 18443\n    max-connections: 300\n\
              \x20 tls:\n    certificate-path: {}\n    private-key-path: {}\n  checksum-strategy: late\n\
-             \x20 nginx:\n    enabled: true\n  authz:\n    disabled: false\n",
+             \x20 nginx:\n    enabled: false\n  authz:\n    disabled: true\n",
             files.certificate.display(),
             files.key.display()
         ),
@@ -88,11 +88,10 @@ fn what_storm_had_becomes_a_config_that_passes_its_check() {
     }
     assert!(!config.contains("never read") && !config.contains("tape"), "{config}");
     for expected in [
-        "physics.properties:5: vos: ",
+        "physics.properties:5: access: vos: ",
         "physics.properties:10: tapeEnabled is not carried over",
-        "physics.properties:6: area 'physics lab' lists https://old.example.org/, which oauth.issuers has not",
+        "physics.properties:6: access: area 'physics lab' lists https://old.example.org/, which oauth.issuers has not",
         "storm.connector.max-connections is not carried over",
-        "storm.nginx is not carried over",
         "storm.checksum-strategy: ",
         "storm.authz.disabled is not carried over",
     ] {
@@ -102,7 +101,11 @@ fn what_storm_had_becomes_a_config_that_passes_its_check() {
         weir(&["convert", "storm", "--json", "--profile=prod,policies", directory.path().to_str().unwrap()]);
     let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
     assert_eq!(printed["config"], config);
-    assert_eq!(printed["notes"].as_array().unwrap().len(), notes.lines().count());
+    let printed = printed["notes"].as_array().unwrap();
+    assert_eq!(printed.len(), notes.lines().count());
+    let about_access = printed.iter().filter(|note| note["access"] == true).count();
+    assert_eq!(about_access, notes.lines().filter(|line| line.contains(": access: ")).count());
+    assert!((1..printed.len()).contains(&about_access), "{notes}");
 }
 
 /// The pieces of a page for people that are set off, each with its language.
@@ -195,7 +198,7 @@ fn where_there_is_nothing_to_carry_over_that_is_said() {
     let useless = weir(&["convert", "storm", path]);
     assert_eq!((useless.status.code(), useless.stdout.is_empty()), (Some(1), true));
     assert!(
-        text(&useless.stderr).contains("a.properties:1: rootPath is missing"),
+        text(&useless.stderr).contains("a.properties:1: access: rootPath is missing"),
         "{}",
         text(&useless.stderr)
     );

@@ -4,6 +4,8 @@ use super::policy::{self, AreaPolicy, read_policy};
 use super::service::Service;
 use super::token_issuer::TokenIssuer;
 use super::yaml::{self, Node, Value, YamlError, same_key, unreadable};
+use crate::AccessPath;
+use crate::rule::Effect;
 
 /// What `application.yml` says of tokens and policies.
 #[derive(Debug, Default)]
@@ -30,6 +32,7 @@ impl Application {
                 match section.as_str() {
                     "oauth" => self.read_oauth(node, notes)?,
                     "storm" => self.read_storm(node, notes)?,
+                    "tpc" => self.service.read_copies(node, notes),
                     other if other.starts_with("oauth.") || other.starts_with("storm.") => {
                         return Err(dotted(node, other));
                     }
@@ -43,7 +46,14 @@ impl Application {
     fn read_oauth(&mut self, oauth: &Node, notes: &mut Notes<'_>) -> Result<(), YamlError> {
         for (key, node) in oauth.map() {
             if !same_key(key, "issuers") {
-                notes.add(node.line, format!("oauth.{key} is not carried over"));
+                if same_key(key, "enable-oidc") && node.flag() != Some(false) {
+                    notes.access(
+                        node.line,
+                        format!("oauth.{key} is not carried over: nobody logs in by OpenID Connect"),
+                    );
+                } else {
+                    notes.add(node.line, format!("oauth.{key} is not carried over"));
+                }
                 continue;
             }
             let list = list_of(node, "oauth.issuers")?;
@@ -69,8 +79,11 @@ impl Application {
                     true => self.read_policies(node, notes)?,
                     false if key.contains(['.', '[']) => return Err(dotted(node, key)),
                     false if same_key(key, "disabled") => {
-                        let text = "storm.authz.disabled is not carried over: here nobody may do what nothing permits";
-                        notes.add(node.line, text);
+                        if node.flag() != Some(false) {
+                            let text = "storm.authz.disabled is not carried over: StoRM permits everything to every client with it; Weir \
+                                        denies what no rule permits";
+                            notes.access(node.line, text);
+                        }
                     }
                     false => notes.add(node.line, format!("storm.authz.{key} is not known here")),
                 }
@@ -94,32 +107,60 @@ impl Application {
     /// Gives each policy to its area, and looks for what does not fit together.
     pub(super) fn hand_out_policies(&mut self, areas: &mut [Area], notes: &mut Notes<'_>) {
         let has_vo_maps = self.service.has_vo_maps();
-        for AreaPolicy { place, area, policy: mut spec } in self.policies.drain(..) {
-            match areas.iter_mut().find(|other| other.name == area) {
-                None => {
-                    notes.at(&place, format!("policy for '{area}', an area that there is not: left out"));
-                }
-                Some(area) => {
-                    if !area.rules.policies {
-                        let name = &area.name;
-                        notes.at(
-                            &place,
-                            format!(
-                                "policies of '{name}' are off (fineGrainedAuthzEnabled): carried over, off"
-                            ),
-                        );
-                    }
-                    if has_vo_maps != Some(true)
-                        && let Some(what) = policy::without_vo_maps(&mut spec, has_vo_maps.is_some())
-                    {
-                        notes.at(&place, what);
-                    }
-                    area.rules.policy.push(spec);
-                    area.policy_places.push(place);
-                }
+        for AreaPolicy { place, area: name, policy: mut spec } in self.policies.drain(..) {
+            for (other, point) in reached_areas(areas, &name) {
+                notes.access_at(
+                    &place,
+                    format!(
+                        "StoRM applies this policy also at {point} of the area '{other}'; here it counts in '{name}' only: write it \
+                         there, too, if it shall count"
+                    ),
+                );
             }
+            let Some(area) = areas.iter_mut().find(|area| area.name == name) else {
+                notes.access_at(&place, format!("policy for '{name}': there is no such area: left out"));
+                continue;
+            };
+            if !area.rules.policies {
+                notes.at(
+                    &place,
+                    format!("policies of '{name}' are off (fineGrainedAuthzEnabled): carried over, off"),
+                );
+            } else if spec.effect == Effect::Deny {
+                notes.access_at(
+                    &place,
+                    "this denial is final; in StoRM it loses to anything that grants the same (vos, orgs, read switches, token scopes)",
+                );
+            }
+            if has_vo_maps != Some(true)
+                && let Some(what) = policy::without_vo_maps(&mut spec, has_vo_maps.is_some())
+            {
+                notes.access_at(&place, what);
+            }
+            area.rules.policy.push(spec);
+            area.policy_places.push(place);
         }
     }
+}
+
+/// Areas with policies that have an access point below one of the area `name`: StoRM compares the paths of all policies with those of
+/// requests, whatever area a policy is for (`DefaultPathAuthorizationPdp`).
+fn reached_areas(areas: &[Area], name: &str) -> Vec<(String, String)> {
+    let path = |point: &String| AccessPath::from_literal(point).ok().map(|path| path.as_directory());
+    let above: Vec<_> = areas
+        .iter()
+        .filter(|area| area.name == name)
+        .flat_map(|area| &area.access_points)
+        .filter_map(path)
+        .collect();
+    let others = areas.iter().filter(|area| area.name != name && area.rules.policies);
+    let points = others.flat_map(|area| area.access_points.iter().map(move |point| (area, point)));
+    points
+        .filter(|(_, point)| {
+            path(point).is_some_and(|point| above.iter().any(|above| above.is_above(&point)))
+        })
+        .map(|(area, point)| (area.name.clone(), point.clone()))
+        .collect()
 }
 
 fn dotted(node: &Node, key: &str) -> YamlError {

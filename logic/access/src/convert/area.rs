@@ -17,27 +17,77 @@ pub(super) struct Area {
     pub(super) policy_places: Vec<Place>,
 }
 
+/// The switches of a file. A key that is missing has the default of StoRM's code (`OwnerStorageAreaInfo`).
+#[derive(Debug, Clone, Copy)]
+struct FileSwitches {
+    anonymous_read: bool,
+    authenticated_read: bool,
+    vo_map_enabled: bool,
+    vo_map_grants_write: bool,
+    orgs_grant_read: bool,
+    /// StoRM's documents say that the default is false.
+    orgs_grant_write: bool,
+    wlcg_scopes: bool,
+    fine_grained: bool,
+}
+
+/// Keys that StoRM's documents or examples have and its code does not read, and those that it reads instead.
+const DEAD_KEYS: [(&str, &str); 2] = [
+    ("voMapGrantsWriteAccess", "voMapGrantsWritePermission"),
+    ("orgsGrantWritePermissions", "orgsGrantWritePermission"),
+];
+
+/// Which tokens StoRM and Weir accept (`TrustedJwtDecoderCacheLoader`, `WlcgProfileValidator`).
+const FOR_TOKENS: [&str; 2] = [
+    "refused here, accepted by StoRM: tokens that are no access tokens (ID tokens, logout tokens), that have no exp, or that are valid for \
+     more than 7 days (max-lifetime of [token-issuer.NAME])",
+    "accepted here, refused by StoRM: tokens of the WLCG profile without nbf, or of a version 1.x other than 1.0",
+];
+
+/// What storage scopes permit (`WlcgStructuredPathAuthorizationPdp`, `StructuredPathScopeMatcher`).
+const STORAGE_SCOPES: &str = "storage.stage does not permit to read here, and the path of a scope ends with a whole name; StoRM reads with \
+                              storage.stage, and takes /foo of a scope for /foobar, too";
+
+impl Default for FileSwitches {
+    fn default() -> Self {
+        Self {
+            anonymous_read: false,
+            authenticated_read: false,
+            vo_map_enabled: true,
+            vo_map_grants_write: false,
+            orgs_grant_read: true,
+            orgs_grant_write: true,
+            wlcg_scopes: false,
+            fine_grained: false,
+        }
+    }
+}
+
 impl Area {
     /// Reads one file of `sa.d`. `None`: without a name, a root or an access point there is no area, as notes say.
     pub(super) fn read(text: &str, notes: &mut Notes<'_>) -> Option<Self> {
         let properties = match Properties::parse(text) {
             Ok(properties) => properties,
             Err(error) => {
-                notes.add(error.line, "\\u without four hexadecimal digits: the file is left out");
+                notes.access(error.line, "\\u without four hexadecimal digits: the file is left out");
                 return None;
             }
         };
-        // What StoRM takes for granted where nothing is said.
+        let line_of = |key: &str| properties.get(key).map_or(1, |entry| entry.line);
         let mut area = Self {
             name: String::new(),
             root: String::new(),
             access_points: Vec::new(),
-            rules: AreaSpec { policies: false, ..AreaSpec::default() },
-            issuers_place: notes.place(properties.get("orgs").map_or(1, |entry| entry.line)),
+            rules: AreaSpec::default(),
+            issuers_place: notes.place(line_of("orgs")),
             policy_places: Vec::new(),
         };
+        let mut switches = FileSwitches::default();
         for entry in properties.entries() {
-            area.take(entry, notes);
+            match switches.place_of(&entry.key) {
+                Some(place) => *place = flag(entry, notes)?,
+                None => area.take(entry, notes),
+            }
         }
         let given = [
             ("name", !area.name.is_empty()),
@@ -45,26 +95,22 @@ impl Area {
             ("accessPoints", !area.access_points.is_empty()),
         ];
         if let Some((missing, _)) = given.iter().find(|(_, given)| !given) {
-            notes.add(1, format!("{missing} is missing: the file is left out"));
+            notes.access(1, format!("{missing} is missing: the file is left out"));
             return None;
         }
         if !area.root.starts_with('/') || area.root.contains('\0') {
-            notes.add(1, "rootPath does not begin with a /: the file is left out");
+            notes.access(1, "rootPath does not begin with a /: the file is left out");
             return None;
         }
         let mut seen = BTreeSet::new();
         area.access_points.retain(|point| seen.insert(point.clone()));
         let points: Vec<_> = area.access_points.iter().map(String::as_str).collect();
         if let Err(error) = area.rules.resolve(&area.name, &points) {
-            notes.add(1, format!("{error}: the file is left out"));
+            notes.access(1, format!("{error}: the file is left out"));
             return None;
         }
-        if area.rules.token_scopes && (area.rules.issuers_read || area.rules.issuers_write) {
-            let line = properties.get("wlcgScopeAuthzEnabled").map_or(1, |entry| entry.line);
-            let text =
-                "tokens with storage scopes are limited to them here; orgsGrant* is for tokens without";
-            notes.add(line, text);
-        }
+        switches.apply(&mut area.rules);
+        area.note_rights(&properties, switches, notes);
         Some(area)
     }
 
@@ -82,31 +128,23 @@ impl Area {
 
     fn take(&mut self, entry: &Property, notes: &mut Notes<'_>) {
         let value = entry.value.trim();
-        let rules = &mut self.rules;
-        let switch = match entry.key.as_str() {
-            "name" => return value.clone_into(&mut self.name),
-            "rootPath" => return value.clone_into(&mut self.root),
-            "accessPoints" => return self.access_points = parts(value),
+        match entry.key.as_str() {
+            "name" => value.clone_into(&mut self.name),
+            "rootPath" => value.clone_into(&mut self.root),
+            "accessPoints" => self.access_points = parts(value),
             "vos" => {
-                rules.vos = parts(value);
-                if !rules.vos.is_empty() {
-                    notes.add(
+                self.rules.vos = parts(value);
+                if !self.rules.vos.is_empty() {
+                    notes.access(
                         entry.line,
-                        "vos: who is a member says a proxy in front (identity-from) or a file (vo-maps): VOMS attributes of \
-                         certificates are not read here",
+                        "vos: a proxy in front (identity-from) or a file (vo-maps) must say who is a member: Weir does not read VOMS \
+                         attributes of certificates",
                     );
                 }
-                return;
             }
-            "orgs" => return rules.issuers = parts(value),
-            "authenticatedReadEnabled" => &mut rules.authenticated_read,
-            "anonymousReadEnabled" => &mut rules.anonymous_read,
-            "voMapEnabled" => &mut rules.vo_map_read,
-            "voMapGrantsWriteAccess" => &mut rules.vo_map_write,
-            "orgsGrantReadPermission" => &mut rules.issuers_read,
-            "orgsGrantWritePermission" => &mut rules.issuers_write,
-            "wlcgScopeAuthzEnabled" => &mut rules.token_scopes,
-            "fineGrainedAuthzEnabled" => &mut rules.policies,
+            "orgs" => self.rules.issuers = parts(value),
+            // StoRM reads it and does nothing with it.
+            "filesystemType" => {}
             "tapeEnabled" => {
                 if value.eq_ignore_ascii_case("true") {
                     notes.add(
@@ -114,15 +152,111 @@ impl Area {
                         "tapeEnabled is not carried over: files that are on tape only are not recognised",
                     );
                 }
-                return;
             }
-            other => return notes.add(entry.line, format!("{other} is not known here")),
-        };
-        *switch = value.eq_ignore_ascii_case("true");
-        if !*switch && !value.eq_ignore_ascii_case("false") {
-            notes.add(entry.line, format!("{} is neither true nor false: taken as false", entry.key));
+            key => match DEAD_KEYS.iter().find(|(dead, _)| *dead == key) {
+                Some((dead, live)) => {
+                    notes.access(
+                        entry.line,
+                        format!(
+                            "{dead} has no effect in StoRM, whose code reads {live}; it has none here, either"
+                        ),
+                    );
+                }
+                None => notes.add(entry.line, format!("{key} is no key that StoRM's code reads: left out")),
+            },
         }
     }
+
+    /// Notes each right that differs from StoRM's, or from what StoRM's documents promise.
+    fn note_rights(&self, properties: &Properties, switches: FileSwitches, notes: &mut Notes<'_>) {
+        let line_of = |key: &str| properties.get(key).map_or(1, |entry| entry.line);
+        let rules = &self.rules;
+        if rules.anonymous_read {
+            notes.access(
+                line_of("anonymousReadEnabled"),
+                "anonymousReadEnabled: bearers of tokens read, too; StoRM refuses those whose issuer is not in orgs",
+            );
+        }
+        if !rules.vos.is_empty() && switches.vo_map_grants_write && !switches.vo_map_enabled {
+            notes.add(
+                line_of("voMapGrantsWritePermission"),
+                "voMapGrantsWritePermission without voMapEnabled lets nobody write, as before",
+            );
+        }
+        if rules.issuers.is_empty() {
+            return;
+        }
+        let orgs = line_of("orgs");
+        if rules.issuers_write && properties.get("orgsGrantWritePermission").is_none() {
+            notes.access(
+                orgs,
+                "orgsGrantWritePermission is not set, and StoRM's code takes true for it, not false as its documents say: \
+                 bearers of tokens may write, as before; if they must not, write issuers-write = false",
+            );
+        }
+        if properties.get("orgsGrantWritePermission").is_some()
+            && switches.orgs_grant_write
+            && !switches.orgs_grant_read
+        {
+            notes.add(
+                line_of("orgsGrantWritePermission"),
+                "orgsGrantWritePermission without orgsGrantReadPermission lets nobody write, as before",
+            );
+        }
+        if rules.issuers_read || rules.issuers_write {
+            notes.access(
+                orgs,
+                "tokens with storage scopes are limited to them here; orgsGrant* is for tokens without",
+            );
+        }
+        for what in FOR_TOKENS {
+            notes.access(orgs, what);
+        }
+        if rules.token_scopes {
+            notes.access(line_of("wlcgScopeAuthzEnabled"), STORAGE_SCOPES);
+        }
+    }
+}
+
+impl FileSwitches {
+    fn place_of(&mut self, key: &str) -> Option<&mut bool> {
+        Some(match key {
+            "anonymousReadEnabled" => &mut self.anonymous_read,
+            "authenticatedReadEnabled" => &mut self.authenticated_read,
+            "voMapEnabled" => &mut self.vo_map_enabled,
+            "voMapGrantsWritePermission" => &mut self.vo_map_grants_write,
+            "orgsGrantReadPermission" => &mut self.orgs_grant_read,
+            "orgsGrantWritePermission" => &mut self.orgs_grant_write,
+            "wlcgScopeAuthzEnabled" => &mut self.wlcg_scopes,
+            "fineGrainedAuthzEnabled" => &mut self.fine_grained,
+            _ => return None,
+        })
+    }
+
+    /// Who may write must have the right to read, too (`SecurityConfig`, `VOMSPolicyService`). `authenticatedReadEnabled` is for
+    /// certificates: tokens get their rights from their issuers only (`GrantedAuthoritiesMapperSupport`).
+    fn apply(self, rules: &mut AreaSpec) {
+        rules.anonymous_read = self.anonymous_read;
+        rules.certificate_read = self.authenticated_read;
+        rules.vo_map_read = self.vo_map_enabled;
+        rules.vo_map_write = self.vo_map_enabled && self.vo_map_grants_write;
+        rules.issuers_read = self.orgs_grant_read;
+        rules.issuers_write = self.orgs_grant_read && self.orgs_grant_write;
+        rules.token_scopes = self.wlcg_scopes;
+        rules.policies = self.fine_grained;
+    }
+}
+
+/// A value of a switch. `None`: with such a value, which StoRM does not start with, denials could be lost.
+fn flag(entry: &Property, notes: &mut Notes<'_>) -> Option<bool> {
+    let (key, value) = (&entry.key, entry.value.trim());
+    if value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false") {
+        return Some(value.eq_ignore_ascii_case("true"));
+    }
+    let denies = key == "fineGrainedAuthzEnabled";
+    let consequence = if denies { "the file is left out" } else { "taken as false" };
+    notes.access(entry.line, format!("{key} is neither true nor false: {consequence}"));
+    (!denies).then_some(false)
 }
 
 /// Parted at commas.

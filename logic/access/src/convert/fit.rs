@@ -38,12 +38,12 @@ pub(super) fn issuers(issuers: Vec<TokenIssuer>, notes: &mut Notes<'_>) -> Vec<T
     let mut kept = Vec::new();
     for issuer in issuers {
         let address = &issuer.issuer;
-        let can_be_found = match &issuer.key_set {
-            Some(keys) => keys.starts_with("https://") || keys.starts_with('/'),
-            None => address.starts_with("https://"),
-        };
+        let can_be_found = address.starts_with("https://");
         if !can_be_found {
-            notes.at(&issuer.place, format!("{address}: its keys are at no https address: left out"));
+            notes.access_at(
+                &issuer.place,
+                format!("{address} is no https address, where its keys could be found: left out"),
+            );
         } else if !seen.insert(address.clone()) {
             notes.at(&issuer.place, format!("{address} is there twice: the first counts"));
         } else {
@@ -62,7 +62,7 @@ pub(super) fn areas(areas: &mut [Area], known: &[TokenIssuer], notes: &mut Notes
             let known = is_known(issuer);
             if !known {
                 let place = &area.issuers_place;
-                notes.at(
+                notes.access_at(
                     place,
                     format!("area '{name}' lists {issuer}, which oauth.issuers has not: left out"),
                 );
@@ -77,7 +77,7 @@ pub(super) fn areas(areas: &mut [Area], known: &[TokenIssuer], notes: &mut Notes
                     let text = format!(
                         "policy '{description}' of '{name}': {principal} is nobody that is known: left out"
                     );
-                    notes.at(place, text);
+                    notes.access_at(place, text);
                 }
                 known
             });

@@ -1,7 +1,10 @@
 //! A StoRM WebDAV configuration, carried over: `sa.d/*.properties` and `application.yml` become TOML for Weir.
 //!
-//! What cannot be carried over is listed with file and line, never dropped in silence. The meaning that differs on purpose is
-//! noted, too: see the decision record on denials and scopes.
+//! Keys and defaults are those that StoRM's code reads (`OwnerStorageAreaInfo`, `OAuthProperties`,
+//! `ServiceConfigurationProperties`, `ThirdPartyCopyProperties`), which its documents contradict in places.
+//!
+//! What cannot be carried over is listed with file and line, never dropped in silence. Notes about a change of rights are marked
+//! ([`Note::is_about_access`]). The meaning that differs on purpose is noted, too: see the decision record on denials and scopes.
 
 mod application;
 mod area;
@@ -47,6 +50,8 @@ pub struct Note {
     pub line: usize,
     /// What, and why.
     pub what: String,
+    /// Says that somebody may do more or less than before, or may do what StoRM's documents deny.
+    pub is_about_access: bool,
 }
 
 /// A file and a line of it, from 1.
@@ -69,7 +74,21 @@ impl Notes<'_> {
 
     /// Of what stands in a file that may have been read before.
     fn at(&mut self, place: &Place, what: impl Into<String>) {
-        self.notes.push(Note { file: place.file.clone(), line: place.line, what: what.into() });
+        self.push(place, what.into(), false);
+    }
+
+    /// Adds a note about a change of rights.
+    fn access(&mut self, line: usize, what: impl Into<String>) {
+        self.access_at(&self.place(line), what);
+    }
+
+    /// Adds a note about a change of rights, about a file that may have been read before.
+    fn access_at(&mut self, place: &Place, what: impl Into<String>) {
+        self.push(place, what.into(), true);
+    }
+
+    fn push(&mut self, place: &Place, what: String, is_about_access: bool) {
+        self.notes.push(Note { file: place.file.clone(), line: place.line, what, is_about_access });
     }
 
     /// A line of the file.
@@ -78,16 +97,33 @@ impl Notes<'_> {
     }
 }
 
-/// What is so of every area, and StoRM's files do not say.
-const FOR_ALL_AREAS: [&str; 5] = [
-    "symbolic links were followed; here they are not, in no area (symlinks = \"never\")",
-    "files are copied from and to other servers, as before (third-party-copy = true); those without TLS, with private \
-     addresses, or certificates that the system does not trust, need http, private and ca of [third-party-copy]",
-    "clients are asked for certificates only with [listener.https.tls.client-auth]: its ca is a PEM file of authorities",
-    "tokens and macaroons are issued only by a [token-endpoint.NAME] that areas name (token-endpoint)",
-    "variables of the environment (STORM_WEBDAV_..., in StoRM's systemd unit) are not read: ports, certificate, limits and VO map \
-     files that they set are yours to carry over",
+/// Differences that hold for every area and that StoRM's files do not state; `true`: about rights.
+const FOR_ALL_AREAS: [(&str, bool); 6] = [
+    ("symbolic links were followed; here they are not, in no area (symlinks = \"never\")", true),
+    (
+        "files are copied from and to other servers, as before (third-party-copy = true); those without TLS, with private \
+         addresses, or certificates that the system does not trust, need http, private and ca of [third-party-copy]",
+        false,
+    ),
+    ("a COPY to another server takes the right to read here; StoRM asks for the right to write", true),
+    (
+        "clients are asked for certificates only with [listener.https.tls.client-auth]: its ca is a PEM file of authorities",
+        true,
+    ),
+    (
+        "tokens and macaroons are issued only by a [token-endpoint.NAME] that areas name (token-endpoint)",
+        false,
+    ),
+    (
+        "variables of the environment (STORM_WEBDAV_..., in StoRM's systemd unit) are not read: ports, certificate, limits and VO map \
+         files that they set are yours to carry over",
+        false,
+    ),
 ];
+
+/// The same where StoRM's TLS listener refuses clients without a certificate.
+const WITHOUT_CERTIFICATE: &str = "StoRM refuses TLS clients without a certificate (requireClientCert is true unless the files say otherwise); \
+                                   here they connect, and may do what anonymous clients and bearers of tokens may";
 
 /// Largest file, in bytes.
 pub const BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -106,23 +142,24 @@ pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Result
             let name = fit::name(&area.name);
             match converted.iter().any(|other| other.name == area.name || fit::name(&other.name) == name) {
                 true => {
-                    notes.add(1, format!("another file has an area '{}': this one is left out", area.name))
+                    notes.access(1, format!("another file has an area '{}': this one is left out", area.name))
                 }
                 false => converted.push(area),
             }
         }
     }
-    if let Some(first) = areas.first().filter(|_| !converted.is_empty()) {
-        notes.file = first.name;
-        FOR_ALL_AREAS.iter().for_each(|note| notes.add(1, *note));
-    }
     let mut service = Application::default();
     for source in application {
         notes.file = source.name;
-        let unreadable = |line, what| Note { file: source.name.to_owned(), line, what };
+        let unreadable =
+            |line, what| Note { file: source.name.to_owned(), line, what, is_about_access: false };
         let text = within_bounds(source, &mut notes)
             .ok_or_else(|| unreadable(1, format!("the file is longer than {BYTES_MAX} bytes")))?;
         service.read(text, &mut notes).map_err(|error| unreadable(error.line, error.why))?;
+    }
+    if let Some(first) = areas.first().filter(|_| !converted.is_empty()) {
+        notes.file = first.name;
+        for_all_areas(&service, &mut notes);
     }
     service.hand_out_policies(&mut converted, &mut notes);
     let issuers = fit::issuers(service.issuers, &mut notes);
@@ -137,16 +174,27 @@ pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Result
     Ok(Converted { toml: write::toml(&converted, &issuers, &service.service), notes })
 }
 
+fn for_all_areas(service: &Application, notes: &mut Notes<'_>) {
+    let place = notes.place(1);
+    for (what, is_about_access) in FOR_ALL_AREAS {
+        notes.push(&place, what.to_owned(), is_about_access);
+    }
+    if service.service.requires_certificates() {
+        notes.access(1, WITHOUT_CERTIFICATE);
+    }
+}
+
 fn within_bounds<'a>(source: &Source<'a>, notes: &mut Notes<'_>) -> Option<&'a str> {
     if source.text.len() <= BYTES_MAX {
         return Some(source.text);
     }
-    notes.add(1, format!("the file is longer than {BYTES_MAX} bytes: left out"));
+    notes.access(1, format!("the file is longer than {BYTES_MAX} bytes: left out"));
     None
 }
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.what)
+        let mark = if self.is_about_access { "access: " } else { "" };
+        write!(f, "{}:{}: {mark}{}", self.file, self.line, self.what)
     }
 }

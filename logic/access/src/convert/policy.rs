@@ -24,11 +24,11 @@ pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<A
     }
     let text = |key: &str| node.get(key).and_then(Node::text);
     let effect = match text("effect") {
-        Some(effect) if effect.eq_ignore_ascii_case("permit") => Effect::Permit,
-        Some(effect) if effect.eq_ignore_ascii_case("deny") => Effect::Deny,
+        Some(effect) if same_key(effect, "permit") => Effect::Permit,
+        Some(effect) if same_key(effect, "deny") => Effect::Deny,
         None => Effect::Deny,
         Some(_) => {
-            notes.add(node.line, "an effect that is neither permit nor deny: taken as deny");
+            notes.access(node.line, "an effect that is neither permit nor deny: taken as deny");
             Effect::Deny
         }
     };
@@ -37,26 +37,13 @@ pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<A
         Some(area) if !area.contains("${") => area,
         _ if denies => return Err(unreadable(node, "a denial without sa, or whose sa is a placeholder")),
         _ => {
-            notes.add(node.line, "a policy without sa, or whose sa is a placeholder: left out");
+            notes.access(node.line, "a policy without sa, or whose sa is a placeholder: left out");
             return Ok(None);
         }
     };
     let list = |key: &str| node.get(key).map(Node::list).unwrap_or_default();
 
-    let mut actions = Vec::new();
-    for action in list("actions") {
-        match action.text().map(str::to_ascii_lowercase).as_deref() {
-            Some("list") => actions.push(PolicyAction::List),
-            Some("read") => actions.push(PolicyAction::Read),
-            Some("write") => actions.push(PolicyAction::Write),
-            Some("delete") => actions.push(PolicyAction::Delete),
-            Some("all") => actions.push(PolicyAction::All),
-            _ => {
-                notes.add(action.line, instead(denies, "an action that is not known here", "it denies all"));
-                actions.extend(denies.then_some(PolicyAction::All));
-            }
-        }
-    }
+    let mut actions = read_actions(node, &list("actions"), denies, notes);
     let (mut paths, mut given) = (Vec::new(), list("paths"));
     // Named by a number each, they would be taken for none, which is everywhere.
     given.extend(node.get("paths").filter(|paths| !paths.map().is_empty()).cloned());
@@ -71,7 +58,7 @@ pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<A
         match read {
             Ok(glob) => paths.push(glob.to_string()),
             Err(why) => {
-                notes.add(path.line, instead(denies, &why, "it denies everywhere"));
+                notes.access(path.line, instead(denies, &why, "it denies everywhere"));
                 paths.extend(denies.then(|| "/**".to_owned()));
             }
         }
@@ -81,34 +68,107 @@ pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<A
         match principal(&node) {
             // A denial, too: who shows no VOMS attributes here could have done so there.
             Ok(principal) => {
-                if let Principal::Vo { .. } | Principal::Fqan { .. } = principal {
-                    let text = "who that is says a proxy in front (identity-from), and nothing else";
-                    notes.add(node.line, format!("{principal}: {text}"));
+                if let Some(text) = difference(&principal) {
+                    notes.access(node.line, format!("{principal}: {text}"));
                 }
                 principals.push(principal);
             }
             Err(why) => {
-                notes.add(node.line, instead(denies, &why, "it denies to anyone"));
+                notes.access(node.line, instead(denies, &why, "it denies to anyone"));
                 principals.extend(denies.then_some(Principal::Anyone));
             }
         }
     }
     if denies && actions.is_empty() {
-        notes.add(node.line, "a denial of nothing that is known here: it denies all instead");
+        notes.access(node.line, "a denial of nothing that is known here: it denies all instead");
         actions.push(PolicyAction::All);
     }
     if denies && principals.is_empty() {
-        notes.add(node.line, "a denial for nobody that is known here: it denies to anyone instead");
+        notes.access(node.line, "a denial for nobody that is known here: it denies to anyone instead");
         principals.push(Principal::Anyone);
     }
     if actions.is_empty() || principals.is_empty() || (paths.is_empty() && !given.is_empty()) {
-        notes.add(node.line, "a policy with nothing left that it is about: left out");
+        notes.access(node.line, "a policy with nothing left that it is about: left out");
         return Ok(None);
     }
     let description = text("description").filter(|text| !text.trim().is_empty());
     let description = description.map_or_else(|| format!("line {}", node.line), str::to_owned);
     let policy = PolicySpec { description, effect, actions, paths, principals };
     Ok(Some(AreaPolicy { place: notes.place(node.line), area: area.to_owned(), policy }))
+}
+
+/// What a policy is about. StoRM's `read` includes PROPFIND, and its `write` is the source of a MOVE, too (`ReadonlyHttpMethodMatcher`,
+/// `WriteHttpMethodMatcher`).
+fn read_actions(policy: &Node, list: &[Node], denies: bool, notes: &mut Notes<'_>) -> Vec<PolicyAction> {
+    let mut actions = Vec::new();
+    let mut add = |action| {
+        if !actions.contains(&action) {
+            actions.push(action);
+        }
+    };
+    for action in list {
+        match action.text().unwrap_or_default() {
+            text if same_key(text, "list") => add(PolicyAction::List),
+            text if same_key(text, "read") => {
+                [PolicyAction::List, PolicyAction::Read].into_iter().for_each(&mut add)
+            }
+            text if same_key(text, "write") => add(PolicyAction::Write),
+            text if same_key(text, "delete") => add(PolicyAction::Delete),
+            text if same_key(text, "all") => add(PolicyAction::All),
+            _ => {
+                notes.access(
+                    action.line,
+                    instead(denies, "an action that is not known here", "it denies all"),
+                );
+                if denies {
+                    add(PolicyAction::All);
+                }
+            }
+        }
+    }
+    let is_about = |action| actions.contains(&action) || actions.contains(&PolicyAction::All);
+    let (writes, deletes) = (is_about(PolicyAction::Write), is_about(PolicyAction::Delete));
+    let lists_only = is_about(PolicyAction::List) && !is_about(PolicyAction::Read);
+    let moves_apart = writes && !deletes;
+    if moves_apart && denies {
+        notes.access(
+            policy.line,
+            "to write includes to move something away in StoRM, which is to delete here: it denies to delete, too",
+        );
+        actions.push(PolicyAction::Delete);
+    } else if moves_apart {
+        notes.access(
+            policy.line,
+            "to write includes to move something away in StoRM; here to move something away takes read and delete",
+        );
+    }
+    if !denies && !actions.contains(&PolicyAction::All) && writes {
+        notes.access(
+            policy.line,
+            "to write includes to set properties (PROPPATCH) here; in StoRM only all includes that",
+        );
+    }
+    if !denies && lists_only {
+        notes.access(policy.line, "to list includes a PROPFIND of a file in StoRM; here that takes read");
+    }
+    actions
+}
+
+/// How StoRM finds out otherwise who a principal is.
+fn difference(principal: &Principal) -> Option<&'static str> {
+    match principal {
+        Principal::Vo { .. } | Principal::Fqan { .. } => {
+            Some("only a proxy in front (identity-from) can say who that is")
+        }
+        Principal::JwtGroup { .. } => Some(
+            "groups are those of all of wlcg.groups, groups, entitlements and eduperson_entitlement; StoRM looks at the first of groups, \
+             wlcg.groups and entitlements that a token has",
+        ),
+        Principal::JwtClient { .. } => {
+            Some("the client is that of azp where a token has no client_id; StoRM looks at client_id only")
+        }
+        _ => None,
+    }
 }
 
 fn instead(denies: bool, what: &str, larger: &str) -> String {
@@ -129,20 +189,30 @@ fn principal(node: &Node) -> Result<Principal, String> {
     if let Some(Value::List(_)) = parameters.map(|node| &node.value) {
         return Err(format!("a principal {kind} with a list of params"));
     }
-    Ok(match kind.to_ascii_lowercase().replace('_', "-").as_str() {
-        "anyone" => Principal::Anyone,
-        "any-authenticated-user" => Principal::AnyAuthenticatedUser,
-        "anonymous" => Principal::Anonymous,
-        "vo" => Principal::Vo { vo: parameter("vo")? },
-        "vo-map" => Principal::VoMap { vo: parameter("vo")? },
-        "fqan" => Principal::Fqan { fqan: parameter("fqan")? },
-        "jwt-group" => Principal::JwtGroup { issuer: parameter("iss")?, group: parameter("group")? },
-        "jwt-scope" => Principal::JwtScope { issuer: parameter("iss")?, scope: parameter("scope")? },
-        "jwt-issuer" => Principal::JwtIssuer { issuer: parameter("iss")? },
-        "jwt-subject" => Principal::JwtSubject { issuer: parameter("iss")?, subject: parameter("sub")? },
-        "jwt-client" => Principal::JwtClient { issuer: parameter("iss")?, client: parameter("id")? },
-        "x509-subject" => Principal::X509Subject { subject: parameter("subject")? },
-        _ => return Err(format!("a principal of the type {kind:?}, which is not known here")),
+    // Spring takes JWT_GROUP, jwt-group and jwtGroup for one.
+    let kind_is = |name: &str| same_key(kind, name);
+    Ok(match () {
+        () if kind_is("anyone") => Principal::Anyone,
+        () if kind_is("any-authenticated-user") => Principal::AnyAuthenticatedUser,
+        () if kind_is("anonymous") => Principal::Anonymous,
+        () if kind_is("vo") => Principal::Vo { vo: parameter("vo")? },
+        () if kind_is("vo-map") => Principal::VoMap { vo: parameter("vo")? },
+        () if kind_is("fqan") => Principal::Fqan { fqan: parameter("fqan")? },
+        () if kind_is("jwt-group") => {
+            Principal::JwtGroup { issuer: parameter("iss")?, group: parameter("group")? }
+        }
+        () if kind_is("jwt-scope") => {
+            Principal::JwtScope { issuer: parameter("iss")?, scope: parameter("scope")? }
+        }
+        () if kind_is("jwt-issuer") => Principal::JwtIssuer { issuer: parameter("iss")? },
+        () if kind_is("jwt-subject") => {
+            Principal::JwtSubject { issuer: parameter("iss")?, subject: parameter("sub")? }
+        }
+        () if kind_is("jwt-client") => {
+            Principal::JwtClient { issuer: parameter("iss")?, client: parameter("id")? }
+        }
+        () if kind_is("x509-subject") => Principal::X509Subject { subject: parameter("subject")? },
+        () => return Err(format!("a principal of the type {kind:?}, which is not known here")),
     })
 }
 

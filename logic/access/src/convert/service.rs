@@ -14,6 +14,10 @@ pub(super) struct Service {
     pub(super) without_checksums: bool,
     /// Limits of third-party copies, by what they are called here.
     pub(super) copy_limits: BTreeMap<&'static str, u32>,
+    /// A proxy in front ends TLS and says who clients are: there is no TLS listener.
+    pub(super) behind_nginx: bool,
+    /// Clients of the TLS listener must have a certificate.
+    client_certificate_required: bool,
     /// `None`: that is not said; StoRM's packages say it by the environment.
     vo_maps_enabled: Option<bool>,
     vo_map_directory: String,
@@ -28,6 +32,8 @@ impl Default for Service {
             key: "/etc/grid-security/storm-webdav/hostkey.pem".to_owned(),
             without_checksums: false,
             copy_limits: BTreeMap::new(),
+            behind_nginx: false,
+            client_certificate_required: true,
             vo_maps_enabled: None,
             vo_map_directory: "/etc/storm/webdav/vo-mapfiles.d".to_owned(),
         }
@@ -35,7 +41,7 @@ impl Default for Service {
 }
 
 /// Sections of `storm:` that StoRM knows, and why they are not carried over.
-const NOT_CARRIED_OVER: [(&str, &str); 12] = [
+const NOT_CARRIED_OVER: [(&str, &str); 13] = [
     (
         "authz-server",
         "tokens come from a [token-endpoint.NAME] with this issuer, path = \"/.storm-webdav/oauth/token\" and a key in a \
@@ -45,16 +51,13 @@ const NOT_CARRIED_OVER: [(&str, &str); 12] = [
     ("checksum-filter", "clients get the checksums that they ask for"),
     ("macaroon-filter", "an area with token-endpoint answers macaroon requests"),
     (
-        "nginx",
-        "the addresses of proxies are not in it: areas name who is believed in X-VOMS-* lines (identity-from), and who may \
-         send files itself (accel-redirect)",
-    ),
-    (
         "redirector",
         "a balancer in front redirects: [pool.NAME.redirect] there, redirect-key-file in the areas here",
     ),
     ("sa", "the files of storage areas are those that were given"),
     ("scitags", "there are no flow markers"),
+    ("tpc", "StoRM reads tpc at the top of the file, and nothing here"),
+    ("access-log-configuration-path", "logs have settings of their own ([log])"),
     ("server", "timeouts are those of the listener"),
     ("tape", "there is no tape"),
     ("voms", "a proxy in front verifies VOMS attributes; areas name it (identity-from)"),
@@ -87,8 +90,8 @@ impl Service {
             self.read_connector(node, notes);
         } else if same_key(key, "tls") {
             self.read_tls(node, notes);
-        } else if same_key(key, "tpc") {
-            self.read_copies(node, notes);
+        } else if same_key(key, "nginx") {
+            self.read_nginx(node, notes);
         } else if same_key(key, "vo-map-files") {
             self.read_vo_maps(node, notes)?;
         } else if same_key(key, "checksum-strategy") {
@@ -119,18 +122,31 @@ impl Service {
         self.vo_maps_enabled
     }
 
+    /// Whether its TLS listener refuses clients without a certificate.
+    pub(super) fn requires_certificates(&self) -> bool {
+        self.client_certificate_required && !self.behind_nginx
+    }
+
+    fn read_nginx(&mut self, nginx: &Node, notes: &mut Notes<'_>) {
+        let Some(switch) = nginx.get("enabled") else { return };
+        // What is neither true nor false may be true, and a listener too many is one that clients were not to reach.
+        self.behind_nginx = switch.flag() != Some(false);
+        if self.behind_nginx {
+            notes.access(
+                switch.line,
+                "storm.nginx: there is no listener with TLS, as before; StoRM believes X-VOMS-* lines of whoever connects, here areas \
+                 name the proxies that are believed (identity-from), and those that may send files themselves (accel-redirect)",
+            );
+        }
+    }
+
     fn read_vo_maps(&mut self, maps: &Node, notes: &mut Notes<'_>) -> Result<(), YamlError> {
         for (key, node) in maps.map() {
             let text = node.text().map(str::trim).unwrap_or_default();
             if same_key(key, "enabled") {
-                self.vo_maps_enabled = match text {
-                    text if text.eq_ignore_ascii_case("true") => Some(true),
-                    text if text.eq_ignore_ascii_case("false") => Some(false),
-                    _ => {
-                        let why = format!("storm.vo-map-files.{key} is neither true nor false");
-                        return Err(YamlError { line: node.line, why });
-                    }
-                };
+                let why = || format!("storm.vo-map-files.{key} is neither true nor false");
+                let enabled = node.flag().ok_or_else(|| YamlError { line: node.line, why: why() })?;
+                self.vo_maps_enabled = Some(enabled);
             } else if !same_key(key, "config-dir") {
                 notes.add(
                     node.line,
@@ -152,16 +168,22 @@ impl Service {
                     self.vo_map_directory.trim_end_matches('/')
                 ),
             );
+            notes.access(
+                maps.line,
+                "storm.vo-map-files: a client is a member by a file as well as by VOMS attributes, and a line that names an issuer \
+                 counts for its certificates only; StoRM looks at files only for clients without VOMS attributes, and never at the issuer",
+            );
         }
         Ok(())
     }
 
-    fn read_copies(&mut self, copies: &Node, notes: &mut Notes<'_>) {
+    /// Reads `tpc:`, which is a section of its own.
+    pub(super) fn read_copies(&mut self, copies: &Node, notes: &mut Notes<'_>) {
         for (key, node) in copies.map() {
             let Some((_, limit)) = COPY_LIMITS.iter().find(|(name, _)| same_key(key, name)) else {
                 let known = COPY_SETTINGS.iter().find(|(name, _)| same_key(key, name));
                 let why = known.map_or("there is no such setting", |(_, why)| *why);
-                notes.add(node.line, format!("storm.tpc.{key} is not carried over: {why}"));
+                notes.add(node.line, format!("tpc.{key} is not carried over: {why}"));
                 continue;
             };
             let number = node.text().and_then(|text| text.trim().parse::<u32>().ok());
@@ -169,8 +191,9 @@ impl Service {
                 Some(number) => {
                     self.copy_limits.insert(*limit, number);
                 }
-                None => notes
-                    .add(node.line, format!("storm.tpc.{key} is no number from 1 to {COPIES_MAX}: left out")),
+                None => {
+                    notes.add(node.line, format!("tpc.{key} is no number from 1 to {COPIES_MAX}: left out"))
+                }
             }
         }
     }
@@ -203,9 +226,12 @@ impl Service {
             } else if same_key(key, "private-key-path") && !text.is_empty() {
                 text.clone_into(&mut self.key);
             } else if same_key(key, "require-client-cert") || same_key(key, "trust-anchors-dir") {
+                if same_key(key, "require-client-cert") {
+                    self.client_certificate_required = node.flag() != Some(false);
+                }
                 let why =
                     "client certificates need a PEM file of authorities: [listener.https.tls.client-auth]";
-                notes.add(node.line, format!("storm.tls.{key} is not carried over: {why}"));
+                notes.access(node.line, format!("storm.tls.{key} is not carried over: {why}"));
             } else {
                 notes.add(node.line, format!("storm.tls.{key} is not carried over"));
             }

@@ -7,39 +7,75 @@ pub(super) struct TokenIssuer {
     pub(super) place: Place,
     pub(super) name: String,
     pub(super) issuer: String,
-    pub(super) key_set: Option<String>,
     pub(super) audiences: Vec<String>,
 }
 
 impl TokenIssuer {
-    /// Reads one entry of `oauth.issuers`.
+    /// Reads one entry of `oauth.issuers`. `None`: StoRM trusts none of its tokens, or it cannot be told which.
     pub(super) fn read(node: &Node, notes: &mut Notes<'_>) -> Option<Self> {
         let text = |key: &str| node.get(key).and_then(Node::text).map(str::to_owned);
         for (key, value) in node.map() {
-            let known = ["name", "issuer", "jwk-uri", "enforce-audience-checks", "audiences"];
-            if !known.iter().any(|name| same_key(key, name)) {
+            if same_key(key, "jwk-uri") {
+                notes.access(
+                    value.line,
+                    format!("{key} has no effect in StoRM: keys come from where the issuer's metadata says, as before"),
+                );
+            } else if !["name", "issuer", "enforce-audience-checks", "audiences"]
+                .iter()
+                .any(|name| same_key(key, name))
+            {
                 notes.add(value.line, format!("{key} of an issuer is not known here"));
             }
         }
         let Some(issuer) = text("issuer") else {
-            notes.add(node.line, "an issuer without its address: left out");
+            notes.access(node.line, "an issuer without its address: left out");
             return None;
         };
-        let audiences = node.get("audiences").map(Node::list).unwrap_or_default();
-        let audiences: Vec<_> = audiences.iter().filter_map(Node::text).map(str::to_owned).collect();
-        let enforced =
-            text("enforce-audience-checks").is_some_and(|value| value.eq_ignore_ascii_case("true"));
-        if enforced && audiences.is_empty() {
-            notes.add(
+        let audiences = Self::audiences(node, &issuer, notes)?;
+        let name = text("name").unwrap_or_else(|| issuer.clone());
+        Some(Self { place: notes.place(node.line), name, issuer, audiences })
+    }
+
+    /// The audiences that are checked: none unless `enforceAudienceChecks` is on. `None`: it may be on, and there are none, so that
+    /// StoRM accepts no token of this issuer (`AudienceValidator`).
+    fn audiences(node: &Node, issuer: &str, notes: &mut Notes<'_>) -> Option<Vec<String>> {
+        let listed = node.get("audiences").map(Node::list).unwrap_or_default();
+        let listed: Vec<_> = listed.iter().filter_map(Node::text).map(str::to_owned).collect();
+        let switch = node.get("enforce-audience-checks");
+        // What is neither true nor false, as a placeholder, may be true.
+        let enforced = switch.is_some_and(|switch| switch.flag() != Some(false) && switch.text().is_some());
+        if !enforced {
+            notes.access(
                 node.line,
-                "audience checks without audiences: add the audiences, none is checked until then",
+                format!(
+                    "{issuer}: enforceAudienceChecks is not on, so tokens that are meant for other services are accepted, as \
+                     before; say with audiences who they must be meant for"
+                ),
+            );
+            return Some(Vec::new());
+        }
+        if listed.is_empty() {
+            notes.access(
+                node.line,
+                format!("{issuer}: with enforceAudienceChecks and no audiences StoRM accepts none of its tokens: left out"),
+            );
+            return None;
+        }
+        notes.access(
+            node.line,
+            format!(
+                "{issuer}: tokens without aud are refused; StoRM accepts them in spite of enforceAudienceChecks. Tokens of the WLCG profile \
+                 for any service (https://wlcg.cern.ch/jwt/v1/any) are accepted; StoRM accepts them only if audiences has that"
+            ),
+        );
+        if listed.iter().any(|audience| audience.contains("${")) {
+            notes.access(
+                node.line,
+                format!(
+                    "{issuer}: an audience is a placeholder: write its value, no token fits it until then"
+                ),
             );
         }
-        if !enforced && !audiences.is_empty() {
-            notes.add(node.line, "audiences without enforceAudienceChecks were not looked at: left out");
-        }
-        let name = text("name").unwrap_or_else(|| issuer.clone());
-        let audiences = if enforced { audiences } else { Vec::new() };
-        Some(Self { place: notes.place(node.line), name, issuer, key_set: text("jwk-uri"), audiences })
+        Some(listed)
     }
 }

@@ -23,9 +23,6 @@ pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer], service: &Service) -
         let name = fit::free_name(&fit::name(&issuer.name), &mut names);
         heading(&mut text, &format!("[token-issuer.{}]", key(&name)));
         line(&mut text, "issuer", string(&issuer.issuer));
-        if let Some(key_set) = &issuer.key_set {
-            line(&mut text, "key-set", string(key_set));
-        }
         if !issuer.audiences.is_empty() {
             line(&mut text, "audiences", strings(&issuer.audiences));
         }
@@ -42,15 +39,17 @@ pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer], service: &Service) -
     text
 }
 
-/// StoRM listens twice: in plain HTTP, and in TLS.
+/// StoRM listens twice, in plain HTTP and in TLS; behind an NGINX in plain HTTP only.
 fn listeners(text: &mut String, areas: &[Area], service: &Service) {
     heading(text, "[listener.http]");
     line(text, "bind", string(&format!(":{}", service.port)));
-    heading(text, "[listener.https]");
-    line(text, "bind", string(&format!(":{}", service.secure_port)));
-    heading(text, "[listener.https.tls]");
-    let (certificate, key) = (string(&service.certificate), string(&service.key));
-    line(text, "certificates", format!("{{ certificate = {certificate}, key = {key} }}"));
+    if !service.behind_nginx {
+        heading(text, "[listener.https]");
+        line(text, "bind", string(&format!(":{}", service.secure_port)));
+        heading(text, "[listener.https.tls]");
+        let (certificate, key) = (string(&service.certificate), string(&service.key));
+        line(text, "certificates", format!("{{ certificate = {certificate}, key = {key} }}"));
+    }
     // The longest first: the first route that fits is taken.
     let mut points: Vec<(String, &str)> = Vec::new();
     for area in areas {
@@ -105,13 +104,14 @@ fn write_area(text: &mut String, area: &Area, service: &Service) {
     let rules = &area.rules;
     heading(text, &format!("[storage-area.{name}.access]"));
     line(text, "anonymous-read", rules.anonymous_read);
-    line(text, "authenticated-read", rules.authenticated_read);
+    line(text, "certificate-read", rules.certificate_read);
     line(text, "vos", strings(&rules.vos));
     line(text, "vo-map-read", rules.vo_map_read);
     line(text, "vo-map-write", rules.vo_map_write);
     line(text, "issuers", strings(&rules.issuers));
     line(text, "issuers-read", rules.issuers_read);
-    line(text, "issuers-write", rules.issuers_write);
+    // Without issuers it would wait for the first one that somebody adds.
+    line(text, "issuers-write", rules.issuers_write && !rules.issuers.is_empty());
     line(text, "token-scopes", rules.token_scopes);
     line(text, "policies", rules.policies);
     for policy in &rules.policy {

@@ -154,6 +154,18 @@ impl Node {
         }
     }
 
+    /// Whether it is true or false, in the words that Spring takes for either (`StringToBooleanConverter`, after YAML 1.1); `None`: in
+    /// neither's, as a placeholder.
+    pub(super) fn flag(&self) -> Option<bool> {
+        let text = self.text()?.trim();
+        let is_one_of = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+        match (is_one_of(["true", "on", "yes", "1"]), is_one_of(["false", "off", "no", "0"])) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            _ => None,
+        }
+    }
+
     pub(super) fn map(&self) -> &[(String, Self)] {
         match &self.value {
             Value::Map(map) => map,

@@ -18,6 +18,8 @@ pub struct AreaSpec {
     pub anonymous_read: bool,
     /// Everybody who has proved to be somebody may read.
     pub authenticated_read: bool,
+    /// Clients with a certificate may read.
+    pub certificate_read: bool,
     /// Organisations whose members, by VOMS, may do everything.
     pub vos: Vec<String>,
     /// Those whom a VO map file makes members of `vos` may read.
@@ -69,6 +71,7 @@ impl Default for AreaSpec {
         Self {
             anonymous_read: false,
             authenticated_read: false,
+            certificate_read: false,
             vos: Vec::new(),
             vo_map_read: true,
             vo_map_write: false,
@@ -112,6 +115,7 @@ impl AreaSpec {
             switches: Switches {
                 anonymous_read: self.anonymous_read,
                 authenticated_read: self.authenticated_read,
+                certificate_read: self.certificate_read,
                 vos: self.vos.clone(),
                 vo_map_read: self.vo_map_read,
                 vo_map_write: self.vo_map_write,

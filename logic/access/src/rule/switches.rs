@@ -10,6 +10,8 @@ pub struct Switches {
     pub anonymous_read: bool,
     /// Everybody who has proved to be somebody may read.
     pub authenticated_read: bool,
+    /// Clients with a certificate may read.
+    pub certificate_read: bool,
     /// Organisations whose members, by VOMS, may do everything.
     pub vos: Vec<String>,
     /// Those whom a VO map file makes members of [`Switches::vos`] may read.
@@ -31,6 +33,8 @@ pub enum Grant<'a> {
     AnonymousRead,
     /// `authenticated-read`
     AuthenticatedRead,
+    /// `certificate-read`
+    CertificateRead,
     /// `vos`
     Vo(&'a str),
     /// `vo-map-read`
@@ -60,6 +64,9 @@ impl Switches {
                 if let Some(vo) = self.vos.iter().find(|vo| subject.is_voms_member(vo)) {
                     return Some(Grant::Vo(vo));
                 }
+                if self.certificate_read && action.is_reading() {
+                    return Some(Grant::CertificateRead);
+                }
                 let vo = self.vos.iter().find(|vo| subject.mapped_vos.contains(vo))?;
                 match reads {
                     true => self.vo_map_read.then_some(Grant::VoMapRead(vo)),
@@ -83,6 +90,7 @@ impl fmt::Display for Grant<'_> {
         match self {
             Self::AnonymousRead => f.write_str("lets anybody read (anonymous-read)"),
             Self::AuthenticatedRead => f.write_str("lets whoever is authenticated read (authenticated-read)"),
+            Self::CertificateRead => f.write_str("lets clients with a certificate read (certificate-read)"),
             Self::Vo(vo) => write!(f, "lets members of {vo} read and write (vos)"),
             Self::VoMapRead(vo) => write!(f, "lets mapped members of {vo} read (vo-map-read)"),
             Self::VoMapWrite(vo) => write!(f, "lets mapped members of {vo} write (vo-map-write)"),

@@ -132,9 +132,9 @@ fn files_that_cannot_be_read_are_left_out_by_name_and_line() {
     assert_eq!(toml, "");
     let lines: Vec<_> = notes.lines().collect();
     assert_eq!(lines.len(), 4, "{notes}");
-    assert!(lines[0].starts_with("a.properties:2: "), "{notes}");
-    assert!(lines[1].starts_with("b.properties:1: rootPath is missing"), "{notes}");
-    assert!(lines[2].starts_with("c.properties:1: access points: c: "), "{notes}");
+    assert!(lines[0].starts_with("a.properties:2: access: "), "{notes}");
+    assert!(lines[1].starts_with("b.properties:1: access: rootPath is missing"), "{notes}");
+    assert!(lines[2].starts_with("c.properties:1: access: access points: c: "), "{notes}");
     assert!(lines[3].starts_with("application.yml:1: a is not carried over"), "{notes}");
 }
 
@@ -180,7 +180,7 @@ fn a_denial_is_for_those_whom_it_was_for_and_for_more_where_nobody_can_tell_whom
         (
             "{type: vo, params: {vo: bad}}",
             Principal::Vo { vo: bad() },
-            "vo bad: who that is says a proxy in front",
+            "vo bad: only a proxy in front (identity-from) can say",
         ),
         (
             "{type: vo-map, params: {vo: bad}}",
@@ -191,7 +191,7 @@ fn a_denial_is_for_those_whom_it_was_for_and_for_more_where_nobody_can_tell_whom
         (
             "{type: fqan, params: {fqan: /bad}}",
             Principal::Fqan { fqan: "/bad".to_owned() },
-            "fqan /bad: who that is says a proxy in front",
+            "fqan /bad: only a proxy in front (identity-from) can say",
         ),
     ] {
         let (policy, notes) = first(&format!("actions: [all], principals: [{text}]"));
@@ -225,7 +225,8 @@ fn a_later_file_replaces_the_lists_of_those_before_it() {
     ];
     let converted = convert_storm(&[Source { name: "p.properties", text: area }], &application).unwrap();
     assert!(!converted.toml.contains("first") && converted.toml.contains("second"), "{}", converted.toml);
-    let replaced = converted.notes.iter().filter(|note| note.file == "application-prod.yml");
+    let in_second = converted.notes.iter().filter(|note| note.file == "application-prod.yml");
+    let replaced = in_second.filter(|note| note.what.contains("replace those of the files before"));
     assert_eq!(replaced.count(), 2, "{:?}", converted.notes);
 }
 
@@ -299,14 +300,19 @@ fn copies_between_servers_go_on_with_the_limits_that_they_had() {
     let (toml, _) = with_service("").unwrap();
     assert_eq!(toml["storage-area"]["p"]["third-party-copy"].as_bool(), Some(true));
     assert!(toml.get("third-party-copy").is_none(), "{toml}");
-    let limits = "  tpc:\n    max-connections: 200\n    maxConnectionsPerRoute: 0\n    verify-checksum: true\n    x: 1\n";
-    let (toml, notes) = with_service(limits).unwrap();
+    let area = Source { name: "p.properties", text: "name=p\nrootPath=/p\naccessPoints=/p\n" };
+    let text = "tpc:\n  max-connections: 200\n  maxConnectionsPerRoute: 0\n  verify-checksum: true\n  x: 1\nstorm:\n  \
+                tpc:\n    max-connections: 300\n";
+    let converted = convert_storm(&[area], &[Source { name: "application.yml", text }]).unwrap();
+    let toml: toml::Table = converted.toml.parse().unwrap();
+    let notes: Vec<_> = converted.notes.iter().map(ToString::to_string).collect();
     let limits: toml::Table = [("max-transfers".to_owned(), toml::Value::Integer(200))].into_iter().collect();
     assert_eq!(toml["third-party-copy"].as_table(), Some(&limits));
     for expected in [
-        "application.yml:4: storm.tpc.maxConnectionsPerRoute is no number from 1 to 10000: left out",
-        "application.yml:5: storm.tpc.verify-checksum is not carried over: clients say it with each copy",
-        "application.yml:6: storm.tpc.x is not carried over: there is no such setting",
+        "application.yml:3: tpc.maxConnectionsPerRoute is no number from 1 to 10000: left out",
+        "application.yml:4: tpc.verify-checksum is not carried over: clients say it with each copy",
+        "application.yml:5: tpc.x is not carried over: there is no such setting",
+        "application.yml:8: storm.tpc is not carried over: StoRM reads tpc at the top of the file",
     ] {
         assert!(notes.iter().any(|note| note.starts_with(expected)), "{expected}: {notes:?}");
     }

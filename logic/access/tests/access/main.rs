@@ -4,6 +4,7 @@
 mod cedar;
 mod common;
 mod convert;
+mod convert_rights;
 mod crypto;
 mod holders;
 mod identities;

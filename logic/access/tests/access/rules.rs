@@ -204,11 +204,15 @@ fn switches_grant_what_they_are_for() {
     };
     let token = bearer("", &[]);
     let issuer = "issuers = [\"https://tokens.example/cms\"]";
-    let table: [(&str, &Identity, &str); 12] = [
+    let table: [(&str, &Identity, &str); 16] = [
         ("", &Identity::Anonymous, ""),
         ("anonymous-read = true", &Identity::Anonymous, "r"),
         ("authenticated-read = true", &Identity::Anonymous, ""),
         ("authenticated-read = true", &jo, "r"),
+        ("certificate-read = true", &Identity::Anonymous, ""),
+        ("certificate-read = true", &jo, ""),
+        ("certificate-read = true", &token, ""),
+        ("certificate-read = true", &member("atlas", &[]), "r"),
         ("vos = [\"cms\"]", &member("cms", &[]), "rsw"),
         ("vos = [\"cms\"]", &member("atlas", &[]), ""),
         ("vos = [\"cms\"]", &mapped, "rs"),

@@ -317,6 +317,13 @@ pub(crate) static ACCESS: Section = Section {
             "Whether everybody may read who has proved to be somebody.",
         ),
         key(
+            "certificate-read",
+            Flag,
+            Default("false"),
+            "true",
+            "Whether clients with a certificate may read.",
+        ),
+        key(
             "vos",
             OneOrMany(&Text("the name of an organisation")),
             Otherwise("none"),

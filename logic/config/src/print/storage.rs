@@ -82,6 +82,7 @@ fn access(writer: &mut Writer, area: &str, access: &AreaSpec) {
     writer.table(&format!("[storage-area.{area}.access]"));
     writer.key("anonymous-read", access.anonymous_read);
     writer.key("authenticated-read", access.authenticated_read);
+    writer.key("certificate-read", access.certificate_read);
     writer.many("vos", &access.vos);
     writer.key("vo-map-read", access.vo_map_read);
     writer.key("vo-map-write", access.vo_map_write);

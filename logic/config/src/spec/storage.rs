@@ -277,6 +277,7 @@ fn area_access(table: &Table<'_, '_>, issuers: &mut Vec<Located<String>>) -> Are
     AreaSpec {
         anonymous_read: table.flag("anonymous-read"),
         authenticated_read: table.flag("authenticated-read"),
+        certificate_read: table.flag("certificate-read"),
         vos: texts("vos"),
         vo_map_read: table.flag("vo-map-read"),
         vo_map_write: table.flag("vo-map-write"),
