@@ -271,6 +271,23 @@ fn an_expired_certificate_is_a_warning() {
 }
 
 #[test]
+fn passwords_that_take_long_to_check_are_a_warning() {
+    let directory = directory();
+    let hash = |cost: u32| format!("$2y${cost}$abcdefghijklmnopqrstuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu");
+    let config = &format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n[storage-area.data]\nroot = {:?}\n\
+         htpasswd = \"users\"\n[storage-area.data.access]\nauthenticated-read = true\n",
+        directory.path()
+    );
+    fs::write(directory.path().join("users"), format!("ada:{}\nbob:{}\n", hash(10), hash(13))).unwrap();
+    let output = check(directory.path(), config, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("half a second or longer for 1 of 2 users (bob)"), "{}", err(&output));
+    fs::write(directory.path().join("users"), format!("ada:{}\n", hash(10))).unwrap();
+    assert!(!err(&check(directory.path(), config, &[])).contains("half a second"));
+}
+
+#[test]
 fn an_error_page_can_be_a_file() {
     let directory = directory();
     fs::write(directory.path().join("503.html"), "<h1>Back soon</h1>").unwrap();

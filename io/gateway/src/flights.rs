@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// What is under way about files, each by its key, so that nobody does the same beside: who comes later waits, and finds it done.
-#[derive(Debug, Default)]
+/// What is under way about files or passwords, each by its key, so that nobody does the same beside: who comes later waits, and finds
+/// it done.
+#[derive(Debug)]
 pub(crate) struct Flights<K> {
     by_file: Mutex<HashMap<K, Weak<Turn>>>,
 }
@@ -28,6 +29,12 @@ impl<K: Eq + Hash> Flights<K> {
         let turn = Arc::default();
         by_file.insert(file, Arc::downgrade(&turn));
         turn
+    }
+}
+
+impl<K> Default for Flights<K> {
+    fn default() -> Self {
+        Self { by_file: Mutex::default() }
     }
 }
 

@@ -75,6 +75,7 @@ impl Issuing {
             Wanted::Page(EndpointPage::Token) if method == b"POST" => {
                 match self.token(&request, &mut body).await {
                     Ok(issued) => secret(200, token_response(&issued)),
+                    Err(NoToken::Refusal(Refusal::TooManyPasswords(seconds))) => self.too_often(seconds),
                     Err(error) => self.refuse(error, &request),
                 }
             }
@@ -84,6 +85,7 @@ impl Issuing {
             Wanted::Page(EndpointPage::Metadata) => public(&self.own.metadata()),
             Wanted::Macaroon => match self.macaroon(&request, &mut body).await {
                 Ok(issued) => secret(200, macaroon_response(&issued)),
+                Err(NoToken::Refusal(Refusal::TooManyPasswords(seconds))) => self.too_often(seconds),
                 // In one form, whoever has found it wrong.
                 Err(NoToken::Request(error, _)) => no_macaroon(error_response(&error).0, &error),
                 Err(error) => self.refuse(error, &request),

@@ -28,6 +28,8 @@ pub(crate) enum Refusal {
     Range(u64),
     /// A directory is meant, and its URL ends in a slash: this is it.
     Moved(String),
+    /// Too many wrong passwords: how many seconds until another one is looked at.
+    TooManyPasswords(u64),
     /// Its client was sent on to here with something that does not hold.
     Ticket(TicketError),
     /// A third-party copy is asked for in a way that it is not made.
@@ -88,6 +90,10 @@ impl Refusal {
                     .with("Content-Range", format!("bytes */{length}"));
             }
             Self::Moved(location) => return Answer::new(301).with("Location", location),
+            Self::TooManyPasswords(seconds) => {
+                let text = "too many wrong passwords: try again later";
+                return page(429, text, request).with("Retry-After", seconds.to_string());
+            }
             Self::Ticket(error) => return page(403, &error.to_string(), request),
             Self::Transfer(error) => return page(400, &error.to_string(), request),
             Self::Vetoed(vetoed) => return page(403, &vetoed.to_string(), request),

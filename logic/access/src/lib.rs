@@ -10,6 +10,7 @@
 
 mod action;
 pub mod basic;
+mod budget;
 pub mod convert;
 mod crypto;
 pub mod identity;

@@ -36,9 +36,12 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         if let Some(file) = &area.htpasswd {
             let parsed = read(file, Htpasswd::BYTES_MAX).and_then(|bytes| {
                 let text = String::from_utf8(bytes).map_err(|cause| cause.to_string())?;
-                Htpasswd::parse(&text).map(drop).map_err(|cause| cause.to_string())
+                Htpasswd::parse(&text).map_err(|cause| cause.to_string())
             });
-            found.extend(parsed.err().map(|cause| wrong("htpasswd", format!("{}: {cause}", file.display()))));
+            match parsed {
+                Ok(users) => found.extend(slow_users(loaded, area, &users)),
+                Err(cause) => found.push(wrong("htpasswd", format!("{}: {cause}", file.display()))),
+            }
         }
     }
     for pool in &loaded.plan.pools {
@@ -75,6 +78,19 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// Warns of users whose password checks keep a core busy for long.
+fn slow_users(loaded: &Loaded, area: &AreaPlan, users: &Htpasswd) -> Option<Diagnostic> {
+    let (slow, name) = (users.slow_users().collect::<Vec<_>>(), area.name.as_str());
+    let example = slow.first()?;
+    let message = format!(
+        "storage area {name}: htpasswd: checking a password takes half a second or longer for {} of {} users ({example}): others wait \
+         for it; bcrypt costs of 10 to 12 are usual (htpasswd -B -C 10)",
+        slow.len(),
+        users.len()
+    );
+    Some(loaded.warning_at(&["storage-area", name, "htpasswd"], message))
 }
 
 /// Areas that act as local users, and have none for the uploads of a pool.

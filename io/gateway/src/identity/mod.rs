@@ -4,6 +4,7 @@ mod fetch;
 mod issuer;
 mod keeper;
 mod own;
+mod password_checks;
 mod passwords;
 mod vo_maps;
 
@@ -36,6 +37,7 @@ use crate::refusal::Refusal;
 use issuer::TrustedIssuer;
 use keeper::Keeper;
 pub(crate) use own::OwnTokens;
+use password_checks::PasswordChecks;
 pub(crate) use passwords::Passwords;
 pub use vo_maps::check_vo_maps;
 pub(crate) use vo_maps::read as read_vo_maps;
@@ -51,6 +53,8 @@ pub(crate) struct Identifier {
     own: HashMap<String, Arc<OwnTokens>>,
     /// Fetches keys; `None` = nobody's.
     keeper: Option<Arc<Keeper>>,
+    /// Checks passwords; `None` = no area has users.
+    password_checks: Option<Arc<PasswordChecks>>,
 }
 
 impl Identifier {
@@ -65,9 +69,17 @@ impl Identifier {
             }
             own.insert(endpoint.name.to_string(), Arc::new(made));
         }
+        let password_checks = match &before.password_checks {
+            _ if plan.storage_areas.iter().all(|area| area.htpasswd.is_none()) => None,
+            Some(before) => Some(Arc::clone(before)),
+            None => {
+                let made = PasswordChecks::new();
+                Some(Arc::new(made.ok_or("passwords: the system has no random numbers")?))
+            }
+        };
         let plans = &plan.token_issuers;
         if plans.is_empty() {
-            return Ok(Arc::new(Self { own, ..Self::default() }));
+            return Ok(Arc::new(Self { own, password_checks, ..Self::default() }));
         }
         let keeper = match &before.keeper {
             Some(keeper) => Arc::clone(keeper),
@@ -88,7 +100,7 @@ impl Identifier {
             };
             issuers.insert(plan.issuer.clone(), issuer);
         }
-        Ok(Arc::new(Self { issuers, own, keeper: Some(keeper) }))
+        Ok(Arc::new(Self { issuers, own, keeper: Some(keeper), password_checks }))
     }
 
     /// Who issues tokens in an area.
@@ -167,17 +179,18 @@ impl Identifier {
             (Authorization::Bearer(token), None) => Some(token),
             (Authorization::Basic { user, password }, token) => {
                 let decoded = decode_client_credentials(&user, &password).filter(|_| may_be_encoded);
-                let checked = match &area.passwords {
-                    None => Err(BadPassword),
-                    Some(passwords) => {
-                        let plain = Box::pin(passwords.check(&user, password, now_s)).await?;
+                let checked = match (&area.passwords, &self.password_checks) {
+                    (Some(passwords), Some(checks)) => {
+                        let client = client_of(request);
+                        let plain = Box::pin(passwords.check(checks, client, &user, password, now_s)).await?;
                         match decoded {
                             Some((user, password)) if plain.is_err() => {
-                                Box::pin(passwords.check(&user, password, now_s)).await?
+                                Box::pin(passwords.check(checks, client, &user, password, now_s)).await?
                             }
                             _ => plain,
                         }
                     }
+                    _ => Err(BadPassword),
                 };
                 presented.basic = Some(checked);
                 token
@@ -239,7 +252,9 @@ async fn foreign(issuer: &TrustedIssuer, token: &str) -> Result<TokenIdentity, T
         let now_s = unix_now_s();
         // An issuer may give a new key the name of the one before it, or none: then it is the signature that does not fit.
         let (error, version) = match issuer.verify(token, now_s) {
-            (Err(error @ (TokenError::KeyUnknown { .. } | TokenError::SignatureInvalid)), version) => (error, version),
+            (Err(error @ (TokenError::KeyUnknown { .. } | TokenError::SignatureInvalid)), version) => {
+                (error, version)
+            }
             (verified, _) => return verified,
         };
         let retry_after_secs = match issuer.search(token, version, now_s) {
@@ -370,5 +385,10 @@ fn refused(refusal: www_authenticate::Refusal<'_>, schemes: &Schemes) -> Refusal
     Refusal::Access(www_authenticate::answer(refusal, schemes))
 }
 
-/// The pool of threads for passwords is full.
+/// A client as limits count it: all that come over a Unix socket are one.
+fn client_of(request: &Request) -> IpAddr {
+    request.client.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
+}
+
+/// Too many passwords wait for their check.
 pub(crate) const TOO_MANY: Refusal = Refusal::Outcome(Outcome::Unavailable);

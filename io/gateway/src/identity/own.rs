@@ -1,7 +1,6 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
-use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -13,7 +12,7 @@ use weir_config::Plan;
 use weir_config::plan::{ListenerPlan, OwnAlgorithm, TokenEndpointPlan};
 use weir_net::service::Request;
 
-use super::{Asked, WrongKey};
+use super::{Asked, WrongKey, client_of};
 use crate::crypto::AwsLc;
 
 /// Files that hold no key are longer than this, in bytes.
@@ -80,12 +79,12 @@ impl OwnTokens {
     /// # Errors
     /// Once too often: in how many seconds it may again.
     pub(crate) fn ask(&self, request: &Request) -> Result<(), u64> {
-        self.limit().ask(client(request), self.now_ms())
+        self.limit().ask(client_of(request), self.now_ms())
     }
 
     /// What it has presented does not hold.
     pub(crate) fn failed(&self, request: &Request) {
-        self.limit().failed(client(request), self.now_ms());
+        self.limit().failed(client_of(request), self.now_ms());
     }
 
     fn limit(&self) -> MutexGuard<'_, ClientLimit> {
@@ -143,11 +142,6 @@ impl OwnTokens {
     pub(crate) fn shares_users(&self, one: &str, other: &str) -> bool {
         self.users.get(one).is_some_and(|file| self.users.get(other) == Some(file))
     }
-}
-
-/// All that come over a Unix socket are one.
-fn client(request: &Request) -> IpAddr {
-    request.client.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
 }
 
 fn read(path: &Path, algorithm: OwnAlgorithm) -> Result<OwnKey, String> {

@@ -1,28 +1,34 @@
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use weir_access::basic::{Htpasswd, PositiveCache};
+use weir_access::basic::{Htpasswd, PasswordCache, PasswordCheck, PasswordFingerprint};
 use weir_access::identity::{BadPassword, BasicUser};
-use weir_storage::Disk;
 
-use super::TOO_MANY;
+use super::password_checks::{PasswordChecks, Presenter};
 use crate::crypto::{self, AwsLc};
+use crate::flights::Flights;
 use crate::refusal::Refusal;
 
-/// How long a password that was right need not be checked again, in seconds.
+/// How long a password need not be checked again, in seconds.
 const REMEMBERED_SECS: u64 = 300;
 const REMEMBERED_MAX: usize = 10_000;
-/// Checks are slow on purpose, and keep a core busy: no more than this many at a time, or waiting.
-const CHECKS_MAX: usize = 2;
-const WAITING_MAX: usize = 256;
 
 /// The users of an area.
 pub(crate) struct Passwords {
+    file: PathBuf,
     users: Htpasswd,
-    right: Mutex<PositiveCache>,
-    threads: Disk,
+    remembered: Arc<Mutex<Remembered>>,
+    /// Passwords that are being checked: a client that begins with many requests causes one check.
+    under_way: Flights<PasswordFingerprint>,
+}
+
+/// Passwords that were checked a short time ago.
+struct Remembered {
+    right: PasswordCache,
+    wrong: PasswordCache,
 }
 
 impl Passwords {
@@ -36,10 +42,12 @@ impl Passwords {
         file.take(limit).read_to_string(&mut text).map_err(|error| failed(&error))?;
         let users = Htpasswd::parse(&text).map_err(|error| failed(&error))?;
         let key = crypto::random().ok_or_else(|| failed(&"the system has no random numbers"))?;
+        let cache = || PasswordCache::new(&key, REMEMBERED_SECS, REMEMBERED_MAX);
         Ok(Self {
+            file: path.to_owned(),
             users,
-            right: Mutex::new(PositiveCache::new(&key, REMEMBERED_SECS, REMEMBERED_MAX)),
-            threads: Disk::new("passwords", CHECKS_MAX, WAITING_MAX),
+            remembered: Arc::new(Mutex::new(Remembered { right: cache(), wrong: cache() })),
+            under_way: Flights::default(),
         })
     }
 
@@ -51,29 +59,62 @@ impl Passwords {
     /// Whether it is the user's password.
     ///
     /// # Errors
-    /// Too many are being checked.
+    /// The client or others have been wrong too often, or too many passwords are being checked.
     pub(crate) async fn check(
         &self,
+        checks: &PasswordChecks,
+        client: IpAddr,
         user: &str,
         password: String,
         now_s: u64,
     ) -> Result<Result<BasicUser, BadPassword>, Refusal> {
-        let fingerprint = {
-            let right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
-            let fingerprint = right.fingerprint(user, &password, &AwsLc);
-            if let Some(user) = right.look_up(user, fingerprint, now_s) {
-                return Ok(Ok(user));
-            }
-            fingerprint
-        };
-        let check = self.users.check(user);
-        let checked =
-            self.threads.run(move || Ok(check.run(&password, &AwsLc))).await.map_err(|_| TOO_MANY)?;
-        if checked.is_ok() {
-            self.right.lock().unwrap_or_else(PoisonError::into_inner).remember(fingerprint, now_s);
+        if PasswordCheck::is_too_long(&password) {
+            return Ok(Err(BadPassword));
         }
-        Ok(checked)
+        let who = checks.presenter(client, &self.file, user);
+        let fingerprint = remembered(&self.remembered).right.fingerprint(user, &password, &AwsLc);
+        if let Some(known) = self.recall(checks, who, fingerprint, user, now_s)? {
+            return Ok(known);
+        }
+        let _turn = self.under_way.turn(fingerprint).await;
+        // The one before may have found it out.
+        if let Some(known) = self.recall(checks, who, fingerprint, user, now_s)? {
+            return Ok(known);
+        }
+        let (check, cache) = (self.users.check(user), Arc::clone(&self.remembered));
+        let check = move || {
+            let checked = check.run(&password, &AwsLc);
+            let mut cache = remembered(&cache);
+            let cache = if checked.is_ok() { &mut cache.right } else { &mut cache.wrong };
+            cache.remember(fingerprint, now_s);
+            checked
+        };
+        checks.run(who, Box::new(check)).await
     }
+
+    /// What is remembered of a password.
+    ///
+    /// # Errors
+    /// The client has been wrong too often to be told.
+    fn recall(
+        &self,
+        checks: &PasswordChecks,
+        who: Presenter,
+        fingerprint: PasswordFingerprint,
+        user: &str,
+        now_s: u64,
+    ) -> Result<Option<Result<BasicUser, BadPassword>>, Refusal> {
+        if remembered(&self.remembered).wrong.holds(fingerprint, now_s) {
+            return Ok(Some(Err(BadPassword)));
+        }
+        checks.admit(who)?;
+        let is_right = remembered(&self.remembered).right.holds(fingerprint, now_s);
+        Ok(is_right.then(|| Ok(BasicUser { name: user.to_owned() })))
+    }
+}
+
+fn remembered(of: &Mutex<Remembered>) -> MutexGuard<'_, Remembered> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl std::fmt::Debug for Passwords {

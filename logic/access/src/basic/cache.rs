@@ -1,13 +1,12 @@
 use std::collections::BTreeMap;
 
 use crate::crypto::Crypto;
-use crate::identity::BasicUser;
 
-/// Passwords that were right a short time ago, so that not each request of a client costs a slow check. Holds no password:
-/// a keyed hash (HMAC-SHA-256) of user and password, under a key that lives no longer than the process.
+/// Passwords that were checked a short time ago with one result, so that not each request of a client costs a slow check. Holds no
+/// password: a keyed hash (HMAC-SHA-256) of user and password, under a key that lives no longer than the process.
 ///
-/// Wrong passwords are not remembered: whoever guesses pays each time.
-pub struct PositiveCache {
+/// One cache is for right passwords. Another one is for wrong ones: a program with an old password presents it again and again.
+pub struct PasswordCache {
     key: [u8; 32],
     lifetime_secs: u64,
     entries_max: usize,
@@ -16,10 +15,10 @@ pub struct PositiveCache {
 }
 
 /// Stands for a user and a password.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PasswordFingerprint([u8; 32]);
 
-impl PositiveCache {
+impl PasswordCache {
     /// An empty one. `key` is 32 random bytes, made anew at each start.
     pub fn new(key: &[u8; 32], lifetime_secs: u64, entries_max: usize) -> Self {
         Self { key: *key, lifetime_secs, entries_max, ends: BTreeMap::new() }
@@ -33,13 +32,12 @@ impl PositiveCache {
         PasswordFingerprint(crypto.hmac_sha256(&self.key, &parts))
     }
 
-    /// The user, if that password was right a short time ago.
-    pub fn look_up(&self, user: &str, fingerprint: PasswordFingerprint, now_secs: u64) -> Option<BasicUser> {
-        let end = *self.ends.get(&fingerprint.0)?;
-        (now_secs < end).then(|| BasicUser { name: user.to_owned() })
+    /// Whether that password was checked a short time ago with this cache's result.
+    pub fn holds(&self, fingerprint: PasswordFingerprint, now_secs: u64) -> bool {
+        self.ends.get(&fingerprint.0).is_some_and(|end| now_secs < *end)
     }
 
-    /// Remembers a password that was right. A full cache forgets what has ended, or else what ends first.
+    /// Remembers a password that was checked. A full cache forgets what has ended, or else what ends first.
     pub fn remember(&mut self, fingerprint: PasswordFingerprint, now_secs: u64) {
         if self.entries_max == 0 {
             return;
@@ -52,11 +50,6 @@ impl PositiveCache {
             first.map(|key| self.ends.remove(&key));
         }
         self.ends.insert(fingerprint.0, now_secs.saturating_add(self.lifetime_secs));
-    }
-
-    /// Forgets everything: the password file has changed.
-    pub fn clear(&mut self) {
-        self.ends.clear();
     }
 
     /// How many are remembered.

@@ -45,6 +45,10 @@ pub struct PasswordCheck {
 /// Bcrypt doubles its work with each step: 15 takes seconds.
 const BCRYPT_COSTS: std::ops::RangeInclusive<u32> = 4..=15;
 
+/// Hashes of a higher cost keep a core busy for about half a second or longer.
+const BCRYPT_COST_QUICK_MAX: u32 = 12;
+const SHA_ROUNDS_QUICK_MAX: u32 = 200_000;
+
 /// What an unknown user's password is compared with, so that the time tells nothing: a hash of nothing that is known, of
 /// the cost that `htpasswd -B` uses most.
 const UNKNOWN_USER: &str = "$2y$10$abcdefghijklmnopqrstuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu";
@@ -109,6 +113,11 @@ impl Htpasswd {
         self.users.get(user).map(|user| user.text.as_str())
     }
 
+    /// Users the check of whose password takes about half a second or longer, in alphabetical order: the others wait meanwhile.
+    pub fn slow_users(&self) -> impl Iterator<Item = &str> {
+        self.users.iter().filter(|(_, user)| user.hash.is_slow()).map(|(name, _)| name.as_str())
+    }
+
     /// The check of a user's password. There is one for users who do not exist, too: it takes as long and says no.
     pub fn check(&self, user: &str) -> PasswordCheck {
         let (hash, known) = match (self.users.get(user), self.users.values().next()) {
@@ -122,12 +131,17 @@ impl Htpasswd {
 }
 
 impl PasswordCheck {
+    /// Whether a password is too long to be anybody's. Such a one need not be checked.
+    pub fn is_too_long(password: &str) -> bool {
+        password.len() > Htpasswd::PASSWORD_BYTES_MAX
+    }
+
     /// Compares in a time that does not depend on the password's bytes. **Takes tens of milliseconds or more.**
     ///
     /// # Errors
     /// The user does not exist, or the password is wrong.
     pub fn run(self, password: &str, crypto: &dyn Crypto) -> Result<BasicUser, BadPassword> {
-        if password.len() > Htpasswd::PASSWORD_BYTES_MAX {
+        if Self::is_too_long(password) {
             return Err(BadPassword);
         }
         let right = match self.hash.as_ref() {
@@ -140,6 +154,15 @@ impl PasswordCheck {
 }
 
 impl Hash {
+    fn is_slow(&self) -> bool {
+        match self {
+            Self::Bcrypt(hash) => {
+                hash.parse::<bcrypt::HashParts>().is_ok_and(|parts| parts.get_cost() > BCRYPT_COST_QUICK_MAX)
+            }
+            Self::Sha(hash) => hash.rounds() > SHA_ROUNDS_QUICK_MAX,
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         if ["$2y$", "$2b$", "$2a$"].iter().any(|prefix| text.starts_with(prefix)) {
             let parts: bcrypt::HashParts = text.parse().map_err(|_| "not a whole bcrypt hash".to_owned())?;

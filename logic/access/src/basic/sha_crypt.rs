@@ -48,6 +48,10 @@ impl ShaCrypt {
         Ok(Self { kind, rounds, salt: salt.to_owned(), checksum: checksum.to_owned() })
     }
 
+    pub(super) fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
     pub(super) fn verify(&self, password: &[u8], crypto: &dyn Crypto) -> bool {
         crypto.equal(self.compute(password, crypto).as_bytes(), self.checksum.as_bytes())
     }

@@ -10,6 +10,7 @@ mod holders;
 mod identities;
 mod issuing;
 mod keys;
+mod password_attempts;
 mod passwords;
 mod paths;
 mod redacting;

@@ -197,7 +197,7 @@ fn passwords_are_asked_for_and_checked() {
         let value = format!("Basic {}", STANDARD.encode(user));
         site.get_with("/a", &[("Authorization", &value)]).status
     };
-    // The second time it is remembered; a wrong one is never.
+    // The second time it is remembered.
     assert_eq!(
         [with("ada:sesame"), with("ada:sesame"), with("ada:Sesame"), with("bob:sesame")],
         [200, 200, 401, 401]

@@ -22,6 +22,7 @@ mod meanwhile;
 mod missing;
 mod mounts;
 mod parts;
+mod passwords;
 mod paths;
 mod put;
 mod racing;

@@ -1,0 +1,99 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+use crate::budget::network;
+
+/// Password checks that wait for a thread. Clients have their turns one after the other, so that one with many checks delays its own.
+///
+/// Clients that have shown a right password before and strangers wait in two lanes, which are served in turn: a flood from many
+/// strange addresses delays the others by one check each. While there is room, no client is limited; in a full lane the client that
+/// has most in it gives way.
+#[derive(Debug)]
+pub struct CheckQueue<T> {
+    known: Lane<T>,
+    strangers: Lane<T>,
+    /// Whose turn it is.
+    is_known_next: bool,
+}
+
+#[derive(Debug)]
+struct Lane<T> {
+    by_client: BTreeMap<IpAddr, VecDeque<T>>,
+    /// Clients with checks, in the order of their turns.
+    turns: VecDeque<IpAddr>,
+    len: usize,
+    len_max: usize,
+}
+
+impl<T> CheckQueue<T> {
+    /// With room for `lane_max` checks in each lane.
+    pub fn new(lane_max: usize) -> Self {
+        let lane = || Lane { by_client: BTreeMap::new(), turns: VecDeque::new(), len: 0, len_max: lane_max };
+        Self { known: lane(), strangers: lane(), is_known_next: true }
+    }
+
+    /// Adds a check of a client; returns the one that there is no room for, which may be an older one.
+    #[must_use]
+    pub fn push(&mut self, client: IpAddr, is_known: bool, check: T) -> Option<T> {
+        let lane = if is_known { &mut self.known } else { &mut self.strangers };
+        lane.push(network(client), check)
+    }
+
+    /// The next check.
+    pub fn pop(&mut self) -> Option<T> {
+        let (first, second) = match self.is_known_next {
+            true => (&mut self.known, &mut self.strangers),
+            false => (&mut self.strangers, &mut self.known),
+        };
+        self.is_known_next = !self.is_known_next;
+        first.pop().or_else(|| second.pop())
+    }
+
+    /// How many checks wait.
+    pub fn len(&self) -> usize {
+        self.known.len + self.strangers.len
+    }
+
+    /// Whether none waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Lane<T> {
+    fn push(&mut self, client: IpAddr, check: T) -> Option<T> {
+        let mut without_room = None;
+        if self.len >= self.len_max {
+            let own = self.by_client.get(&client).map_or(0, VecDeque::len);
+            let most = self.by_client.iter().max_by_key(|(_, checks)| checks.len());
+            let Some((most, checks)) = most else { return Some(check) };
+            // With one more it would have as many as that one, or more.
+            if checks.len() <= own + 1 {
+                return Some(check);
+            }
+            let most = *most;
+            without_room = self.by_client.get_mut(&most).and_then(VecDeque::pop_back);
+            self.len -= 1;
+        }
+        let checks = self.by_client.entry(client).or_default();
+        if checks.is_empty() {
+            self.turns.push_back(client);
+        }
+        checks.push_back(check);
+        self.len += 1;
+        without_room
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        let client = self.turns.pop_front()?;
+        let checks = self.by_client.get_mut(&client)?;
+        let check = checks.pop_front();
+        if checks.is_empty() {
+            self.by_client.remove(&client);
+        } else {
+            self.turns.push_back(client);
+        }
+        self.len -= usize::from(check.is_some());
+        check
+    }
+}
