@@ -357,7 +357,9 @@ struct Urls<'a> {
 impl<'a> Urls<'a> {
     fn of(copy: &'a RequestCopy) -> Self {
         Self {
-            target: without_tokens(copy.parsed.target.span.of(&copy.head)),
+            target: without_tokens(
+                copy.sent_target.as_deref().unwrap_or(copy.parsed.target.span.of(&copy.head)),
+            ),
             referer: without_tokens(copy.referer.of(&copy.head)),
         }
     }
@@ -382,11 +384,21 @@ fn fields<'a>(copy: &'a RequestCopy, urls: &'a Urls<'a>, id: &'a str) -> Request
     RequestFields {
         method: head.method.bytes(buf),
         target: &urls.target,
+        path: compared_path(copy),
         version: if head.version == Version::Http10 { b"HTTP/1.0" } else { b"HTTP/1.1" },
         host: head.host.map(|host| host.of(buf)),
         referer: some(&urls.referer),
         user_agent: some(copy.user_agent.of(buf)),
         request_id: some(id.as_bytes()),
+    }
+}
+
+/// The path that rules have compared, where the target that the client sent has another.
+fn compared_path(copy: &RequestCopy) -> Option<&[u8]> {
+    match (&copy.compared_path, &copy.sent_target) {
+        (None, None) => None,
+        (Some(compared), _) => Some(compared),
+        (None, Some(_)) => Some(copy.parsed.target.path_or_root(&copy.head)),
     }
 }
 

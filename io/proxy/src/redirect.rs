@@ -55,7 +55,7 @@ impl Redirect {
     /// to a server.
     pub(crate) fn location(pool: &Rc<LocalPool>, worker: &Worker, asked: &Asked<'_>) -> Option<Vec<u8>> {
         let redirect = pool.shared.redirect.as_ref()?;
-        let RouteRequest { method, path, query, client, .. } = *asked.request;
+        let RouteRequest { method, forwarded_path: path, query, client, .. } = *asked.request;
         if !redirect.plan.is_for(method, path) {
             return None;
         }

@@ -14,6 +14,7 @@ mod header_rule;
 mod limits;
 mod number;
 mod offload;
+mod path;
 mod refusal;
 mod request_key;
 mod retry;
@@ -31,8 +32,8 @@ pub use cookie::{
     cookies_named, is_cookie_name, is_cookie_value, set_cookie_pair,
 };
 pub use forward::{
-    Exchange, Forwarder, Peer, RequestContext, RequestText, ResponseContext, ResponseWritten, RewriteError,
-    RouteRewriter, Scheme, TlsNames,
+    Destination, Exchange, Forwarder, Peer, RequestContext, RequestText, ResponseContext, ResponseWritten,
+    RewriteError, RouteRewriter, Scheme, TlsNames,
 };
 pub use forwarding::{ForwardedFor, ForwardingRules, RequestIdRule};
 pub use head::{
@@ -43,6 +44,10 @@ pub use head::{
 pub use header_rule::{HeaderAction, HeaderRule};
 pub use limits::HeadLimits;
 pub use offload::{OffloadOrder, OffloadTarget};
+pub use path::{
+    AboveRoot, Backslash, BadEscape, EncodedNul, EncodedSlash, NormalPath, NormalTarget, PathFault,
+    PathParameters, PathRules, PatternFault, check_pattern,
+};
 pub use refusal::RefusalRule;
 pub use request_key::{RequestKey, RequestKeyReader, UriPart};
 pub use retry::{FailedTry, Progress, RetryBudget, may_retry};

@@ -1,6 +1,6 @@
 //! The rules by which requests are refused, under the names that logs and metrics give them.
 
-use crate::{ChunkError, HeaderFault, RequestError, TrailerFault};
+use crate::{ChunkError, HeaderFault, PathFault, RequestError, TrailerFault};
 
 macro_rules! refusals {
     ($(#[doc = $meaning:literal] $variant:ident = $name:literal,)*) => {
@@ -63,6 +63,20 @@ refusals! {
     TargetByte = "target-byte",
     /// A target of no form that fits its method (RFC 9112 section 3.2).
     TargetForm = "target-form",
+    /// The path has a `%` without two hexadecimal digits (`paths.bad-escape`).
+    PathEscape = "path-escape",
+    /// The path has an encoded NUL (`paths.nul`).
+    PathNul = "path-nul",
+    /// The path has an encoded slash (`paths.encoded-slash`).
+    PathEncodedSlash = "path-encoded-slash",
+    /// The path has a backslash (`paths.backslash`).
+    PathBackslash = "path-backslash",
+    /// The path leads above the root (`paths.above-root`).
+    PathAboveRoot = "path-above-root",
+    /// The path has parameters of a segment that are refused, or of a dot segment (`paths.parameters`).
+    PathParameters = "path-parameters",
+    /// `Destination` of a COPY or MOVE (RFC 4918 section 10.3) is ambiguous, or its path is one that a route answers by itself.
+    Destination = "destination",
     /// An authority in the target that is none (RFC 9110 section 4.2).
     Authority = "authority",
     /// A request line without version: HTTP/0.9 (RFC 9112 section 3).
@@ -177,6 +191,19 @@ impl From<HeaderFault> for RefusalRule {
             HeaderFault::TooManyConnectionOptions => Self::TooManyConnectionOptions,
             HeaderFault::TooManyHeaders => Self::TooManyHeaders,
             HeaderFault::HeadTooLarge => Self::HeadTooLarge,
+        }
+    }
+}
+
+impl From<PathFault> for RefusalRule {
+    fn from(fault: PathFault) -> Self {
+        match fault {
+            PathFault::BadEscape => Self::PathEscape,
+            PathFault::Nul => Self::PathNul,
+            PathFault::EncodedSlash => Self::PathEncodedSlash,
+            PathFault::Backslash => Self::PathBackslash,
+            PathFault::AboveRoot => Self::PathAboveRoot,
+            PathFault::Parameters => Self::PathParameters,
         }
     }
 }

@@ -62,10 +62,14 @@ impl RequestKeyReader {
         Ok(Self { key: key.clone(), expression })
     }
 
-    /// The key's bytes, if the request has it. `target` is that of the request line.
+    /// The key's bytes, if the request has it. `target` is that of the request line; its path counts as rules compare it, so
+    /// that another spelling of a path is not another key.
     pub fn read<'a>(&self, request: &RouteRequest<'a>, target: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         match &self.key {
-            RequestKey::Uri(part) => Some(Cow::Borrowed(part.of(target))),
+            RequestKey::Uri(part) if request.path == request.forwarded_path => {
+                Some(Cow::Borrowed(part.of(target)))
+            }
+            RequestKey::Uri(part) => Some(Cow::Owned(part.of(&compared_target(request, target)).to_vec())),
             RequestKey::Host => host(request),
             RequestKey::Path => Some(Cow::Borrowed(request.path)),
             RequestKey::UrlParam(name) => url_param(request.query?, name.as_bytes()).map(Cow::Borrowed),
@@ -98,6 +102,14 @@ impl UriPart {
         let end = target[..longest].iter().position(is_end).unwrap_or(longest);
         &target[..end]
     }
+}
+
+/// The target with the path that rules compare.
+fn compared_target(request: &RouteRequest<'_>, target: &[u8]) -> Vec<u8> {
+    let sent = from_path(target);
+    let before = &target[..target.len() - sent.len()];
+    let behind = sent.get(request.forwarded_path.len()..).unwrap_or_default();
+    [before, request.path, behind].concat()
 }
 
 /// A target without scheme and authority; empty if nothing follows them.

@@ -12,7 +12,7 @@ use crate::HeaderRule;
 pub struct RouteMatch {
     /// Host, without port and case.
     pub hosts: Vec<HostPattern>,
-    /// Path, without query, as the client sent it (percent-encoding is not undone).
+    /// Path, without query, normalised by the listener's [`crate::PathRules`].
     pub paths: Vec<PathPattern>,
     /// Method, case-sensitive (RFC 9110 section 9.1).
     pub methods: Vec<String>,

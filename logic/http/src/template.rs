@@ -15,7 +15,7 @@ pub struct Variables<'a> {
     pub client_port: u16,
     /// `{host}`: as the client sent it, without port.
     pub host: &'a [u8],
-    /// `{path}`: as the client sent it.
+    /// `{path}`: as the server gets it, before a rewrite.
     pub path: &'a [u8],
     /// `{query}`: without `?`. `{uri}` is the path with `?` and query, if there is one.
     pub query: Option<&'a [u8]>,
@@ -146,6 +146,18 @@ impl Template {
         }
     }
 
+    /// The same for a Location. The path of a request never becomes a host there: `//host` and `/\\host` are references to one (RFC
+    /// 3986 section 4.2, and browsers), which only the template itself can begin with.
+    pub fn expand_location(&self, out: &mut Vec<u8>, variables: &Variables<'_>) {
+        let names_host = |text: &[u8]| matches!(text, [b'/', b'/' | b'\\', ..]);
+        let start = out.len();
+        self.expand(out, variables);
+        let is_meant = matches!(self.parts.first(), Some(Part::Literal(text)) if names_host(text));
+        if !is_meant && names_host(&out[start..]) {
+            out.splice(start..start, *b"/.");
+        }
+    }
+
     /// Whether something of the request is needed (`{method}`, `{host}`, `{path}`, `{query}`, `{uri}`): a caller who
     /// expands this when the request's buffer is gone must have kept them.
     pub fn needs_request(&self) -> bool {
@@ -235,6 +247,21 @@ mod tests {
         assert_eq!(expand("", &variables), "");
         let without_query = Variables { query: None, ..variables };
         assert_eq!(expand("{uri}|{query}|{client_port}", &without_query), "/p||");
+    }
+
+    #[test]
+    fn the_path_of_a_request_never_becomes_the_host_of_a_location() {
+        let location = |text: &str, path: &str| {
+            let mut out = b"before".to_vec();
+            let variables = Variables { path: path.as_bytes(), host: b"h", ..Variables::default() };
+            Template::parse(text).unwrap().expand_location(&mut out, &variables);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(location("{path}/", "//evil.example"), "before/.//evil.example/");
+        assert_eq!(location("{uri}", "/\\evil.example"), "before/./\\evil.example");
+        assert_eq!(location("/{path}", "/evil.example"), "before/.//evil.example");
+        assert_eq!(location("{path}", "/a//b"), "before/a//b");
+        assert_eq!(location("//{host}{path}", "/a"), "before//h/a");
     }
 
     #[test]

@@ -31,7 +31,7 @@ fn is_reached(plan: &Plan, endpoint: &TokenEndpointPlan) -> bool {
 }
 
 fn is_reached_at(plan: &Plan, http: &HttpPlan, endpoint: &TokenEndpointPlan) -> bool {
-    for route in http.routes.iter().filter(|route| may_take(&route.matches, endpoint)) {
+    for route in http.routes.iter().filter(|route| may_take(&route.matches, http, endpoint)) {
         let is_own = match &route.action {
             Action::Storage(name) => plan.storage_areas.iter().any(|area| {
                 area.name.as_str() == name.as_str() && area.token_endpoint.as_ref() == Some(&endpoint.name)
@@ -49,7 +49,7 @@ fn is_reached_at(plan: &Plan, http: &HttpPlan, endpoint: &TokenEndpointPlan) -> 
 }
 
 /// As far as its hosts, paths and methods say.
-fn may_take(matches: &RouteMatch, endpoint: &TokenEndpointPlan) -> bool {
+fn may_take(matches: &RouteMatch, http: &HttpPlan, endpoint: &TokenEndpointPlan) -> bool {
     let authority = endpoint.issuer.split("://").nth(1).unwrap_or_default();
     let authority = authority.split('/').next().unwrap_or_default().to_ascii_lowercase();
     let host = match authority.rsplit_once(':') {
@@ -59,7 +59,8 @@ fn may_take(matches: &RouteMatch, endpoint: &TokenEndpointPlan) -> bool {
     let is_host =
         matches.hosts.is_empty() || matches.hosts.iter().any(|there| there.matches(host.as_bytes()));
     let is_path = matches.paths.is_empty()
-        || PathSet::compile(&matches.paths).is_ok_and(|paths| paths.matches(endpoint.path.as_bytes()));
+        || PathSet::compile(&matches.paths, http.paths.as_ref())
+            .is_ok_and(|paths| paths.matches(endpoint.path.as_bytes()));
     is_host
         && is_path
         && (matches.methods.is_empty() || matches.methods.iter().any(|method| method == "POST"))

@@ -1,6 +1,7 @@
 use serde::Serialize;
 use weir_config::Plan;
 use weir_config::plan::{ListenerPlan, Mode};
+use weir_http::{NormalTarget, RequestHead};
 
 use super::question::{Question, Spoken};
 use super::server::PoolAnswer;
@@ -13,6 +14,9 @@ pub(super) struct Answer {
     pub(super) listener: Option<ListenerAnswer>,
     /// Who counts as its client.
     pub(super) client: Option<String>,
+    /// The path, where it has more than one spelling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) path: Option<PathAnswer>,
     /// The routes before the one that takes it.
     pub(super) passed_over: Vec<PassedOver>,
     /// The route that takes it.
@@ -29,6 +33,16 @@ pub(super) struct ListenerAnswer {
     pub(super) bind: Vec<String>,
     /// Others that the connection could be for as well.
     pub(super) others: Vec<String>,
+}
+
+/// The spellings of a path.
+#[derive(Debug, Serialize)]
+pub(super) struct PathAnswer {
+    pub(super) sent: String,
+    /// What routes, expressions and keys compare.
+    pub(super) compared: String,
+    /// What the server gets, before a rewrite.
+    pub(super) forwarded: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -67,6 +81,22 @@ pub(super) enum Outcome {
 impl Default for Outcome {
     fn default() -> Self {
         Self::Nobody { reason: String::new() }
+    }
+}
+
+impl PathAnswer {
+    /// `None`: it has only one.
+    pub(super) fn of(buf: &[u8], head: &RequestHead, normal: &NormalTarget) -> Option<Self> {
+        let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+        let sent = head.target.path.of(buf);
+        let rewritten = normal.rewritten.as_deref().map(|target| {
+            let before = (head.target.path.start - head.target.span.start) as usize;
+            target.get(before..).unwrap_or_default().split(|byte| *byte == b'?').next().unwrap_or_default()
+        });
+        let forwarded = rewritten.unwrap_or(sent);
+        let compared = normal.compared.as_deref().unwrap_or(forwarded);
+        let differ = sent != forwarded || sent != compared;
+        differ.then(|| Self { sent: text(sent), compared: text(compared), forwarded: text(forwarded) })
     }
 }
 

@@ -5,13 +5,14 @@ use weir_config::plan::{HttpPlan, ListenerPlan, PoolPlan, RoutePlan};
 use weir_config::{KeyReader, Plan, Secrets, host_text, path_text};
 use weir_http::expression::EvaluationError;
 use weir_http::{
-    Action, Exchange, Forwarder, HeaderTable, HeaderTest, Mismatch, Peer, RequestContext, RequestHead,
-    RequestText, RouteMatch, RouteRequest, RouteRewriter, RouteTable, Scheme, Template, parse_request,
+    Action, Exchange, Forwarder, HeaderTable, HeaderTest, Mismatch, NormalTarget, PathFault, Peer,
+    RequestContext, RequestHead, RequestText, RouteMatch, RouteRequest, RouteRewriter, RouteTable, Scheme,
+    TargetForm, Template, parse_request,
 };
 use weir_model::ServerName;
 use weir_proxy::sticky::request_edit;
 
-use super::answer::{Answer, Outcome, PassedOver, RouteAnswer};
+use super::answer::{Answer, Outcome, PassedOver, PathAnswer, RouteAnswer};
 use super::question::Question;
 use super::server::PoolAnswer;
 
@@ -25,19 +26,35 @@ pub(super) fn explain(
 ) {
     let buf = question.head.as_bytes();
     let mut table = HeaderTable::new();
-    let head = match parse_request(buf, &http.limits, &mut table) {
+    let sent = match parse_request(buf, &http.limits, &mut table) {
         Ok(Some(head)) => head,
         Ok(None) => return refuse(answer, 400, "the head is not complete".to_owned()),
         Err(error) => return refuse(answer, error.status(), error.to_string()),
     };
+    let normal = match NormalTarget::of(buf, &sent, http.paths.as_ref()) {
+        Ok(normal) => normal,
+        Err(fault) => return refuse(answer, 400, refused_path(listener, fault)),
+    };
+    answer.path = PathAnswer::of(buf, &sent, &normal);
+    let rewritten = normal.rewritten.as_deref().map(|target| NormalTarget::replace(buf, &sent, target));
+    let buf = rewritten.as_deref().unwrap_or(buf);
+    let head = match parse_request(buf, &http.limits, &mut table) {
+        Ok(Some(head)) => head,
+        Ok(None) => {
+            return refuse(answer, 431, "the head is too large once its target is encoded".to_owned());
+        }
+        Err(error) => return refuse(answer, error.status(), error.to_string()),
+    };
     let scheme = Question::http_scheme(listener);
-    let forwarder = Forwarder::compile(&http.forwarding, scheme);
+    let forwarder = Forwarder::compile(&http.forwarding, scheme).reading_paths(http.paths);
     // The port is not asked for, and only tells log lines apart.
     let peer = forwarder.peer(SocketAddr::new(question.client, 0));
     let client = forwarder.client_address(buf, &table, &peer);
     answer.client = client.map(|client| client.to_string());
-    let request = RouteRequest::of(&head, buf, &table, client, scheme, listener.name.as_str());
-    let routes = match RouteTable::compile(http.routes.iter().map(|route| (&route.matches, &route.action))) {
+    let request = RouteRequest::of(&head, buf, &table, client, scheme, listener.name.as_str())
+        .comparing(normal.compared.as_deref());
+    let compiled = http.routes.iter().map(|route| (&route.matches, &route.action));
+    let routes = match RouteTable::compile(compiled, http.paths.as_ref()) {
         Ok(routes) => routes,
         Err((index, error)) => return refuse(answer, 500, format!("route {}: {error}", index + 1)),
     };
@@ -50,6 +67,10 @@ pub(super) fn explain(
         });
     }
     let Some(route) = explanation.route.and_then(|index| http.routes.get(index)) else {
+        if head.target.form == TargetForm::Asterisk {
+            answer.outcome = Outcome::Respond { status: 200 };
+            return;
+        }
         return refuse(answer, 404, "no route takes it".to_owned());
     };
     answer.route = Some(RouteAnswer {
@@ -57,6 +78,16 @@ pub(super) fn explain(
         origin: route.origin.clone(),
         because: because(&secrets.mask_match(&route.matches), &request, explanation.failure.as_ref()),
     });
+    if normal.has_refused_backslash && !matches!(route.action, Action::Storage(_)) {
+        return refuse(answer, 400, refused_path(listener, PathFault::Backslash));
+    }
+    let action = |index: usize| http.routes.get(index).map(|route| &route.action);
+    let destination = forwarder.destination(buf, &head, &table);
+    if !matches!(route.action, Action::Redirect(_) | Action::Respond(_))
+        && let Some(status) = destination.refusal(&route.action, &request, &routes, action)
+    {
+        return refuse(answer, status, refused_destination(status).to_owned());
+    }
     let named = peer.named_client(client);
     let exchange = Exchange {
         peer: &peer,
@@ -116,7 +147,7 @@ impl Sent<'_> {
                 let mut location = Vec::new();
                 let variables = exchange.variables(scheme, &RequestText::of(self.head, self.buf));
                 if let Ok(template) = Template::parse(&redirect.location) {
-                    template.expand(&mut location, &variables);
+                    template.expand_location(&mut location, &variables);
                 }
                 let location = String::from_utf8_lossy(&location).into_owned();
                 Outcome::Redirect { status: redirect.status, location }
@@ -162,6 +193,17 @@ impl Sent<'_> {
         self.forwarder.write_request(&mut out, self.buf, self.head, self.table, &rewriter, &context);
         Some(String::from_utf8_lossy(&out).replace("\r\n", "\n").trim_end().to_owned())
     }
+}
+
+fn refused_destination(status: u16) -> &'static str {
+    match status {
+        403 => "no pool and no storage area takes a request for the path of Destination",
+        _ => "Destination is ambiguous: it must be an absolute URI or a path that a request could have",
+    }
+}
+
+fn refused_path(listener: &ListenerPlan, fault: PathFault) -> String {
+    format!("{fault}; {} of [listener.{}.paths] decides about it", fault.key(), listener.name)
 }
 
 fn refuse(answer: &mut Answer, status: u16, reason: String) {

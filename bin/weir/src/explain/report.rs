@@ -37,6 +37,11 @@ pub(super) fn text(answer: &Answer) -> String {
     if let Some(client) = &answer.client {
         out.line("client", client);
     }
+    if let Some(path) = &answer.path {
+        out.line("path", &format!("{}, as rules compare it", path.compared));
+        out.more(&format!("{}, as it was sent", path.sent));
+        out.more(&format!("{}, as a server gets it", path.forwarded));
+    }
     for passed in &answer.passed_over {
         out.line("not", &format!("{}: {}", placed(&passed.route, &passed.origin), passed.reason));
     }

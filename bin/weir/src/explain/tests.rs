@@ -228,6 +228,40 @@ fn a_malformed_request_is_refused_as_it_would_be_on_the_wire() {
 }
 
 #[test]
+fn a_path_is_shown_as_sent_as_compared_and_as_forwarded() {
+    let text = explained("http://a.example:80/x/..//%61way/%20?q", "GET", &[], "192.0.2.1", None);
+    for line in [
+        "/away/%20, as rules compare it",
+        "/x/..//%61way/%20, as it was sent",
+        "/%61way/%20, as a server gets it",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    assert!(text.contains("redirect") || text.contains("https://a.example/%61way/%20?q"), "{text}");
+    let plain = explained("http://a.example:80/away", "GET", &[], "192.0.2.1", None);
+    assert!(!plain.contains("as rules compare it"), "{plain}");
+    for (path, key) in [
+        ("/x%2fy", "encoded-slash"),
+        ("/..;/away", "parameters"),
+        ("/x\\y", "backslash"),
+        ("/../away", "above-root"),
+    ] {
+        let refused = explained(&format!("http://a.example:80{path}"), "GET", &[], "192.0.2.1", None);
+        assert!(
+            refused.contains("400") && refused.contains(&format!("{key} of [listener.web.paths]")),
+            "{refused}"
+        );
+    }
+    let to = |destination: &str| {
+        let header = format!("Destination: {destination}");
+        explained("http://a.example:80/file", "COPY", &[&header], "192.0.2.1", None)
+    };
+    assert!(
+        to("/%67one").contains("403") && to("/..;/gone").contains("400") && to("/other").contains("pool")
+    );
+}
+
+#[test]
 fn a_trusted_peer_says_who_the_client_is_and_the_source_hash_follows() {
     let asked = |client: &str, headers: &[&str]| {
         let mut headers = headers.to_vec();

@@ -110,6 +110,20 @@ impl Answer {
         answer
     }
 
+    /// To a request that was read, and that is refused by a rule.
+    pub(super) fn refused(
+        connection: &Connection,
+        head: &RequestHead,
+        (status, rule): (u16, RefusalRule),
+        id: &str,
+        keep_alive: bool,
+    ) -> Self {
+        connection.listener.counters(&connection.worker).request_errors.one();
+        let mut answer = Self::error(connection, status, To::request(head, id, keep_alive), &[]);
+        answer.refused_by = Some(rule);
+        answer
+    }
+
     /// To a TRACE or OPTIONS that must go no further (RFC 9110 section 7.6.2).
     pub(super) fn of_last(
         connection: &Connection,
@@ -157,7 +171,7 @@ impl Answer {
                     let text = RequestText::of(head, buf);
                     let tls = connection.tls.as_deref().map(ClientTlsFacts::names);
                     let names = connection.names(asker, route.plan.name.as_str(), "", tls.as_ref());
-                    template.expand(&mut location, &names.variables(http.forwarder.scheme(), &text));
+                    template.expand_location(&mut location, &names.variables(http.forwarder.scheme(), &text));
                 }
                 let message = Message { headers: &[("Location", &location)], ..Message::new(rule.status) };
                 Self::ruled(connection, buf, head, index, asker, to, message)
@@ -340,7 +354,11 @@ impl Answer {
 
     /// How the access log has it, unless a server was to answer.
     pub(crate) fn termination(&self) -> Termination {
-        if self.denied { Termination::BAD_REQUEST } else { Termination::ANSWERED }
+        if self.denied || self.refused_by.is_some() {
+            Termination::BAD_REQUEST
+        } else {
+            Termination::ANSWERED
+        }
     }
 
     /// How long its body is.

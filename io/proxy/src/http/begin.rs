@@ -7,7 +7,8 @@ use std::time::Instant;
 use weir_balance::{Key, Rank, RequestClass};
 use weir_config::plan::Priority;
 use weir_http::{
-    Action, BodyScanner, Framing, HeaderTable, Method, Peer, RequestHead, RouteRequest, Scheme, parse_request,
+    Action, BodyScanner, Framing, HeaderFault, HeaderTable, Method, NormalTarget, PathFault, Peer,
+    RefusalRule, RequestError, RequestHead, RouteRequest, Scheme, TargetForm, parse_request,
 };
 
 use super::answer::{Answer, Unread};
@@ -15,7 +16,7 @@ use super::answered::{AnsweredRequest, Line};
 use super::connection::Connection;
 use super::exchange::{Exchange, Message, PendingUpload, Place, Question};
 use super::question;
-use super::request::{Asker, RequestCopy, RequestFacts};
+use super::request::{Asker, PathSpelling, RequestCopy, RequestFacts};
 use super::service::Call;
 use super::timing::Timing;
 use crate::pump::Pump;
@@ -40,6 +41,13 @@ struct Parsed<'a> {
     buf: &'a [u8],
     head: &'a RequestHead,
     table: &'a HeaderTable,
+    /// How large the head was when it came.
+    head_bytes: u32,
+    spelling: PathSpelling<'a>,
+    /// Why no rule can judge the path.
+    fault: Option<PathFault>,
+    /// [`NormalTarget::has_refused_backslash`]
+    has_refused_backslash: bool,
     timing: &'a Timing,
     /// The client's address.
     source: Option<IpAddr>,
@@ -66,23 +74,59 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
     let head = match parsed {
         Ok(Some(head)) => head,
         Ok(None) => return Begun::Incomplete,
-        Err(error) => {
-            let unread = Unread::new(buf.len(), now, started);
-            let answer = Answer::to_unread(connection, error.status(), error.into(), unread);
-            return Begun::Answer(Box::new(answer));
-        }
+        Err(error) => return unreadable(connection, error, buf, now, started),
     };
     connection.head_started = None;
     connection.requests = connection.requests.saturating_add(1);
     let counters = listener.counters(&worker);
     counters.requests.one();
     counters.bytes_in.add(u64::from(head.head_bytes));
+    let (normal, fault) = match NormalTarget::of(buf, &head, listener.http.plan.paths.as_ref()) {
+        Ok(normal) => (normal, None),
+        Err(fault) => (NormalTarget::AS_SENT, Some(fault)),
+    };
+    let head_bytes = head.head_bytes;
+    let sent_target = normal.rewritten.is_some().then(|| head.target.span.of(buf));
+    // From here on there is no other target than the one that a server would get.
+    let rewritten = normal.rewritten.as_deref().map(|target| NormalTarget::replace(buf, &head, target));
+    let (buf, head) = match &rewritten {
+        None => (buf, head),
+        Some(rewritten) => match parse_request(rewritten, &listener.http.plan.limits, &mut table) {
+            Ok(Some(head)) => (rewritten.as_slice(), head),
+            // Encoded bytes take more room.
+            Ok(None) => return unreadable(connection, HeaderFault::HeadTooLarge.into(), buf, now, started),
+            Err(error) => return unreadable(connection, error, buf, now, started),
+        },
+    };
     let timing = Timing::new(now, started);
     let source = listener.http.forwarder.client_address(buf, &table, &connection.peer);
     let client = connection.peer.named_client(source).map(Box::new);
-    let id = connection.request_id(buf, &table);
-    let request = Parsed { buf, head: &head, table: &table, timing: &timing, source, client, id };
+    let request = Parsed {
+        buf,
+        head: &head,
+        table: &table,
+        head_bytes,
+        spelling: PathSpelling { sent_target, compared: normal.compared.as_deref() },
+        fault,
+        has_refused_backslash: normal.has_refused_backslash,
+        timing: &timing,
+        source,
+        client,
+        id: connection.request_id(buf, &table),
+    };
     decide(connection, request)
+}
+
+/// What has come is no request, or none that could be passed on.
+fn unreadable(
+    connection: &Connection,
+    error: RequestError,
+    buf: &[u8],
+    now: Instant,
+    started: Instant,
+) -> Begun {
+    let unread = Unread::new(buf.len(), now, started);
+    Begun::Answer(Box::new(Answer::to_unread(connection, error.status(), error.into(), unread)))
 }
 
 fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
@@ -92,18 +136,49 @@ fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
             Answer::of_status(connection, head, status, &request.id, keep)
         })
     };
+    let refused = |connection: &mut Connection, rule, route| {
+        local(connection, &request, route, |connection, keep| {
+            Answer::refused(connection, head, (400, rule), &request.id, keep)
+        })
+    };
     if head.method == Method::Connect {
         return status(connection, 405, None);
     }
+    if let Some(fault) = request.fault {
+        return refused(connection, fault.into(), None);
+    }
     let listener = Rc::clone(&connection.listener);
     let http = &listener.http;
-    let wanted = RouteRequest::of(head, buf, table, source, http.forwarder.scheme(), listener.name());
+    let wanted = RouteRequest::of(head, buf, table, source, http.forwarder.scheme(), listener.name())
+        .comparing(request.spelling.compared);
     let decision = http.table.find(&wanted);
     if !decision.failures.is_empty() {
         http.count_failures(listener.counters(&connection.worker), &decision.failures);
     }
-    let Some(index) = decision.route else { return status(connection, 404, None) };
+    let Some(index) = decision.route else {
+        if head.target.form == TargetForm::Asterisk {
+            // It is about no resource (RFC 9110 section 9.3.7), so that no route can be the wrong one.
+            return local(connection, &request, None, |connection, keep| {
+                Answer::of_last(connection, buf, head, table, &request.id, keep)
+            });
+        }
+        return status(connection, 404, None);
+    };
     let route = &http.routes[index];
+    // A storage area takes a backslash for a character, as this listener has. Of what a server takes it for, nothing is known.
+    if request.has_refused_backslash && !matches!(route.plan.action, Action::Storage(_)) {
+        return refused(connection, RefusalRule::PathBackslash, Some(index));
+    }
+    let destination = http.forwarder.destination(buf, head, table);
+    let action = |index: usize| http.routes.get(index).map(|route| &route.plan.action);
+    if !matches!(route.plan.action, Action::Redirect(_) | Action::Respond(_))
+        && let Some(status) = destination.refusal(&route.plan.action, &wanted, &http.table, action)
+    {
+        return local(connection, &request, Some(index), |connection, keep| {
+            let rule = (status, RefusalRule::Destination);
+            Answer::refused(connection, head, rule, &request.id, keep)
+        });
+    }
     let pool = match &route.plan.action {
         Action::Pool(_) if head.max_forwards == Some(0) => {
             return local(connection, &request, Some(index), |connection, keep| {
@@ -228,7 +303,7 @@ fn over_limit(body_bytes_max: Option<u64>, head: &RequestHead) -> Option<u16> {
 
 /// What is kept of a request on its way.
 fn facts(connection: &Connection, request: Parsed<'_>, route: usize, is_needed_later: bool) -> RequestFacts {
-    let Parsed { buf, head, table, client, id, .. } = request;
+    let Parsed { buf, head, table, head_bytes, spelling, client, id, .. } = request;
     let http = &connection.listener.http;
     let needs_request = http.routes.get(route).is_some_and(|route| route.rewriter.needs_request());
     let needs_copy = needs_request || is_needed_later || connection.live.shared.access_log.is_some();
@@ -243,10 +318,10 @@ fn facts(connection: &Connection, request: Parsed<'_>, route: usize, is_needed_l
         client_persists: head.keep_alive,
         upgrade: head.upgrade.is_some(),
         route,
-        head_bytes: head.head_bytes,
+        head_bytes,
         id,
         client,
-        copy: needs_copy.then(|| RequestCopy::of(buf, head, table, &connection.worker.buffers)),
+        copy: needs_copy.then(|| RequestCopy::of(buf, head, table, spelling, &connection.worker.buffers)),
     }
 }
 
@@ -283,7 +358,7 @@ fn local(
     route: Option<usize>,
     answer: impl FnOnce(&Connection, bool) -> Answer,
 ) -> Begun {
-    let Parsed { buf, head, table, timing, .. } = *request;
+    let Parsed { buf, head, table, head_bytes, spelling, timing, .. } = *request;
     let mut scanner = BodyScanner::new(head.framing);
     let rest = &buf[head.head_bytes as usize..];
     let taken = scanner.feed(rest).unwrap_or(0);
@@ -302,12 +377,12 @@ fn local(
     answer.asked = Some(timing.start);
     if connection.live.log.is_some() {
         answer.line = Some(Line::Request(Box::new(AnsweredRequest {
-            copy: Some(RequestCopy::of(buf, head, table, &connection.worker.buffers)),
+            copy: Some(RequestCopy::of(buf, head, table, spelling, &connection.worker.buffers)),
             id: request.id.clone(),
             client: request.client.clone(),
             route,
             timing: *timing,
-            bytes_in: u64::from(head.head_bytes) + body_bytes,
+            bytes_in: u64::from(head_bytes) + body_bytes,
             tried: None,
             termination: answer.termination(),
         })));

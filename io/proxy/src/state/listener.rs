@@ -82,11 +82,11 @@ impl HttpListener {
     /// Compiles an HTTP listener's part.
     pub fn compile(plan: &HttpPlan, scheme: Scheme) -> Result<Self, CompileError> {
         let routes = plan.routes.iter().map(|route| (&route.matches, &route.action));
-        let table = RouteTable::compile(routes).map_err(|(index, error)| {
+        let table = RouteTable::compile(routes, plan.paths.as_ref()).map_err(|(index, error)| {
             let name = plan.routes.get(index).map(|route| route.name.to_string()).unwrap_or_default();
             CompileError::Match(name, error)
         })?;
-        let forwarder = Forwarder::compile(&plan.forwarding, scheme);
+        let forwarder = Forwarder::compile(&plan.forwarding, scheme).reading_paths(plan.paths);
         let routes = plan.routes.iter().map(|route| Route::compile(route, &forwarder));
         let routes = routes.collect::<Result<_, _>>()?;
         Ok(Self { plan: plan.clone(), forwarder, table, routes })

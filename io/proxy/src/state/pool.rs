@@ -6,7 +6,7 @@ use arc_swap::ArcSwap;
 use weir_balance::{Roster, Standing};
 use weir_config::KeyReader;
 use weir_config::plan::PoolPlan;
-use weir_http::{PathSet, RetryBudget};
+use weir_http::{PathRules, PathSet, RetryBudget};
 
 use super::{
     Padded, PoolBreaker, PoolCounters, PoolRoom, RequestQueue, Retries, Retrying, ServerState, Shards,
@@ -67,7 +67,9 @@ impl PoolState {
         // The config has let nothing through that does not compile.
         let key = KeyReader::compile(&plan).ok();
         let weights = &plan.auto_weight;
-        let static_paths = PathSet::compile(&weights.static_paths).ok().filter(|_| weights.is_on);
+        let static_paths = PathSet::compile(&weights.static_paths, Some(&PathRules::default()))
+            .ok()
+            .filter(|_| weights.is_on);
         if let Some(sticky) = &sticky {
             sticky.follow(&view.servers);
         }

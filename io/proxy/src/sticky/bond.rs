@@ -279,7 +279,7 @@ fn session<'a>(learn: &'a StickyLearn, head: &'a RouteRequest<'a>) -> Option<&'a
         let mut lines = headers.named(buf, learn.header.as_ref()?.as_bytes());
         lines.next().map(|line| line.value().of(buf)).filter(filled)
     };
-    let in_url = || url_param(head.path, head.query, learn.url_param.as_ref()?.as_bytes());
+    let in_url = || url_param(head.forwarded_path, head.query, learn.url_param.as_ref()?.as_bytes());
     cookie().or_else(header).or_else(in_url)
 }
 

@@ -30,6 +30,8 @@ pub enum ListenerPart {
     Timeouts,
     /// `limits`.
     Limits,
+    /// `paths`.
+    Paths,
     /// `forwarded`.
     Forwarded,
     /// Nothing but the places of routes in the file.
@@ -103,7 +105,7 @@ fn changed_parts(old: &ListenerPlan, new: &ListenerPlan) -> Vec<ListenerPart> {
 }
 
 fn http_parts(old: &HttpPlan, new: &HttpPlan) -> Vec<ListenerPart> {
-    let HttpPlan { routes, timeouts, limits, forwarding, keep_alive_requests_max } = old;
+    let HttpPlan { routes, timeouts, limits, paths, forwarding, keep_alive_requests_max } = old;
     let mut placed_anew = routes.clone();
     for (route, new) in placed_anew.iter_mut().zip(&new.routes) {
         route.origin.clone_from(&new.origin);
@@ -117,6 +119,7 @@ fn http_parts(old: &HttpPlan, new: &HttpPlan) -> Vec<ListenerPart> {
             *limits != new.limits || *keep_alive_requests_max != new.keep_alive_requests_max,
             ListenerPart::Limits,
         ),
+        (*paths != new.paths, ListenerPart::Paths),
         (*forwarding != new.forwarding, ListenerPart::Forwarded),
     ])
 }
@@ -141,6 +144,7 @@ impl fmt::Display for ListenerPart {
             Self::Routes => "routes",
             Self::Timeouts => "timeouts",
             Self::Limits => "limits",
+            Self::Paths => "paths",
             Self::Forwarded => "forwarded",
             Self::Places => "places of routes",
         })

@@ -1,5 +1,6 @@
 use super::Kind::{AnyOf, ByteRate, Choice, Flag, Integer, Off, OneOrMany, Size, Table, Tables, Text};
 use super::Presence::{Default, Otherwise, Required};
+use super::paths::PATHS;
 use super::tls::TLS_IN;
 use super::{COUNT, DURATION, Section, key};
 
@@ -85,6 +86,14 @@ pub(crate) static LISTENER: Section = Section {
             Otherwise("every key has its default"),
             "{ headers = 50 }",
             "HTTP only: how large request heads may be.",
+        ),
+        key(
+            "paths",
+            AnyOf(&[Off, Table(&PATHS)]),
+            Otherwise("every key has its default"),
+            "{ encoded-slash = \"keep\" }",
+            "HTTP only: how the paths of requests are read, so that a rule and the server see the same. `false` = as they were \
+             sent: only where no rule for a path has to hold, or where all servers compare paths byte by byte.",
         ),
         key(
             "forwarded",

@@ -11,6 +11,7 @@ mod fleet_lease;
 mod limits;
 mod listener;
 mod offload;
+mod paths;
 mod policy;
 mod pool;
 mod process;

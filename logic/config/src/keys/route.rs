@@ -37,7 +37,7 @@ pub(crate) static ROUTE: Section = Section {
             OneOrMany(&AnyOf(&[Text("a path"), Table(&PATH)])),
             Otherwise("any"),
             "[\"/api\", \"=/login\", \"/img/*.png\"]",
-            "The path without query, as the client sent it. `/api` takes `/api` and what is below it; `/api/` what begins \
+            "The path without query, in whatever spelling a client sends it (`paths` of the listener). `/api` takes `/api` and what is below it; `/api/` what begins \
              with it; `=/login` exactly that; with `*` (any characters but `/`), `**` (any) or `?` (one but `/`) it is a \
              glob.",
         ),

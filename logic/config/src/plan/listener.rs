@@ -1,6 +1,6 @@
 use ipnet::IpNet;
 use serde::Serialize;
-use weir_http::{Action, ForwardingRules, HeadLimits, PathRewrite, RouteHeaders, RouteMatch};
+use weir_http::{Action, ForwardingRules, HeadLimits, PathRewrite, PathRules, RouteHeaders, RouteMatch};
 use weir_model::{BindAddress, ListenerName, Millis, RouteName};
 
 use super::TlsIn;
@@ -44,6 +44,8 @@ pub struct HttpPlan {
     pub timeouts: ClientTimeouts,
     /// How large heads may be.
     pub limits: HeadLimits,
+    /// How paths are read; `None` = as they were sent.
+    pub paths: Option<PathRules>,
     /// What servers are told of the client.
     pub forwarding: ForwardingRules,
     /// Requests on one connection, after which it is closed; `None` = no limit.

@@ -3,7 +3,7 @@ use weir_model::{ByteSize, Millis};
 
 use super::process::path;
 use super::route::{host_text, own_action};
-use super::writer::{Printed, Spelled, Writer, bare, table};
+use super::writer::{OFF, Printed, Spelled, Writer, bare, table};
 use crate::Plan;
 use crate::plan::{
     Certificate, ClientAuth, ClientTimeouts, ListenerPlan, Mode, SniRoute, TcpPlan, TlsIn, TlsVersion,
@@ -33,6 +33,9 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan, listener: &ListenerPlan) {
     }
     writer.key_if("max-connections", listener.connections_max);
     writer.key("backlog", listener.backlog);
+    if matches!(&listener.mode, Mode::Http(http) if http.paths.is_none()) {
+        writer.key("paths", OFF);
+    }
     if let Mode::Tcp(TcpPlan { sni_routes, .. }) = &listener.mode {
         sni(writer, plan, sni_routes);
     }
@@ -43,6 +46,9 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan, listener: &ListenerPlan) {
         Mode::Http(http) => {
             timeouts(writer, &name, &http.timeouts);
             limits(writer, &name, &http.limits, http.keep_alive_requests_max);
+            if let Some(rules) = &http.paths {
+                super::paths::print(writer, &name, rules);
+            }
             forwarded(writer, &name, &http.forwarding);
         }
         Mode::Tcp(tcp) => tcp_timeouts(writer, &name, tcp.head_timeout, tcp.idle_timeout),

@@ -5,6 +5,7 @@ mod balance;
 mod fleet;
 mod lease;
 mod listener;
+mod paths;
 mod pool;
 mod process;
 mod route;

@@ -66,13 +66,16 @@ fn listener(cx: &Context<'_>, pools: &mut Pools, spec: ListenerSpec, routes: Vec
         cx.report(Problem::error(spec.name.span, message).help("add pool = \"NAME\""));
     }
     let mode = match spec.mode {
-        ModeSpec::Http { timeouts, limits, forwarding, keep_alive_requests_max } => Mode::Http(HttpPlan {
-            routes: routes.into_iter().map(|placed| placed.plan).collect(),
-            timeouts,
-            limits,
-            forwarding,
-            keep_alive_requests_max,
-        }),
+        ModeSpec::Http { timeouts, limits, paths, forwarding, keep_alive_requests_max } => {
+            Mode::Http(HttpPlan {
+                routes: routes.into_iter().map(|placed| placed.plan).collect(),
+                timeouts,
+                limits,
+                paths,
+                forwarding,
+                keep_alive_requests_max,
+            })
+        }
         ModeSpec::Tcp { sni, idle_timeout, head_timeout } => Mode::Tcp(TcpPlan {
             sni_routes: sni.into_iter().filter_map(|sni| sni_route(cx, pools, &subject, sni)).collect(),
             pool: spec.pool.as_ref().and_then(|name| pools.find(cx, &subject, name, Traffic::Tcp)),

@@ -3,6 +3,7 @@
 mod bind;
 mod fleet;
 mod listener;
+mod paths;
 mod pools;
 mod route;
 mod storage;

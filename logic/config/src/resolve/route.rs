@@ -36,6 +36,8 @@ pub(super) fn by_listener(
     check_names(cx, &spec.routes);
     for (index, route) in spec.routes.iter().enumerate() {
         let listeners = listeners_of(cx, &spec.listeners, &indices, route);
+        let of_route: Vec<_> = listeners.iter().filter_map(|index| spec.listeners.get(*index)).collect();
+        super::paths::check(cx, route, &of_route);
         let Some(plan) = plan(cx, pools, areas, route) else { continue };
         for listener in listeners {
             placed[listener].push(Placed {

@@ -1,5 +1,5 @@
 use ipnet::IpNet;
-use weir_http::{ForwardedFor, ForwardingRules, HeadLimits, HostPattern, RequestIdRule};
+use weir_http::{ForwardedFor, ForwardingRules, HeadLimits, HostPattern, PathRules, RequestIdRule};
 use weir_model::{BindAddress, ListenerName, Millis};
 
 use super::header::{check_name, is_token};
@@ -37,6 +37,7 @@ pub(crate) enum ModeSpec {
     Http {
         timeouts: ClientTimeouts,
         limits: HeadLimits,
+        paths: Option<PathRules>,
         forwarding: ForwardingRules,
         keep_alive_requests_max: Option<u32>,
     },
@@ -107,6 +108,7 @@ fn http(table: &Table<'_, '_>) -> ModeSpec {
             tunnel: timeouts.duration("tunnel"),
         },
         limits: head_limits(&limits),
+        paths: super::paths::read(table),
         forwarding: forwarding(&table.table("forwarded")),
         keep_alive_requests_max: limits.number_if("requests-per-connection"),
     }
@@ -114,7 +116,7 @@ fn http(table: &Table<'_, '_>) -> ModeSpec {
 
 fn tcp(table: &Table<'_, '_>) -> ModeSpec {
     let timeouts = table.table("timeouts");
-    for key in ["limits", "forwarded"] {
+    for key in ["limits", "paths", "forwarded"] {
         if let Some(node) = table.get(key) {
             table.error(key, node.span, "a listener with mode = \"tcp\" has none");
         }

@@ -15,6 +15,7 @@ mod listener;
 mod matching;
 mod offload;
 mod parts;
+mod paths;
 mod pool;
 mod process;
 mod redirect;

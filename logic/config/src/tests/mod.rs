@@ -14,6 +14,7 @@ mod lab;
 mod limits;
 mod offload;
 mod outline;
+mod paths;
 mod print;
 mod routes;
 mod scaling;

@@ -99,6 +99,7 @@ fn subject(out: &mut Vec<u8>, subject: &Subject<'_>) {
     let fields = [
         ("method", Some(request.method)),
         ("target", Some(request.target)),
+        ("path", request.path),
         ("version", Some(request.version)),
         ("host", request.host),
         ("referer", request.referer),

@@ -82,6 +82,8 @@ pub struct RequestFields<'a> {
     pub method: &'a [u8],
     /// The request target.
     pub target: &'a [u8],
+    /// The path that rules have compared, where it is not that of the target.
+    pub path: Option<&'a [u8]>,
     /// `HTTP/1.1` and the like.
     pub version: &'a [u8],
     /// Host.

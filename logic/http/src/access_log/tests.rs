@@ -8,6 +8,7 @@ fn record<'a>() -> AccessRecord<'a> {
     let request = RequestFields {
         method: b"GET",
         target: b"/index.html?q=1",
+        path: None,
         version: b"HTTP/1.1",
         host: Some(b"www.example"),
         referer: Some(b"http://www.example/"),
@@ -176,6 +177,7 @@ proptest! {
         let request = RequestFields {
             method: &method,
             target: &target,
+            path: None,
             version: b"HTTP/1.1",
             host: header.as_deref(),
             referer: header.as_deref(),

@@ -1,13 +1,15 @@
 //! URIs in headers that must follow the proxy's changes: `Destination` of MOVE and COPY (RFC 4918 section 10.3) on the
 //! way in, `Location` and `Content-Location` on the way out.
 
-use super::Scheme;
 use super::path::PathMap;
-use crate::split_authority;
+use super::{Forwarder, Peer, Scheme};
+use crate::{HeaderTable, KnownHeader, PathRules, split_authority};
 
 /// The two ends between which URIs are translated.
 pub(super) struct UriMap<'a> {
     pub(super) paths: &'a PathMap,
+    /// How paths of clients are read; `None` = as they were sent.
+    pub(super) rules: Option<&'a PathRules>,
     /// What the client speaks.
     pub(super) client: Scheme,
     /// What the server is spoken to with.
@@ -29,9 +31,16 @@ impl UriMap<'_> {
                     let host = if self.server_host.is_empty() { self.client_host } else { self.server_host };
                     append_origin(out, self.server, host);
                 }
-                append_with_query(out, path, |out, path| self.paths.append_inward_other(out, path));
+                append_with_query(out, path, |out, path| self.append_path(out, path));
             }
         }
+    }
+
+    /// A path that cannot be normalised stays as it is: a Destination like this was refused before, and an If is a condition.
+    fn append_path(&self, out: &mut Vec<u8>, path: &[u8]) {
+        let normal = self.rules.and_then(|rules| rules.normalize(path).ok());
+        let path = normal.as_ref().map_or(path, |normal| &normal.forwarded);
+        self.paths.append_inward_other(out, path, self.rules);
     }
 
     /// Appends an If value (RFC 4918 section 10.4) as the server must see it: the resources it names are translated,
@@ -85,6 +94,24 @@ impl UriMap<'_> {
     }
 }
 
+impl Forwarder {
+    /// The scheme of the client's own URIs: a trusted proxy in front may have ended TLS.
+    pub(super) fn client_scheme(&self, buf: &[u8], table: &HeaderTable, peer: &Peer) -> Scheme {
+        if peer.is_trusted()
+            && let Some(proto) = table.find(KnownHeader::XForwardedProto)
+        {
+            let proto = proto.value().of(buf);
+            if proto.eq_ignore_ascii_case(b"https") {
+                return Scheme::Https;
+            }
+            if proto.eq_ignore_ascii_case(b"http") {
+                return Scheme::Http;
+            }
+        }
+        self.scheme
+    }
+}
+
 fn append_origin(out: &mut Vec<u8>, scheme: Scheme, host: &[u8]) {
     out.extend_from_slice(scheme.as_str().as_bytes());
     out.extend_from_slice(b"://");
@@ -116,6 +143,6 @@ fn append_with_query(out: &mut Vec<u8>, uri: &[u8], append: impl Fn(&mut Vec<u8>
     out.extend_from_slice(&uri[path.len()..]);
 }
 
-fn before_query(uri: &[u8]) -> &[u8] {
+pub(super) fn before_query(uri: &[u8]) -> &[u8] {
     &uri[..uri.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(uri.len())]
 }

@@ -6,7 +6,7 @@ use super::forwarded_for::Came;
 use super::name_set::NameSet;
 use super::{Peer, RouteRewriter, Scheme, forwarded_for};
 use crate::head::set;
-use crate::{ForwardedFor, ForwardingRules, HeaderTable, KnownHeader, Span, TrailerRules};
+use crate::{ForwardedFor, ForwardingRules, HeaderTable, KnownHeader, PathRules, Span, TrailerRules};
 
 /// A listener's [`ForwardingRules`], compiled: writes heads as they go to servers and clients.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct Forwarder {
     /// Via lines for messages that came as HTTP/1.0 and HTTP/1.1; empty = none.
     pub(super) via: [Box<[u8]>; 2],
     pub(super) request_id: Option<RequestIdHeader>,
+    /// How paths in requests are read; `None` = as they were sent.
+    pub(super) paths: Option<PathRules>,
     /// More than X-Forwarded lines may have to be added.
     pub(super) adds_more: bool,
     /// What stands between the values of X-Forwarded-For and X-Forwarded-Host.
@@ -99,6 +101,7 @@ impl Forwarder {
                 known: KnownHeader::of_name(rule.header.as_bytes()),
                 accept: rule.accept,
             }),
+            paths: Some(PathRules::default()),
             adds_more: rules.forwarded != ForwardedFor::Remove
                 || rules.via.is_some()
                 || rules.request_id.is_some(),
@@ -109,6 +112,13 @@ impl Forwarder {
         };
         forwarder.touched = [forwarder.touched_lines(false), forwarder.touched_lines(true)];
         forwarder
+    }
+
+    /// The same for a listener that reads paths by other rules than the default ones.
+    #[must_use]
+    pub fn reading_paths(mut self, rules: Option<PathRules>) -> Self {
+        self.paths = rules;
+        self
     }
 
     /// The client end of a connection; `address` is its own, or what the PROXY header said.

@@ -2,6 +2,7 @@
 
 mod context;
 mod destination;
+mod destination_path;
 mod forwarded_for;
 mod forwarder;
 mod name_set;
@@ -14,6 +15,7 @@ mod rewriter;
 pub use context::{
     Exchange, RequestContext, RequestText, ResponseContext, ResponseWritten, Scheme, TlsNames,
 };
+pub use destination_path::Destination;
 pub use forwarder::Forwarder;
 pub(crate) use name_set::NameSet;
 pub(crate) use path::has_prefix;

@@ -1,4 +1,5 @@
-use crate::PathRewrite;
+use crate::path::canonical;
+use crate::{PathRewrite, PathRules};
 
 /// Whether `path` begins with `prefix` as [`crate::PathPattern::Prefix`] has it: `/sa` matches `/sa` and `/sa/...`, never
 /// `/sab`; `/sa/` matches what begins with it.
@@ -39,19 +40,21 @@ impl PathMap {
         matches!(self, Self::Prefix { .. })
     }
 
-    /// Appends the path of a request as the server gets it.
-    pub(super) fn append_inward(&self, out: &mut Vec<u8>, path: &[u8]) {
+    /// Appends the path of a request as the server gets it. `rules`: those by which it was normalised.
+    pub(super) fn append_inward(&self, out: &mut Vec<u8>, path: &[u8], rules: Option<&PathRules>) {
         match self {
-            Self::Keep => out.extend_from_slice(path),
-            Self::Prefix { from, to } => append_mapped(out, path, from, to),
+            Self::Keep | Self::Prefix { .. } => self.append_inward_other(out, path, rules),
             Self::Full(full) => out.extend_from_slice(full),
         }
     }
 
     /// Appends the path of another resource that the request names, as the server knows it.
-    pub(super) fn append_inward_other(&self, out: &mut Vec<u8>, path: &[u8]) {
+    pub(super) fn append_inward_other(&self, out: &mut Vec<u8>, path: &[u8], rules: Option<&PathRules>) {
         match self {
-            Self::Prefix { from, to } => append_mapped(out, path, from, to),
+            Self::Prefix { from, to } => match rules.and_then(|rules| other_spelling(path, from, rules)) {
+                Some(prefix_bytes) => append_replaced(out, &path[prefix_bytes..], to),
+                None => append_mapped(out, path, from, to),
+            },
             Self::Keep | Self::Full(_) => out.extend_from_slice(path),
         }
     }
@@ -70,13 +73,49 @@ impl PathMap {
     }
 }
 
+/// How many bytes of a path are another spelling of `prefix`: other escapes, parameters. A route compares paths without
+/// regard to that, and what it takes must not pass by its rewrite. The path has no dot segments.
+fn other_spelling(path: &[u8], prefix: &[u8], rules: &PathRules) -> Option<usize> {
+    if has_prefix(path, prefix) {
+        return None;
+    }
+    let (is_directory, prefix) = match prefix.strip_suffix(b"/") {
+        Some(prefix) => (true, canonical(prefix)),
+        None => (false, canonical(prefix)),
+    };
+    let mut compared = Vec::with_capacity(prefix.len());
+    let mut end = 0;
+    for segment in path.split(|byte| *byte == b'/').skip(1) {
+        end += 1 + segment.len();
+        let name = rules.compared_name(segment);
+        if name.is_empty() && rules.merge_slashes {
+            continue;
+        }
+        compared.push(b'/');
+        compared.extend_from_slice(&canonical(name));
+        if compared == prefix {
+            return match is_directory {
+                true => (end < path.len()).then_some(end + 1),
+                false => Some(end),
+            };
+        }
+        if !prefix.starts_with(&compared) {
+            return None;
+        }
+    }
+    None
+}
+
 /// Replaces the prefix, with exactly one slash between the new one and the rest.
 fn append_mapped(out: &mut Vec<u8>, path: &[u8], from: &[u8], to: &[u8]) {
-    if !has_prefix(path, from) {
-        out.extend_from_slice(path);
-        return;
+    match has_prefix(path, from) {
+        true => append_replaced(out, &path[from.len()..], to),
+        false => out.extend_from_slice(path),
     }
-    let rest = &path[from.len()..];
+}
+
+/// Appends `to` and what stood behind the prefix.
+fn append_replaced(out: &mut Vec<u8>, rest: &[u8], to: &[u8]) {
     let to_ends = to.last() == Some(&b'/');
     let rest_begins = rest.first() == Some(&b'/');
     let to = if to_ends && rest_begins { &to[..to.len() - 1] } else { to };

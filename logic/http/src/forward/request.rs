@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::destination::UriMap;
 use super::forwarded_for::{Seen, nominates};
-use super::{Forwarder, RequestContext, RequestText, RouteRewriter, Scheme};
+use super::{Forwarder, RequestContext, RequestText, RouteRewriter};
 use crate::answer::append_line;
 use crate::head::{scan::list, set};
 use crate::{HeaderEntry, HeaderTable, KnownHeader, Method, RequestHead, Span, TargetForm, Version, number};
@@ -98,7 +98,8 @@ impl Writer<'_> {
             out.push(b'*');
             return;
         }
-        self.route.path.append_inward(out, if path.is_empty() { b"/" } else { path });
+        let path = if path.is_empty() { b"/" } else { path };
+        self.route.path.append_inward(out, path, self.forwarder.paths.as_ref());
         if let Some(query) = target.query {
             out.push(b'?');
             out.extend_from_slice(query.of(self.buf));
@@ -208,7 +209,8 @@ impl Writer<'_> {
                 let server_host = self.server_host();
                 let map = UriMap {
                     paths: &self.route.path,
-                    client: self.client_scheme(),
+                    rules: self.forwarder.paths.as_ref(),
+                    client: self.forwarder.client_scheme(self.buf, self.table, self.cx.exchange.peer),
                     server: self.cx.server_scheme,
                     client_host: self.host(),
                     server_host: &server_host,
@@ -328,22 +330,6 @@ impl Writer<'_> {
         let mut host = Vec::new();
         template.expand(&mut host, &self.cx.exchange.variables(self.forwarder.scheme, &request));
         Cow::Owned(host)
-    }
-
-    /// The scheme of the client's own URIs: a trusted proxy in front may have ended TLS.
-    fn client_scheme(&self) -> Scheme {
-        if self.cx.exchange.peer.is_trusted()
-            && let Some(proto) = self.table.find(KnownHeader::XForwardedProto)
-        {
-            let proto = proto.value().of(self.buf);
-            if proto.eq_ignore_ascii_case(b"https") {
-                return Scheme::Https;
-            }
-            if proto.eq_ignore_ascii_case(b"http") {
-                return Scheme::Http;
-            }
-        }
-        self.forwarder.scheme
     }
 
     fn upgrades(&self) -> bool {

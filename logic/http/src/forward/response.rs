@@ -216,6 +216,7 @@ impl Writer<'_> {
         let server_host = self.server_host();
         let map = UriMap {
             paths: &self.route.path,
+            rules: None,
             client: self.forwarder.scheme,
             server: self.cx.server_scheme,
             client_host: self.cx.request.host,

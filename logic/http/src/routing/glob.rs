@@ -20,17 +20,23 @@ const TOKENS_MAX: usize = 255;
 const WORDS: usize = 4;
 
 impl Glob {
-    /// `None`: the pattern is longer than 255 characters.
-    pub(super) fn compile(pattern: &str) -> Option<Self> {
+    /// `encode` is applied to what stands between wildcards. `None`: the pattern is longer than 255 characters.
+    pub(super) fn compile(pattern: &str, encode: fn(&[u8]) -> Vec<u8>) -> Option<Self> {
         let mut tokens: Vec<Token> = Vec::new();
-        let mut bytes = pattern.bytes().peekable();
-        while let Some(byte) = bytes.next() {
-            let token = match byte {
-                b'*' if bytes.next_if_eq(&b'*').is_some() => Token::StarStar,
-                b'*' => Token::Star,
-                b'?' => Token::One,
-                _ => Token::Byte(byte),
+        let mut rest = pattern.as_bytes();
+        while !rest.is_empty() {
+            let text = rest.iter().position(|byte| matches!(byte, b'*' | b'?')).unwrap_or(rest.len());
+            if text > 0 {
+                tokens.extend(encode(&rest[..text]).into_iter().map(Token::Byte));
+                rest = &rest[text..];
+                continue;
+            }
+            let (token, taken) = match rest {
+                [b'*', b'*', ..] => (Token::StarStar, 2),
+                [b'*', ..] => (Token::Star, 1),
+                _ => (Token::One, 1),
             };
+            rest = &rest[taken..];
             // Stars in a row are one: the widest of them.
             match (tokens.last_mut(), token) {
                 (Some(last @ (Token::Star | Token::StarStar)), Token::StarStar) => *last = token,
@@ -108,7 +114,7 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, path: &str) -> bool {
-        Glob::compile(pattern).unwrap().matches(path.as_bytes())
+        Glob::compile(pattern, <[u8]>::to_vec).unwrap().matches(path.as_bytes())
     }
 
     #[test]
@@ -143,6 +149,6 @@ mod tests {
         assert!(!matches(&pattern, &"a".repeat(79)));
         assert!(!matches(&pattern, &("a".repeat(8000) + "b")));
         assert!(matches(&pattern, &"a".repeat(8000)));
-        assert!(Glob::compile(&"?".repeat(256)).is_none());
+        assert!(Glob::compile(&"?".repeat(256), <[u8]>::to_vec).is_none());
     }
 }

@@ -3,7 +3,7 @@ use std::fmt;
 use super::host::bare_host;
 use super::{PathSet, RouteRequest};
 use crate::expression::{EvaluationError, Expression, ExpressionUse};
-use crate::{HeaderMatch, HeaderTest, HostPattern, RouteMatch};
+use crate::{HeaderMatch, HeaderTest, HostPattern, PathRules, RouteMatch};
 
 /// A [`RouteMatch`], compiled.
 #[derive(Debug)]
@@ -37,9 +37,12 @@ pub enum Mismatch {
 }
 
 impl Matcher {
-    pub(super) fn compile(matches: &RouteMatch) -> Result<Self, super::RouteError> {
+    pub(super) fn compile(
+        matches: &RouteMatch,
+        rules: Option<&PathRules>,
+    ) -> Result<Self, super::RouteError> {
         let RouteMatch { hosts, paths, methods, headers, clients, expression } = matches;
-        let paths = PathSet::compile(paths)?;
+        let paths = PathSet::compile(paths, rules)?;
         let expression = expression
             .as_deref()
             .map(|text| Expression::compile(text, ExpressionUse::Condition))

@@ -1,7 +1,8 @@
 use super::RouteError;
 use super::glob::Glob;
-use crate::PathPattern;
 use crate::forward::has_prefix;
+use crate::path::canonical;
+use crate::{PathPattern, PathRules};
 
 /// Some [`PathPattern`]s, compiled.
 #[derive(Debug, Clone, Default)]
@@ -19,10 +20,17 @@ enum Path {
 }
 
 impl PathSet {
+    /// For paths that were read by `rules`; without rules, for paths as they were sent.
+    ///
     /// # Errors
     /// A glob is too long.
-    pub fn compile(patterns: &[PathPattern]) -> Result<Self, RouteError> {
-        let paths = patterns.iter().map(Path::compile).collect::<Result<_, _>>()?;
+    pub fn compile(patterns: &[PathPattern], rules: Option<&PathRules>) -> Result<Self, RouteError> {
+        let encode = match rules {
+            Some(_) => canonical,
+            None => <[u8]>::to_vec,
+        };
+        let paths =
+            patterns.iter().map(|pattern| Path::compile(pattern, encode)).collect::<Result<_, _>>()?;
         Ok(Self { paths })
     }
 
@@ -31,20 +39,23 @@ impl PathSet {
         self.paths.is_empty()
     }
 
-    /// Whether one of them takes this path, as the client sent it, without its query.
+    /// Whether one of them takes this path, without its query.
     pub fn matches(&self, path: &[u8]) -> bool {
         self.paths.iter().any(|pattern| pattern.matches(path))
     }
 }
 
 impl Path {
-    fn compile(pattern: &PathPattern) -> Result<Self, RouteError> {
+    /// `encode`: gives text the encoding of the paths that it is compared with.
+    fn compile(pattern: &PathPattern, encode: fn(&[u8]) -> Vec<u8>) -> Result<Self, RouteError> {
         Ok(match pattern {
-            PathPattern::Exact(path) => Self::Exact(path.as_bytes().into()),
-            PathPattern::Prefix(path) => Self::Prefix(path.as_bytes().into()),
+            PathPattern::Exact(path) => Self::Exact(encode(path.as_bytes()).into()),
+            PathPattern::Prefix(path) => Self::Prefix(encode(path.as_bytes()).into()),
             PathPattern::Glob(glob) => match glob.strip_prefix("**") {
-                Some(suffix) if !suffix.contains(['*', '?']) => Self::Suffix(suffix.as_bytes().into()),
-                _ => Self::Glob(Glob::compile(glob).ok_or(RouteError::Glob)?),
+                Some(suffix) if !suffix.contains(['*', '?']) => {
+                    Self::Suffix(encode(suffix.as_bytes()).into())
+                }
+                _ => Self::Glob(Glob::compile(glob, encode).ok_or(RouteError::Glob)?),
             },
         })
     }
@@ -72,7 +83,7 @@ mod tests {
             glob("**.png"),
             glob("/img/*/small"),
         ];
-        let set = PathSet::compile(&patterns).unwrap();
+        let set = PathSet::compile(&patterns, None).unwrap();
         for path in ["/", "/static", "/static/a", "/a/b.png", "/.png", "/img/a/small"] {
             assert!(set.matches(path.as_bytes()), "{path}");
         }
@@ -80,6 +91,24 @@ mod tests {
             assert!(!set.matches(path.as_bytes()), "{path}");
         }
         assert!(!PathSet::default().matches(b"/"));
-        assert!(PathSet::compile(&[glob(&"?".repeat(256))]).is_err());
+        assert!(PathSet::compile(&[glob(&"?".repeat(256))], None).is_err());
+    }
+
+    #[test]
+    fn the_encoding_of_a_pattern_does_not_count() {
+        let rules = PathRules::default();
+        let glob = |text: &str| PathPattern::Glob(text.to_owned());
+        let patterns =
+            [PathPattern::Prefix("/%61%24b/caf%c3%a9".to_owned()), glob("/%69/*%2f?"), glob("**%2epng")];
+        let set = PathSet::compile(&patterns, Some(&rules)).unwrap();
+        for path in ["/a$b/caf%C3%A9/x", "/i/x%2Fy", "/x.png"] {
+            assert!(set.matches(path.as_bytes()), "{path}");
+        }
+        // An encoded star is no wildcard, and without rules text is text.
+        let star = [glob("/%2a?")];
+        let (normal, sent) =
+            (PathSet::compile(&star, Some(&rules)).unwrap(), PathSet::compile(&star, None).unwrap());
+        assert!(normal.matches(b"/*x") && !normal.matches(b"/yx") && !normal.matches(b"/%2ax"));
+        assert!(sent.matches(b"/%2ax") && !sent.matches(b"/*x"));
     }
 }

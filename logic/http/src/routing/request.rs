@@ -12,8 +12,10 @@ pub struct RouteRequest<'a> {
     pub method: &'a [u8],
     /// Host, with or without port; empty = none.
     pub host: &'a [u8],
-    /// Path, without query.
+    /// Path, without query, as rules compare it: [`crate::NormalPath::compared`].
     pub path: &'a [u8],
+    /// Path, without query, as its server gets it.
+    pub forwarded_path: &'a [u8],
     /// Query, without `?`.
     pub query: Option<&'a [u8]>,
     /// The buffer that `headers` was filled from.
@@ -29,7 +31,7 @@ pub struct RouteRequest<'a> {
 }
 
 impl<'a> RouteRequest<'a> {
-    /// Of a parsed head.
+    /// Of a parsed head, whose path is compared as it stands.
     pub fn of(
         head: &RequestHead,
         buf: &'a [u8],
@@ -42,6 +44,7 @@ impl<'a> RouteRequest<'a> {
             method: head.method.bytes(buf),
             host: head.host.map(|host| host.of(buf)).unwrap_or_default(),
             path: head.target.path_or_root(buf),
+            forwarded_path: head.target.path_or_root(buf),
             query: head.target.query.map(|query| query.of(buf)),
             buf,
             headers,
@@ -49,6 +52,12 @@ impl<'a> RouteRequest<'a> {
             scheme,
             listener,
         }
+    }
+
+    /// The same, with another path to compare.
+    #[must_use]
+    pub fn comparing(self, path: Option<&'a [u8]>) -> Self {
+        Self { path: path.unwrap_or(self.path), ..self }
     }
 
     /// Whether its client could not go on with it at another host. A script of a page may not follow there (Fetch standard). An

@@ -3,7 +3,7 @@ use std::fmt;
 use super::matcher::Matcher;
 use super::{Mismatch, RouteRequest};
 use crate::expression::{EvaluationError, ExpressionError};
-use crate::{Action, RouteMatch};
+use crate::{Action, PathRules, RouteMatch};
 
 /// A listener's routes, compiled. The first that matches takes the request.
 #[derive(Debug)]
@@ -59,12 +59,13 @@ pub struct Explanation {
 }
 
 impl RouteTable {
-    /// Compiles routes in order. An error comes with the index of its route.
+    /// Compiles routes in order, for paths that are read by `rules`. An error comes with the index of its route.
     pub fn compile<'a>(
         routes: impl IntoIterator<Item = (&'a RouteMatch, &'a Action)>,
+        rules: Option<&PathRules>,
     ) -> Result<Self, (usize, RouteError)> {
         let entry = |(index, (matches, action)): (usize, (&RouteMatch, &Action))| {
-            let matcher = Matcher::compile(matches).map_err(|error| (index, error))?;
+            let matcher = Matcher::compile(matches, rules).map_err(|error| (index, error))?;
             Ok(Entry { matcher, denies: action.denies() })
         };
         let routes = routes.into_iter().enumerate().map(entry).collect::<Result<_, _>>()?;

@@ -2,7 +2,7 @@
 
 use weir_http::{
     Action, FixedResponse, HeadLimits, HeaderMatch, HeaderTable, HeaderTest, HostPattern, Mismatch,
-    PathPattern, RouteMatch, RouteRequest, RouteTable, Scheme, parse_request,
+    PathPattern, PathRules, RouteMatch, RouteRequest, RouteTable, Scheme, parse_request,
 };
 
 /// The route that takes the request, why others do not, and how many expressions failed.
@@ -19,7 +19,7 @@ fn explain_actions(
     let buf = format!("{text}\n\n").replace('\n', "\r\n").into_bytes();
     let mut headers = HeaderTable::new();
     let head = parse_request(&buf, &HeadLimits::default(), &mut headers).unwrap().unwrap();
-    let table = RouteTable::compile(routes.iter().copied()).unwrap();
+    let table = RouteTable::compile(routes.iter().copied(), Some(&PathRules::default())).unwrap();
     let request = RouteRequest::of(&head, &buf, &headers, client.parse().ok(), Scheme::Https, "front");
     let explanation = table.explain(&request);
     let decision = table.find(&request);
@@ -111,14 +111,6 @@ fn a_prefix_ends_at_a_slash() {
 }
 
 #[test]
-fn paths_are_compared_as_the_client_sent_them() {
-    let route = |path: &str| RouteMatch { paths: vec![PathPattern::Exact(path.into())], ..any() };
-    assert!(matches(route("/a%20b"), "GET /a%20b?q HTTP/1.1\nHost: h"));
-    assert!(!matches(route("/ab"), "GET /%61b HTTP/1.1\nHost: h"));
-    assert!(!matches(route("/a"), "GET /x/../a HTTP/1.1\nHost: h"));
-}
-
-#[test]
 fn any_path_of_a_group_suffices_but_every_header_must_match() {
     let header = |name: &str, test| HeaderMatch { name: name.into(), test };
     let route = RouteMatch {
@@ -150,7 +142,8 @@ fn clients_match_by_network() {
 #[test]
 fn an_invalid_route_is_named_by_its_place() {
     let compile = |routes: &[RouteMatch]| {
-        RouteTable::compile(routes.iter().map(|matches| (matches, &Action::Pool(0)))).unwrap_err()
+        let routes = routes.iter().map(|matches| (matches, &Action::Pool(0)));
+        RouteTable::compile(routes, Some(&PathRules::default())).unwrap_err()
     };
     assert_eq!(compile(&[any(), RouteMatch { expression: Some("path ==".into()), ..any() }]).0, 1);
     let (_, error) = compile(&[RouteMatch { paths: vec![PathPattern::Glob("?".repeat(256))], ..any() }]);

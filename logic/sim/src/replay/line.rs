@@ -2,7 +2,7 @@ use std::net::IpAddr;
 
 use weir_balance::RequestClass;
 use weir_config::simulation::{LogFormat, LoggedTimes};
-use weir_http::{PathPattern, PathSet};
+use weir_http::{PathPattern, PathRules, PathSet};
 
 use super::csv::Columns;
 use super::{csv, httplog, json, ncsa};
@@ -56,7 +56,9 @@ pub(super) struct Rules {
 impl Parser {
     pub(super) fn new(format: LogFormat, times: LoggedTimes, static_paths: &[PathPattern]) -> Self {
         // The config has let nothing through that does not compile.
-        let static_paths = PathSet::compile(static_paths).ok().filter(|paths| !paths.is_empty());
+        let static_paths = PathSet::compile(static_paths, Some(&PathRules::default()))
+            .ok()
+            .filter(|paths| !paths.is_empty());
         Self { format, rules: Rules { times, static_paths }, columns: None }
     }
 
@@ -87,7 +89,8 @@ impl Rules {
         uri(target)?;
         let fetches = method.is_none_or(|method| matches!(method, "GET" | "HEAD"));
         let path = target.split('?').next().unwrap_or(target);
-        let is_static = fetches && paths.matches(path.as_bytes());
+        let normal = PathRules::default().normalize(path.as_bytes());
+        let is_static = fetches && normal.is_ok_and(|path| paths.matches(path.compared()));
         Some(if is_static { RequestClass::Static } else { RequestClass::Dynamic })
     }
 

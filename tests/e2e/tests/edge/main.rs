@@ -7,6 +7,7 @@ mod expressions;
 mod forwarded;
 mod limits;
 mod max_forwards;
+mod paths;
 mod routes;
 
 use weir_e2e::Weir;

@@ -61,16 +61,6 @@ fn paths_match_by_prefix_exactly_or_by_glob() {
 }
 
 #[test]
-fn a_path_in_disguise_does_not_slip_past_a_route() {
-    // What the route sees is what the server gets: both read the same bytes.
-    let site = site("[[route]]\npath = \"/api\"\npool = \"api\"\n");
-    for path in ["/%61pi/x", "/x/../api/y", "//api", "/./api"] {
-        let received = seen(&site.weir, &site.main, &get(path));
-        assert!(received.starts_with(&format!("GET {path} HTTP/1.1\r\n")), "{received}");
-    }
-}
-
-#[test]
 fn methods_headers_and_clients_match() {
     let site = site(
         "[[route]]\nmethod = [\"PUT\", \"MKCOL\"]\npool = \"api\"\n\n\

@@ -101,6 +101,11 @@ pub(super) const JSON: &[Field] = &[
     ),
     field("method", "", "requests only, as the client sent it"),
     field("target", "", "requests only, as the client sent it"),
+    field(
+        "path",
+        "",
+        "the path that routes, expressions and keys have compared, if its spelling in `target` is another (`paths` of the listener)",
+    ),
     field("version", "", "requests only"),
     field("host", "", "the Host header"),
     field("referer", "", "the Referer header"),

@@ -154,6 +154,7 @@ fn request() -> AccessRecord<'static> {
         subject: Subject::Request(RequestFields {
             method: b"GET",
             target: b"/index.html?q=1",
+            path: None,
             version: b"HTTP/1.1",
             host: Some(b"www.example.org"),
             referer: Some(b"https://www.example.org/"),

@@ -8,10 +8,14 @@ fn every_field_of_a_line_is_in_its_table_and_in_its_place() {
     let keys = |json: &str| members(json).into_iter().map(|(key, _)| key.to_owned()).collect::<Vec<_>>();
     let peer = Some(([10, 0, 0, 1], 40_000).into());
     let refused_by = Some(RefusalRule::BodyTooLarge);
-    let rarer = line(LineFormat::Json, &AccessRecord { peer, refused_by, ..request() });
+    let mut rarer = AccessRecord { peer, refused_by, ..request() };
+    if let Subject::Request(fields) = &mut rarer.subject {
+        fields.path = Some(b"/index.html");
+    }
+    let rarer = line(LineFormat::Json, &rarer);
     assert_eq!(keys(&rarer), names(JSON));
     // The example leaves out what it cannot have beside the rest.
-    let rare = ["peer", "peer_port", "refused_by"];
+    let rare = ["peer", "peer_port", "path", "refused_by"];
     assert_eq!(keys(&json), names(JSON).into_iter().filter(|name| !rare.contains(name)).collect::<Vec<_>>());
     for (key, value) in members(&json) {
         let whole: serde_json::Value = serde_json::from_str(&json).unwrap();

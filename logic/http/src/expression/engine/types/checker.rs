@@ -43,7 +43,7 @@ impl<'e> Checker<'e> {
         }
         match variables::type_of(name) {
             Some(of_variable) => Ok(of_variable),
-            None if TYPE_NAMES.contains(&name) => Ok(Type::Type),
+            None if TYPE_NAMES.contains(&name) => Ok(Type::Meta),
             None => Err(NodeFault::new(node, ExpressionFault::UnknownVariable(name.to_owned()))),
         }
     }

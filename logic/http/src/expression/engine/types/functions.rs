@@ -52,7 +52,7 @@ static SIGNATURES: [Signature; 14] = [
         &[Parameter::OneOf(&[Type::String, Type::Bool, Type::Int, Type::Uint, Type::Double, Type::Bytes])],
         Type::String,
     ),
-    function("type", &[Parameter::Any], Type::Type),
+    function("type", &[Parameter::Any], Type::Meta),
     function("uint", &[NUMBER_OR_TEXT], Type::Uint),
     method("contains", STRING, &[STRING], Type::Bool),
     method("endsWith", STRING, &[STRING], Type::Bool),

@@ -11,7 +11,7 @@ pub(in crate::expression::engine) enum Type {
     Bytes,
     Null,
     /// A type as a value, as `type(path)` yields it.
-    Type,
+    Meta,
     List(Box<Type>),
     Map(Box<Type>, Box<Type>),
     Optional(Box<Type>),
@@ -96,7 +96,7 @@ impl fmt::Display for Type {
             Self::String => f.write_str("string"),
             Self::Bytes => f.write_str("bytes"),
             Self::Null => f.write_str("null"),
-            Self::Type => f.write_str("type"),
+            Self::Meta => f.write_str("type"),
             Self::List(element) if **element == Self::Unset => f.write_str("list"),
             Self::List(element) => write!(f, "list({element})"),
             Self::Map(key, _) if **key == Self::Unset => f.write_str("map"),

@@ -1,0 +1,49 @@
+//! Paths of routes that no request can have, as its listener reads paths.
+
+use weir_http::{PathPattern, PathRewrite, PatternFault, check_pattern};
+
+use crate::context::Context;
+use crate::diagnostic::Problem;
+use crate::print::path_text;
+use crate::spec::{ListenerSpec, ModeSpec, RouteSpec};
+
+/// Reports the paths of a route that never match, and a rewrite that never applies. `listeners` are those of the route.
+pub(super) fn check(cx: &Context<'_>, route: &RouteSpec, listeners: &[&ListenerSpec]) {
+    for pattern in &route.matches.paths {
+        check_one(cx, route, listeners, "path", pattern);
+    }
+    if let Some(PathRewrite::Prefix { from, .. }) = &route.rewrite {
+        check_one(cx, route, listeners, "rewrite", &PathPattern::Prefix(from.clone()));
+    }
+}
+
+fn check_one(
+    cx: &Context<'_>,
+    route: &RouteSpec,
+    listeners: &[&ListenerSpec],
+    key: &'static str,
+    pattern: &PathPattern,
+) {
+    let faults: Vec<_> =
+        listeners.iter().filter_map(|listener| Some((*listener, fault(listener, pattern)?))).collect();
+    let Some((listener, fault)) = faults.first() else { return };
+    let text = path_text(pattern);
+    let name = &listener.name.value;
+    let message =
+        format!("{}: {text} matches no request of listener {name}: {fault}", route.subject.key(key));
+    let problem = match faults.len() == listeners.len() {
+        true => Problem::error(route.span, message),
+        false => Problem::warning(route.span, message),
+    };
+    let help = format!(
+        "[listener.{name}.paths] says how paths are read; paths = false takes them as they were sent"
+    );
+    cx.report(problem.also(listener.name.span, "this listener").help(help));
+}
+
+fn fault(listener: &ListenerSpec, pattern: &PathPattern) -> Option<PatternFault> {
+    match &listener.mode {
+        ModeSpec::Http { paths: Some(rules), .. } => check_pattern(pattern, rules).err(),
+        ModeSpec::Http { paths: None, .. } | ModeSpec::Tcp { .. } => None,
+    }
+}
