@@ -7,7 +7,8 @@ use crate::{seen, values};
 
 struct Site {
     weir: Weir,
-    main: RawServer,
+    /// Only to be there.
+    _main: RawServer,
     api: RawServer,
 }
 
@@ -19,7 +20,7 @@ fn site(routes: &str) -> Site {
         main.addr(),
         api.addr()
     );
-    Site { weir: Weir::start(&config), main, api }
+    Site { weir: Weir::start(&config), _main: main, api }
 }
 
 impl Site {
