@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::normal::push_escaped;
-use super::plain::is_plain_at;
+use super::plain::is_plain;
 use super::{PathFault, PathRules};
 use crate::{RequestHead, TargetForm};
 
@@ -30,7 +30,7 @@ impl NormalTarget {
     #[inline]
     pub fn of(buf: &[u8], head: &RequestHead, rules: Option<&PathRules>) -> Result<Self, PathFault> {
         let is_ascii = head.target.query.is_none_or(|query| query.of(buf).is_ascii());
-        if is_ascii && is_plain_at(buf, head.target.path) {
+        if is_ascii && is_plain(head.target.path.of(buf)) {
             return Ok(Self::AS_SENT);
         }
         Self::of_any(buf, head, rules)
