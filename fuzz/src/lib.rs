@@ -23,6 +23,7 @@ pub mod if_header;
 pub mod proxy_header;
 pub mod redis_reply;
 pub mod request_head;
+pub mod request_path;
 pub mod response_head;
 pub mod storage_files;
 pub mod third_party;
@@ -35,6 +36,7 @@ pub type Target = fn(&[u8]);
 /// Every target by its name, which is that of its module, of its program in Cargo.toml and of its directory in corpus/.
 pub const TARGETS: &[(&str, Target)] = &[
     ("request_head", request_head::run),
+    ("request_path", request_path::run),
     ("response_head", response_head::run),
     ("chunked_body", chunked_body::run),
     ("expression", expression::run),

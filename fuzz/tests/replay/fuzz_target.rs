@@ -34,6 +34,7 @@ tests! {
     proxy_header
     redis_reply
     request_head
+    request_path
     response_head
     storage_files
     third_party
