@@ -14,7 +14,7 @@ use crate::check::{print_diagnostics, print_out};
 
 /// Carry another program's configuration over
 ///
-/// What could not be carried over, or means something else, is listed on standard error with file and line; `access:` marks
+/// Standard error lists each key that could not be carried over, or that means something else, with file and line; `access:` marks
 /// notes about rights that change. Exits with 0, with 1 if nothing was found to carry over, and with 2 if it cannot be read.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {

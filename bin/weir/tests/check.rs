@@ -282,9 +282,9 @@ fn passwords_that_take_long_to_check_are_a_warning() {
     fs::write(directory.path().join("users"), format!("ada:{}\nbob:{}\n", hash(10), hash(13))).unwrap();
     let output = check(directory.path(), config, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    assert!(err(&output).contains("half a second or longer for 1 of 2 users (bob)"), "{}", err(&output));
+    assert!(err(&output).contains("the password hashes of 1 of 2 users (bob) are slow"), "{}", err(&output));
     fs::write(directory.path().join("users"), format!("ada:{}\n", hash(10))).unwrap();
-    assert!(!err(&check(directory.path(), config, &[])).contains("half a second"));
+    assert!(!err(&check(directory.path(), config, &[])).contains("are slow"));
 }
 
 #[test]
@@ -375,7 +375,11 @@ fn a_token_endpoint_that_no_request_comes_to_is_warned_of() {
 fn a_plan_is_printed_without_its_secrets_unless_they_are_asked_for() {
     let directory = directory();
     let route = "\n[[route]]\nheader = { X-Api-Key = \"key-7f\" }\npool = \"web\"\n\
-                 request-headers = { set = { Authorization = \"Bearer ${WEIR_TEST_TOKEN}\", X-Site = \"main\" } }\n";
+                 request-headers = { set = { Authorization = \"Bearer ${WEIR_TEST_TOKEN}\", X-Site = \"main\" } }\n\
+                 [[route]]\npath = \"/hook/${WEIR_TEST_TOKEN}\"\npool = \"probed\"\n\
+                 [[route]]\nwhen = \"headers[?'x-api-key'].orValue('') == r'key-7f'\"\npool = \"probed\"\n\
+                 [pool.probed]\nservers = \"127.0.0.1:1\"\n\
+                 check = { http = \"GET /health?token=${WEIR_TEST_TOKEN}\", expect = { header = \"X-Probe: ${WEIR_TEST_TOKEN}\" } }\n";
     fs::write(directory.path().join("weir.toml"), format!("{GOOD}{route}")).unwrap();
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));

@@ -70,7 +70,9 @@ impl Refusal {
                 let text = match refusal.status {
                     400 => "the credentials of the request are malformed",
                     401 => Outcome::Unauthenticated.text(),
-                    503 => "the token cannot be verified at the moment: its issuer does not answer",
+                    503 => {
+                        "the token cannot be verified at the moment: keys of its issuer cannot be fetched yet"
+                    }
                     _ => Outcome::Forbidden.text(),
                 };
                 let mut answer = page(refusal.status, text, request);

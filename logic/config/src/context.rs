@@ -15,7 +15,7 @@ pub(crate) struct Context<'a> {
     incomplete: Cell<bool>,
 }
 
-/// Of errors, and of warnings. More are counted, not kept: a megabyte of nonsense must not become a gigabyte of complaints.
+/// The most errors, and the most warnings, that are kept. Further ones are counted only, to bound the memory for a large wrong file.
 const PROBLEMS_MAX: usize = 500;
 
 /// Problems of one severity.
@@ -80,7 +80,7 @@ impl<'a> Context<'a> {
         !self.errors.borrow().problems.is_empty()
     }
 
-    /// Whether an error was found within `span`; also where there were too many errors to tell.
+    /// Returns whether an error was found within `span`; also where there were too many errors to tell.
     pub(crate) fn has_errors_in(&self, span: Span) -> bool {
         let errors = self.errors.borrow();
         let is_within = |at: &Span| {

@@ -1,4 +1,4 @@
-//! Recognises configs of other programs, so that they are answered with the page to read, not with one syntax error a line.
+//! Recognises configs of other programs, so that the error names the page to read. Without this, each of their lines would be a syntax error.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use std::ops::Range;
 pub(crate) struct Foreign {
     /// "a config of HAProxy".
     pub(crate) what: &'static str,
-    /// Where that can be seen, in bytes.
+    /// The line that shows it, in bytes.
     pub(crate) at: Range<usize>,
     pub(crate) help: &'static str,
 }
@@ -14,7 +14,7 @@ pub(crate) struct Foreign {
 const COMING_FROM: &str = "Weir reads TOML: docs/guide/coming-from.md has what each of its lines is here";
 const ANY: &str = "Weir reads TOML: docs/guide/first-config.md shows configs of a few lines";
 
-/// What else the text is, judged by its first line that says so. Only to be asked about a text that is no TOML.
+/// Returns the format of a text that is not TOML, by its first line that is neither empty nor a comment.
 pub(crate) fn format_of(text: &str) -> Option<Foreign> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

@@ -91,7 +91,7 @@ fn syntax_problem(file: usize, source: &Source, error: &Error, effect: Effect) -
     }
 }
 
-/// What word processors and chats make of quotation marks.
+/// Quotation marks as word processors and chats write them.
 const TYPOGRAPHIC: [char; 8] = ['“', '”', '„', '«', '»', '‘', '’', '‚'];
 
 fn quoted(text: &str) -> String {

@@ -84,7 +84,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether the route denies requests. Such a route also takes requests for which its expression fails.
+    /// Returns whether the route denies requests. Such a route also takes requests for which its expression fails.
     pub fn denies(&self) -> bool {
         matches!(self, Self::Respond(response) if response.denies())
     }
@@ -111,7 +111,7 @@ pub struct FixedResponse {
 }
 
 impl FixedResponse {
-    /// Whether it denies requests: it is an error.
+    /// Returns whether it denies requests: it is an error.
     pub fn denies(&self) -> bool {
         self.status >= 400
     }

@@ -44,7 +44,7 @@ impl Built {
             // Running none of them would pass.
             return Err("it names no test program".to_owned());
         }
-        // Those of the real program wait the longest: whoever starts with them has done with the others meanwhile.
+        // End-to-end tests wait most of their time, so they start first and the others run while they wait.
         programs.sort_by(|a, b| (!a.is_end_to_end(), &a.name).cmp(&(!b.is_end_to_end(), &b.name)));
         mark_alone(&mut programs)?;
         let weir = messages.lines().find_map(|line| executable(&serde_json::from_str(line).ok()?, "weir"));

@@ -9,12 +9,12 @@ use weir_config::plan::{
 };
 use weir_config::{Diagnostic, Loaded};
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Whoever reads it can pass for Weir or for a user.
+    /// A reader of the file can pass for Weir or for a user.
     Secret,
-    /// Whoever changes it decides who is trusted, or with what rights.
+    /// A writer of the file decides which clients are trusted, and with which rights.
     Trusted,
 }
 
@@ -24,7 +24,7 @@ struct NamedFile {
     role: Role,
     /// The keys that lead to it.
     keys: Vec<String>,
-    /// Whose it is, as messages begin.
+    /// The part of the config that names the file, as messages begin.
     subject: String,
 }
 
@@ -50,8 +50,7 @@ pub(super) fn check(loaded: &Loaded, config: &Path) -> Vec<Diagnostic> {
     warnings.collect()
 }
 
-/// What other users may do with the file and must not, and how to keep them from it. Files that are not there are reported
-/// elsewhere.
+/// Returns what other users must not do with the file but may, and how to prevent it. Missing files are reported elsewhere.
 fn exposure(path: &Path, role: Role) -> Option<(&'static str, &'static str)> {
     let path = path.canonicalize().ok()?;
     let metadata = std::fs::metadata(&path).ok()?;
@@ -229,7 +228,7 @@ mod tests {
 
     use super::*;
 
-    /// What is said of a file with this mode in a directory with that one, for each role.
+    /// Returns the warning about a file with `mode` in a directory with `directory_mode`, for each role.
     fn said(directory_mode: u32, mode: u32) -> [Option<&'static str>; 2] {
         let directory = TempDir::new().unwrap();
         let file = directory.path().join("file");

@@ -39,7 +39,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     found
 }
 
-/// Whether others than this machine's processes and trusted proxies connect to the listener.
+/// Returns whether clients connect to the listener from other machines, and not through a trusted proxy.
 fn is_reached_by_strangers(listener: &ListenerPlan, http: &HttpPlan) -> bool {
     let has_proxy_in_front = listener.proxy_protocol.is_some() || !http.forwarding.trusted.is_empty();
     let is_open = |bind: &BindAddress| match bind {
@@ -57,7 +57,7 @@ fn areas<'p>(plan: &'p Plan, http: &'p HttpPlan) -> impl Iterator<Item = &'p Are
     plan.storage_areas.iter().filter(move |area| leads_to(area))
 }
 
-/// What clients prove by who they are.
+/// Returns the kinds of credentials that the area takes.
 fn credentials(area: &AreaPlan) -> Option<&'static str> {
     let has_tokens = !area.access.issuers.is_empty() || area.token_endpoint.is_some();
     match (area.htpasswd.is_some(), has_tokens) {

@@ -85,8 +85,8 @@ fn slow_users(loaded: &Loaded, area: &AreaPlan, users: &Htpasswd) -> Option<Diag
     let (slow, name) = (users.slow_users().collect::<Vec<_>>(), area.name.as_str());
     let example = slow.first()?;
     let message = format!(
-        "storage area {name}: htpasswd: checking a password takes half a second or longer for {} of {} users ({example}): others wait \
-         for it; bcrypt costs of 10 to 12 are usual (htpasswd -B -C 10)",
+        "storage area {name}: htpasswd: the password hashes of {} of {} users ({example}) are slow, and others wait for their checks: \
+         usual are bcrypt with a cost of 10 to 12 (htpasswd -B -C 10) and SHA-crypt with 5,000 rounds",
         slow.len(),
         users.len()
     );

@@ -39,9 +39,9 @@ pub(super) struct ListenerAnswer {
 #[derive(Debug, Serialize)]
 pub(super) struct PathAnswer {
     pub(super) sent: String,
-    /// What routes, expressions and keys compare.
+    /// The spelling that routes, expressions and keys compare.
     pub(super) compared: String,
-    /// What the server gets, before a rewrite.
+    /// The spelling that the server gets, before a rewrite.
     pub(super) forwarded: String,
 }
 

@@ -66,7 +66,8 @@ pub(super) fn explain(
             reason: reason(mismatch, &secrets.mask_match(&route.matches), &request),
         });
     }
-    let Some(route) = explanation.route.and_then(|index| http.routes.get(index)) else {
+    let taken = explanation.route.and_then(|index| Some((index, http.routes.get(index)?)));
+    let Some((index, route)) = taken else {
         if head.target.form == TargetForm::Asterisk {
             answer.outcome = Outcome::Respond { status: 200 };
             return;
@@ -81,10 +82,10 @@ pub(super) fn explain(
     if normal.has_refused_backslash && !matches!(route.action, Action::Storage(_)) {
         return refuse(answer, 400, refused_path(listener, PathFault::Backslash));
     }
-    let action = |index: usize| http.routes.get(index).map(|route| &route.action);
-    let destination = forwarder.destination(buf, &head, &table);
+    let of_route = |index: usize| http.routes.get(index).map(|route| (&route.action, route.rewrite.as_ref()));
     if !matches!(route.action, Action::Redirect(_) | Action::Respond(_))
-        && let Some(status) = destination.refusal(&route.action, &request, &routes, action)
+        && let Some(status) =
+            forwarder.destination(buf, &head, &table).refusal(index, &request, &routes, of_route)
     {
         return refuse(answer, status, refused_destination(status).to_owned());
     }
@@ -197,7 +198,10 @@ impl Sent<'_> {
 
 fn refused_destination(status: u16) -> &'static str {
     match status {
-        403 => "no pool and no storage area takes a request for the path of Destination",
+        403 => {
+            "no pool and no storage area takes a request for the path of Destination, or a PUT to it is denied"
+        }
+        502 => "the path of Destination belongs to another pool, area or rewrite than the request",
         _ => "Destination is ambiguous: it must be an absolute URI or a path that a request could have",
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn read(path: &Path) -> Result<Analysis, String> {
     Analysis::of(results).map_err(|cause| failed(&cause))
 }
 
-/// Whether a file begins as SQLite files do (<https://www.sqlite.org/fileformat.html>, section 1.3).
+/// Returns whether a file begins as SQLite files do (<https://www.sqlite.org/fileformat.html>, section 1.3).
 fn is_sqlite(path: &Path) -> io::Result<bool> {
     let mut start = Vec::new();
     File::open(path)?.take(SQLITE_MAGIC.len() as u64).read_to_end(&mut start)?;

@@ -42,7 +42,7 @@ const LATEST_MAX: usize = 50_000;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 impl History {
-    /// Whether this build can keep it.
+    /// Returns whether this build can keep it.
     ///
     /// # Errors
     /// It has no databases: says how to build one that has.
@@ -127,7 +127,7 @@ impl History {
     }
 }
 
-/// Whether a file is a database, of whatever.
+/// Returns whether a file is a database, of whatever.
 fn is_database(path: &Path) -> io::Result<bool> {
     // What comes out of a pipe comes once.
     if !std::fs::metadata(path)?.is_file() {

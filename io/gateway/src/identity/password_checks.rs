@@ -83,7 +83,7 @@ impl PasswordChecks {
         Presenter { client, user: self.0.attempts().user(file, user, &AwsLc) }
     }
 
-    /// Whether what a client says of a user may be looked at.
+    /// Returns whether what a client says of a user may be looked at.
     ///
     /// # Errors
     /// It has been wrong too often.
@@ -166,7 +166,7 @@ impl Shared {
             self.end(attempt, AttemptEnd::NotChecked);
             return;
         }
-        // A check that panics is lost, and not the thread with it.
+        // Releases abort on a panic. In tests a check that panics must not end the thread, for whose place others would wait.
         let checked = catch_unwind(AssertUnwindSafe(check));
         let end = if matches!(checked, Ok(Ok(_))) { AttemptEnd::Right } else { AttemptEnd::Wrong };
         self.end(attempt, end);

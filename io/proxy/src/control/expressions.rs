@@ -44,7 +44,7 @@ fn lines(records: &Records, reported: &mut Reported, now: Instant) -> Vec<String
             let Some((requests, cause)) = route.failures.take() else { continue };
             reported.insert(key(), now);
             let effect = match route.plan.action.denies() {
-                true => "the route denied them, as it denies what its expression is true for",
+                true => "the route denies, so it refused",
                 false => "the route did not take them",
             };
             lines.push(format!(

@@ -41,7 +41,7 @@ struct Parsed<'a> {
     buf: &'a [u8],
     head: &'a RequestHead,
     table: &'a HeaderTable,
-    /// How large the head was when it came.
+    /// Bytes of the head as received.
     head_bytes: u32,
     spelling: PathSpelling<'a>,
     /// Why no rule can judge the path.
@@ -78,9 +78,6 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
     };
     connection.head_started = None;
     connection.requests = connection.requests.saturating_add(1);
-    let counters = listener.counters(&worker);
-    counters.requests.one();
-    counters.bytes_in.add(u64::from(head.head_bytes));
     let (normal, fault) = match NormalTarget::of(buf, &head, listener.http.plan.paths.as_ref()) {
         Ok(normal) => (normal, None),
         Err(fault) => (NormalTarget::AS_SENT, Some(fault)),
@@ -98,6 +95,10 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
             Err(error) => return unreadable(connection, error, buf, now, started),
         },
     };
+    // Not earlier: a head that is refused above is counted there.
+    let counters = listener.counters(&worker);
+    counters.requests.one();
+    counters.bytes_in.add(u64::from(head_bytes));
     let timing = Timing::new(now, started);
     let source = listener.http.forwarder.client_address(buf, &table, &connection.peer);
     let client = connection.peer.named_client(source).map(Box::new);
@@ -117,7 +118,7 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
     decide(connection, request)
 }
 
-/// What has come is no request, or none that could be passed on.
+/// Refuses a head that cannot be read or forwarded.
 fn unreadable(
     connection: &Connection,
     error: RequestError,
@@ -165,14 +166,15 @@ fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
         return status(connection, 404, None);
     };
     let route = &http.routes[index];
-    // A storage area takes a backslash for a character, as this listener has. Of what a server takes it for, nothing is known.
+    // A storage area takes a backslash for a character, as this listener has it. Weir does not know how a server reads it.
     if request.has_refused_backslash && !matches!(route.plan.action, Action::Storage(_)) {
         return refused(connection, RefusalRule::PathBackslash, Some(index));
     }
-    let destination = http.forwarder.destination(buf, head, table);
-    let action = |index: usize| http.routes.get(index).map(|route| &route.plan.action);
+    let of_route =
+        |index: usize| http.routes.get(index).map(|route| (&route.plan.action, route.plan.rewrite.as_ref()));
     if !matches!(route.plan.action, Action::Redirect(_) | Action::Respond(_))
-        && let Some(status) = destination.refusal(&route.plan.action, &wanted, &http.table, action)
+        && let Some(status) =
+            http.forwarder.destination(buf, head, table).refusal(index, &wanted, &http.table, of_route)
     {
         return local(connection, &request, Some(index), |connection, keep| {
             let rule = (status, RefusalRule::Destination);

@@ -32,7 +32,7 @@ impl PasswordCache {
         PasswordFingerprint(crypto.hmac_sha256(&self.key, &parts))
     }
 
-    /// Whether that password was checked a short time ago with this cache's result.
+    /// Returns whether that password was checked a short time ago with this cache's result.
     pub fn holds(&self, fingerprint: PasswordFingerprint, now_secs: u64) -> bool {
         self.ends.get(&fingerprint.0).is_some_and(|end| now_secs < *end)
     }

@@ -54,7 +54,7 @@ impl<T> CheckQueue<T> {
         self.known.len + self.strangers.len
     }
 
-    /// Whether none waits.
+    /// Returns whether none waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -45,7 +45,7 @@ pub struct PasswordCheck {
 /// Bcrypt doubles its work with each step: 15 takes seconds.
 const BCRYPT_COSTS: std::ops::RangeInclusive<u32> = 4..=15;
 
-/// Hashes of a higher cost keep a core busy for about half a second or longer.
+/// Hashes of a higher cost are reported as slow. Usual are bcrypt costs of 10 to 12, and 5,000 rounds of SHA-crypt.
 const BCRYPT_COST_QUICK_MAX: u32 = 12;
 const SHA_ROUNDS_QUICK_MAX: u32 = 200_000;
 
@@ -113,7 +113,7 @@ impl Htpasswd {
         self.users.get(user).map(|user| user.text.as_str())
     }
 
-    /// Users the check of whose password takes about half a second or longer, in alphabetical order: the others wait meanwhile.
+    /// Returns the users whose hashes are slow, in alphabetical order: the checks of others wait for theirs.
     pub fn slow_users(&self) -> impl Iterator<Item = &str> {
         self.users.iter().filter(|(_, user)| user.hash.is_slow()).map(|(name, _)| name.as_str())
     }
@@ -131,7 +131,7 @@ impl Htpasswd {
 }
 
 impl PasswordCheck {
-    /// Whether a password is too long to be anybody's. Such a one need not be checked.
+    /// Returns whether a password is too long to be anybody's. Such a one need not be checked.
     pub fn is_too_long(password: &str) -> bool {
         password.len() > Htpasswd::PASSWORD_BYTES_MAX
     }

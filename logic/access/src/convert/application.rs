@@ -108,13 +108,17 @@ impl Application {
     pub(super) fn hand_out_policies(&mut self, areas: &mut [Area], notes: &mut Notes<'_>) {
         let has_vo_maps = self.service.has_vo_maps();
         for AreaPolicy { place, area: name, policy: mut spec } in self.policies.drain(..) {
-            for (other, point) in reached_areas(areas, &name) {
+            let reached = reached_areas(areas, &name);
+            for (other, point) in &reached {
+                let here = match spec.effect {
+                    Effect::Deny => format!("so it is written there, too, for all of '{other}'"),
+                    Effect::Permit => {
+                        format!("here it counts in '{name}' only: write it there, too, if it shall count")
+                    }
+                };
                 notes.access_at(
                     &place,
-                    format!(
-                        "StoRM applies this policy also at {point} of the area '{other}'; here it counts in '{name}' only: write it \
-                         there, too, if it shall count"
-                    ),
+                    format!("StoRM applies this policy also at {point} of the area '{other}'; {here}"),
                 );
             }
             let Some(area) = areas.iter_mut().find(|area| area.name == name) else {
@@ -137,8 +141,18 @@ impl Application {
             {
                 notes.access_at(&place, what);
             }
-            area.rules.policy.push(spec);
-            area.policy_places.push(place);
+            area.rules.policy.push(spec.clone());
+            area.policy_places.push(place.clone());
+            if spec.effect == Effect::Deny {
+                // Wider than in StoRM where the policy has paths: a conversion may deny more, never less.
+                spec.paths.clear();
+                for area in
+                    areas.iter_mut().filter(|area| reached.iter().any(|(other, _)| *other == area.name))
+                {
+                    area.rules.policy.push(spec.clone());
+                    area.policy_places.push(place.clone());
+                }
+            }
         }
     }
 }

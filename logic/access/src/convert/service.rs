@@ -122,7 +122,7 @@ impl Service {
         self.vo_maps_enabled
     }
 
-    /// Whether its TLS listener refuses clients without a certificate.
+    /// Returns whether its TLS listener refuses clients without a certificate.
     pub(super) fn requires_certificates(&self) -> bool {
         self.client_certificate_required && !self.behind_nginx
     }

@@ -154,7 +154,7 @@ impl Node {
         }
     }
 
-    /// Whether it is true or false, in the words that Spring takes for either (`StringToBooleanConverter`, after YAML 1.1); `None`: in
+    /// Returns whether it is true or false, in the words that Spring takes for either (`StringToBooleanConverter`, after YAML 1.1); `None`: in
     /// neither's, as a placeholder.
     pub(super) fn flag(&self) -> Option<bool> {
         let text = self.text()?.trim();

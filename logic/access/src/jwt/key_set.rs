@@ -76,7 +76,7 @@ impl KeySet {
         self.of_id(id).filter(move |key| key.fits(algorithm)).take(Self::TRIES_MAX)
     }
 
-    /// Whether there are keys that can have signed a token with this key id, by some algorithm.
+    /// Returns whether there are keys that can have signed a token with this key id, by some algorithm.
     pub(super) fn may_have(&self, id: Option<&str>) -> bool {
         self.of_id(id).next().is_some()
     }

@@ -64,10 +64,8 @@ pub(super) fn check_kind(
     if claims.nonce.is_some() && !is_marked {
         return Err(TokenError::NotAccessToken(OTHER_KINDS));
     }
-    let has_claim = claims.scope.is_some()
-        || claims.scp.is_some()
-        || claims.client_id.is_some()
-        || claims.wlcg_ver.is_some();
+    // Not wlcg.ver: the WLCG profile requires it of ID tokens, too (section 2.1.1).
+    let has_claim = claims.scope.is_some() || claims.scp.is_some() || claims.client_id.is_some();
     if is_marked || has_claim || audience_is_checked {
         return Ok(());
     }

@@ -177,7 +177,16 @@ fn policies_that_reached_into_another_area_are_told() {
     );
     let areas = [Source { name: "o.properties", text: outer }, Source { name: "i.properties", text: inner }];
     let converted = convert_storm(&areas, &[Source { name: "application.yml", text: &text }]).unwrap();
-    says(&converted, 4, "also at /data/inner of the area 'inner'");
+    says(&converted, 4, "also at /data/inner of the area 'inner'; so it is written there, too");
+    for area in ["outer", "inner"] {
+        let policies = &table(&converted)["storage-area"][area]["access"]["policy"];
+        assert_eq!(policies[0]["effect"].as_str(), Some("deny"), "{area}: {policies}");
+        assert_eq!(policies[0].get("paths"), None, "{area}: {policies}");
+    }
+    let permits = text.replace("effect: deny", "effect: permit");
+    let converted = convert_storm(&areas, &[Source { name: "application.yml", text: &permits }]).unwrap();
+    says(&converted, 4, "here it counts in 'outer' only");
+    assert!(table(&converted)["storage-area"]["inner"]["access"].get("policy").is_none());
 }
 
 #[test]

@@ -102,11 +102,6 @@ fn right_passwords_cost_nothing_and_make_a_client_known() {
 fn a_password_that_was_not_checked_counts_for_its_client_and_user_only() {
     let mut attempts = attempts();
     let from = client("192.0.2.1");
-    for number in 0..1_000 {
-        let of = user(&attempts, &format!("user {number}"));
-        let attempt = attempts.begin(from, of, 0).unwrap();
-        attempts.end(attempt, AttemptEnd::NotChecked, 0);
-    }
     let ada = user(&attempts, "ada");
     for _ in 0..10 {
         let attempt = attempts.begin(from, ada, 0).unwrap();
@@ -114,6 +109,45 @@ fn a_password_that_was_not_checked_counts_for_its_client_and_user_only() {
     }
     assert_eq!(attempts.wait_secs(from, ada, 0), Some(6));
     assert_eq!(attempts.wait_secs(client("192.0.2.2"), ada, 0), None);
+    for number in 10..100 {
+        let of = user(&attempts, &format!("user {number}"));
+        let attempt = attempts.begin(from, of, 0).unwrap();
+        attempts.end(attempt, AttemptEnd::NotChecked, 0);
+    }
+    let further = user(&attempts, "one more");
+    assert_eq!(attempts.begin(from, further, 0).err(), Some(6), "it hangs up to pay nothing");
+}
+
+#[test]
+fn one_client_with_invented_users_keeps_no_other_client_out() {
+    let mut attempts = attempts();
+    let (ada, flooder) = (user(&attempts, "ada"), client("203.0.113.1"));
+    let (home, new) = (client("198.51.100.1"), client("198.51.100.2"));
+    right(&mut attempts, home, ada, 0);
+    let mut let_in = 0;
+    for number in 0..20_000 {
+        let of = user(&attempts, &format!("nobody {number}"));
+        let_in += u32::from(wrong(&mut attempts, flooder, of, 0).is_ok());
+    }
+    assert_eq!(let_in, 100);
+    for from in [home, new] {
+        assert_eq!(attempts.wait_secs(from, ada, 0), None, "{from}");
+        right(&mut attempts, from, ada, 0);
+    }
+    assert_eq!(attempts.wait_secs(flooder, ada, 0), Some(6));
+}
+
+#[test]
+fn a_neighbour_behind_the_same_address_does_not_lock_a_known_user_out() {
+    let mut attempts = attempts();
+    let (ada, shared) = (user(&attempts, "ada"), client("192.0.2.1"));
+    right(&mut attempts, shared, ada, 0);
+    for number in 0..1_000 {
+        let of = user(&attempts, &format!("user {number}"));
+        let _ = wrong(&mut attempts, shared, of, 0);
+    }
+    assert_eq!(attempts.wait_secs(shared, ada, 0), None);
+    right(&mut attempts, shared, ada, 0);
 }
 
 /// Those that are being checked count, or many at once would be let in.

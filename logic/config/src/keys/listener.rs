@@ -237,9 +237,11 @@ pub(crate) static FORWARDED: Section = Section {
         key(
             "identity-headers",
             OneOrMany(&Text("a header name, or its beginning and `*`")),
-            Otherwise("X-VOMS-*, X-Remote-User, X-Accel-*, X-Sendfile* and Proxy"),
+            Otherwise(
+                "X-VOMS-*, X-Remote-User, X-Original-URL, X-Rewrite-URL, X-Accel-*, X-Sendfile* and Proxy",
+            ),
             "[\"X-SSL-*\", \"X-Auth-User\"]",
-            "Header names removed from client requests, in addition to X-VOMS-*, X-Remote-User, X-Accel-*, X-Sendfile* and Proxy. \
+            "Header names removed from client requests, in addition to X-VOMS-*, X-Remote-User, X-Original-URL, X-Rewrite-URL, X-Accel-*, X-Sendfile* and Proxy. \
              Other punctuation (`X_Remote_User`, `X.Remote.User`) counts as `-`, as it does for CGI programs. In the trailers of a chunked body they are refused with 400.",
         ),
         key(

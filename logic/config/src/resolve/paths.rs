@@ -1,6 +1,8 @@
 //! Paths of routes that no request can have, as its listener reads paths.
 
-use weir_http::{PathPattern, PathRewrite, PatternFault, check_pattern};
+use std::slice;
+
+use weir_http::{PathPattern, PathRewrite, PathSet, PatternFault, check_pattern};
 
 use crate::context::Context;
 use crate::diagnostic::Problem;
@@ -10,6 +12,15 @@ use crate::spec::{ListenerSpec, ModeSpec, RouteSpec};
 /// Reports the paths of a route that never match, and a rewrite that never applies. `listeners` are those of the route.
 pub(super) fn check(cx: &Context<'_>, route: &RouteSpec, listeners: &[&ListenerSpec]) {
     for pattern in &route.matches.paths {
+        if listeners.iter().any(|listener| is_too_long(listener, pattern)) {
+            let message = format!(
+                "{}: {} has more than 255 characters once all are percent-encoded that must be",
+                route.subject.key("path"),
+                path_text(pattern)
+            );
+            cx.error(route.span, message);
+            continue;
+        }
         check_one(cx, route, listeners, "path", pattern);
     }
     if let Some(PathRewrite::Prefix { from, .. }) = &route.rewrite {
@@ -39,6 +50,14 @@ fn check_one(
         "[listener.{name}.paths] says how paths are read; paths = false takes them as they were sent"
     );
     cx.report(problem.also(listener.name.span, "this listener").help(help));
+}
+
+/// Returns whether a glob, which fits as it is written, does not in the form that is compared.
+fn is_too_long(listener: &ListenerSpec, pattern: &PathPattern) -> bool {
+    match &listener.mode {
+        ModeSpec::Http { paths, .. } => PathSet::compile(slice::from_ref(pattern), paths.as_ref()).is_err(),
+        ModeSpec::Tcp { .. } => false,
+    }
 }
 
 fn fault(listener: &ListenerSpec, pattern: &PathPattern) -> Option<PatternFault> {

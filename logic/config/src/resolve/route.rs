@@ -18,7 +18,7 @@ pub(super) struct Placed {
     pub(super) span: Span,
     /// What messages call it.
     pub(super) what: String,
-    /// Whether it takes no more than what its conditions say: one with a mistake in them does not count as hiding others.
+    /// `false` if a condition has a mistake and is left out: such a route takes more than it should, and does not count as hiding others.
     pub(super) is_as_written: bool,
     pub(super) plan: RoutePlan,
 }

@@ -15,7 +15,7 @@ use crate::tree::{Node, short};
 
 const FILE_BYTES_MAX: usize = 1 << 20;
 
-/// Headers of an errorfile that nobody misses: Weir writes them itself.
+/// Headers of an errorfile that need no warning: Weir writes them itself.
 const WRITTEN_ANYWAY: [&str; 4] = ["content-type", "content-length", "connection", "date"];
 
 pub(super) fn error_pages(cx: &Context<'_>, entries: &[(Located<String>, Node)]) -> BTreeMap<u16, ErrorPage> {
@@ -60,7 +60,7 @@ fn error_page(table: &Table<'_, '_>) -> ErrorPage {
     ErrorPage { content_type, body }
 }
 
-/// What is used of a whole response.
+/// The parts of a whole response that Weir uses.
 struct Message {
     content_type: Option<String>,
     body: String,

@@ -26,7 +26,7 @@ pub(crate) struct RouteSpec {
     /// `None` = every HTTP listener.
     pub(crate) listeners: Option<Vec<Located<String>>>,
     pub(crate) matches: RouteMatch,
-    /// Whether `matches` is all that is written: what is wrong is left out of it, which makes it wider.
+    /// `false` if a wrong condition was left out of `matches`, which makes it wider.
     pub(crate) matches_as_written: bool,
     /// `None` = none that is readable; that is reported.
     pub(crate) action: Option<ActionSpec>,
@@ -95,7 +95,7 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
     })
 }
 
-/// Whether all conditions could be read, and no unknown key may be meant as one. Only known after they were read.
+/// Returns whether all conditions could be read, and no unknown key may be meant as one. Only known after they were read.
 fn matches_as_written(table: &Table<'_, '_>) -> bool {
     let mut conditions = ["host", "path", "method", "header", "client", "when"].into_iter();
     !table.has_unknown_keys()

@@ -94,3 +94,11 @@ fn a_path_that_only_some_listeners_can_have_is_a_warning() {
     let warning = loaded.warnings[0].to_string();
     assert!(warning.contains("no request of listener web") && warning.contains("//admin"), "{warning}");
 }
+
+#[test]
+fn a_glob_that_grows_too_long_by_encoding_is_an_error_of_its_route() {
+    let text =
+        format!("[listener.web]\nbind = ':80'\n[[route]]\npath = '/*{}'\nrespond = 403\n", "|".repeat(85));
+    let told = messages(&text);
+    assert!(told.len() == 1 && told[0].starts_with("route 1: path: ") && told[0].contains("255"), "{told:?}");
+}

@@ -233,7 +233,7 @@ fn split(qualified: &str) -> (&str, &str) {
     qualified.split_once(':').unwrap_or(("", qualified))
 }
 
-/// Whether a processing instruction is well-formed: its target is a name without colon, and not `xml` in any case (XML 1.0
+/// Returns whether a processing instruction is well-formed: its target is a name without colon, and not `xml` in any case (XML 1.0
 /// section 2.6, Namespaces in XML 1.0 section 7).
 fn is_instruction(instruction: &BytesPI<'_>) -> bool {
     let target = instruction.target();

@@ -26,7 +26,7 @@ impl Expression {
         match *self {}
     }
 
-    /// Whether the expression is true for a request.
+    /// Returns whether the expression is true for a request.
     pub fn evaluate(&self, _: &RouteRequest<'_>) -> Result<bool, EvaluationError> {
         match *self {}
     }

@@ -23,7 +23,9 @@ pub(super) struct UriMap<'a> {
 impl UriMap<'_> {
     /// Appends a URI of the client's as the server must see it. One that points elsewhere stays as it is.
     pub(super) fn append_inward(&self, out: &mut Vec<u8>, uri: &[u8]) {
-        match own_path(uri, self.client, self.client_host) {
+        let own = own_path(uri, self.client, self.client_host)
+            .or_else(|| own_host_path(uri, self.client_host).filter(|_| self.paths.maps_prefix()));
+        match own {
             None => out.extend_from_slice(uri),
             Some((path, is_absolute)) => {
                 if is_absolute {
@@ -135,6 +137,17 @@ fn own_path<'u>(uri: &'u [u8], scheme: Scheme, own: &[u8]) -> Option<(&'u [u8], 
     let (host, host_port) = port(authority)?;
     let (own, own_port) = port(own)?;
     (host.eq_ignore_ascii_case(own) && host_port == own_port).then_some((path, true))
+}
+
+/// The path of an absolute URI that names the host `own`, whatever its scheme and port. Routes judge a Destination without these, so that
+/// a rewrite must hold without them, too.
+fn own_host_path<'u>(uri: &'u [u8], own: &[u8]) -> Option<(&'u [u8], bool)> {
+    let start = uri.windows(3).position(|part| part == b"://")? + 3;
+    let rest = &uri[start..];
+    let end = rest.iter().position(|b| matches!(b, b'/' | b'?' | b'#')).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let ((host, _), (own, _)) = (split_authority(authority)?, split_authority(own)?);
+    host.eq_ignore_ascii_case(own).then_some((path, true))
 }
 
 fn append_with_query(out: &mut Vec<u8>, uri: &[u8], append: impl Fn(&mut Vec<u8>, &[u8])) {

@@ -3,15 +3,20 @@
 
 use super::Forwarder;
 use super::destination::before_query;
+use super::path::has_prefix;
+use crate::path::canonical;
 use crate::{
-    Action, HeaderTable, KnownHeader, NormalPath, RequestHead, RouteRequest, RouteTable, split_authority,
+    Action, HeaderTable, KnownHeader, NormalPath, PathRewrite, RequestHead, RouteRequest, RouteTable,
+    split_authority,
 };
 
 /// The resource that a COPY or MOVE writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination<'a> {
-    /// None on this host.
-    Elsewhere,
+    /// The request names none.
+    None,
+    /// A resource of another host, with its path. `None` = the path is ambiguous.
+    Elsewhere(Option<NormalPath<'a>>),
     /// Two readers could take it for different ones.
     Ambiguous,
     /// A path of this host.
@@ -19,57 +24,94 @@ pub enum Destination<'a> {
 }
 
 impl Forwarder {
-    /// Returns what a request names as its destination. The scheme and the port of the URI do not count: a server may
+    /// Returns the resource that a request names as its destination. The scheme and the port of the URI do not count: a server may
     /// know itself by others than Weir does.
     pub fn destination<'b>(&self, buf: &'b [u8], head: &RequestHead, table: &HeaderTable) -> Destination<'b> {
-        if !table.has(KnownHeader::Destination) || !matches!(head.method.bytes(buf), b"COPY" | b"MOVE") {
-            return Destination::Elsewhere;
+        let method = head.method.bytes(buf);
+        // Some servers compare methods without regard to case.
+        let has_destination = method.eq_ignore_ascii_case(b"COPY") || method.eq_ignore_ascii_case(b"MOVE");
+        if !table.has(KnownHeader::Destination) || !has_destination {
+            return Destination::None;
         }
         let mut lines = table.all(KnownHeader::Destination).map(|line| line.value().of(buf));
         let (Some(uri), None) = (lines.next(), lines.next()) else { return Destination::Ambiguous };
         let host = head.host.map(|host| host.of(buf)).unwrap_or_default();
+        let normalize = |path| match &self.paths {
+            None => Some(NormalPath::as_sent(path)),
+            Some(rules) => rules.normalize(path).ok(),
+        };
         match Named::of(uri, host) {
-            Named::OtherHost => Destination::Elsewhere,
+            Named::OtherHost(path) => Destination::Elsewhere(normalize(path)),
             Named::Unclear => Destination::Ambiguous,
-            Named::Path(path) => match &self.paths {
-                None => Destination::Here(NormalPath::as_sent(path)),
-                Some(rules) => rules.normalize(path).map_or(Destination::Ambiguous, Destination::Here),
-            },
+            Named::Path(path) => normalize(path).map_or(Destination::Ambiguous, Destination::Here),
         }
     }
 }
 
 impl Destination<'_> {
-    /// Returns the status with which a request is refused that must not write there: the path is ambiguous, or a request for
-    /// it would reach neither a pool nor a storage area. `action` gives the action of a route, `taken` is that of the route
-    /// which takes the request.
+    /// Returns the status with which a request is refused that must not write there:
+    ///
+    /// - 400: the path is ambiguous;
+    /// - 403: a request for the path would reach neither a pool nor a storage area, or a PUT to it is denied;
+    /// - 502: another pool, area or rewrite than the request's has the path (RFC 4918 section 9.8.5: the destination is on another server).
+    ///
+    /// `taken` is the route of the request; `route` returns the action and the rewrite of a route.
     pub fn refusal<'t>(
         &self,
-        taken: &Action,
+        taken: usize,
         request: &RouteRequest<'_>,
         routes: &RouteTable,
-        action: impl Fn(usize) -> Option<&'t Action>,
+        route: impl Fn(usize) -> Option<(&'t Action, Option<&'t PathRewrite>)>,
     ) -> Option<u16> {
-        let path = match self {
-            Self::Elsewhere => return None,
-            Self::Ambiguous => return Some(400),
-            Self::Here(path) => path,
+        let own = route(taken)?;
+        let is_area = matches!(own.0, Action::Storage(_));
+        let (path, is_here) = match self {
+            Self::None => return None,
+            // An area looks at the host itself.
+            Self::Elsewhere(_) if is_area => return None,
+            Self::Ambiguous | Self::Elsewhere(None) => return Some(400),
+            // Some servers look at the path of the URI only.
+            Self::Elsewhere(Some(path)) => (path, false),
+            Self::Here(path) => (path, true),
         };
         // Files of a storage area can have backslashes in their names.
-        if path.has_refused_backslash && !matches!(taken, Action::Storage(_)) {
+        if path.has_refused_backslash && !is_area {
             return Some(400);
         }
         let there =
             RouteRequest { path: path.compared(), forwarded_path: &path.forwarded, query: None, ..*request };
-        match routes.find(&there).route.and_then(action) {
-            Some(Action::Pool(_) | Action::Storage(_)) => None,
-            Some(Action::Redirect(_) | Action::Respond(_)) | None => Some(403),
+        // The server writes there as for a PUT.
+        let denies = |method| {
+            let decided = routes.find(&RouteRequest { method, ..there }).route.and_then(&route);
+            decided.is_some_and(|(action, _)| action.denies())
+        };
+        if denies(request.method) || denies(b"PUT") {
+            return Some(403);
+        }
+        if !is_here {
+            return None;
+        }
+        let leaves = |rewrite: Option<&PathRewrite>| match rewrite {
+            None => true,
+            Some(PathRewrite::Prefix { from, .. }) => {
+                !has_prefix(path.compared(), &canonical(from.as_bytes()))
+            }
+            Some(PathRewrite::Full(_)) => false,
+        };
+        match routes.find(&there).route.and_then(&route) {
+            Some(found) if found == own => None,
+            // The server of both knows the resource by this path.
+            Some((action, rewrite)) if action == own.0 && leaves(rewrite) && leaves(own.1) => None,
+            // Between areas, the areas answer.
+            Some((Action::Storage(_), _)) if is_area => None,
+            Some((Action::Pool(_) | Action::Storage(_), _)) => Some(502),
+            Some((Action::Redirect(_) | Action::Respond(_), _)) | None => Some(403),
         }
     }
 }
 
 enum Named<'a> {
-    OtherHost,
+    OtherHost(&'a [u8]),
     Unclear,
     Path(&'a [u8]),
 }
@@ -82,13 +124,13 @@ impl<'a> Named<'a> {
             [b'/', ..] => return Self::Path(before_query(uri)),
             _ => {}
         }
-        // What has no scheme is relative to the path of the request; the RFC has no such destinations.
+        // A URI without a scheme is relative to the path of the request; the RFC has no such destinations.
         let Some((authority, path)) = absolute(uri) else { return Self::Unclear };
         let Some((host, _)) = split_authority(authority) else { return Self::Unclear };
+        let path = if path.is_empty() { b"/" } else { path };
         match split_authority(own) {
-            Some((own, _)) if !host.eq_ignore_ascii_case(own) => Self::OtherHost,
-            // A client of HTTP/1.0 may not have said whom it asks: then any host can be this one.
-            _ if path.is_empty() => Self::Path(b"/"),
+            Some((own, _)) if !host.eq_ignore_ascii_case(own) => Self::OtherHost(path),
+            // A client of HTTP/1.0 may not have named a host: then any host can be this one.
             _ => Self::Path(path),
         }
     }

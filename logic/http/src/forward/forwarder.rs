@@ -41,8 +41,9 @@ pub(super) struct RequestIdHeader {
 }
 
 /// Removed from every client's requests, listed or not: servers take them as proof of identity. A CGI program takes `Proxy` as the
-/// proxy for its own requests (`HTTP_PROXY`; CVE-2016-5385, "httpoxy").
-const IDENTITY_HEADERS: [&str; 3] = ["X-VOMS-*", "X-Remote-User", "Proxy"];
+/// proxy for its own requests (`HTTP_PROXY`; CVE-2016-5385, "httpoxy"). Frameworks take `X-Original-URL` and `X-Rewrite-URL` as the path,
+/// on which no rule was asked (CVE-2018-14773).
+const IDENTITY_HEADERS: [&str; 5] = ["X-VOMS-*", "X-Remote-User", "Proxy", "X-Original-URL", "X-Rewrite-URL"];
 
 /// Names a connection, not a resource (RFC 9110 section 7.6.1).
 pub(super) const HOP_BY_HOP: u64 = set(&[

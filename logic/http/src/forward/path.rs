@@ -1,4 +1,4 @@
-use crate::path::canonical;
+use crate::path::{canonical, is_plain};
 use crate::{PathRewrite, PathRules};
 
 /// Whether `path` begins with `prefix` as [`crate::PathPattern::Prefix`] has it: `/sa` matches `/sa` and `/sa/...`, never
@@ -76,7 +76,8 @@ impl PathMap {
 /// How many bytes of a path are another spelling of `prefix`: other escapes, parameters. A route compares paths without
 /// regard to that, and what it takes must not pass by its rewrite. The path has no dot segments.
 fn other_spelling(path: &[u8], prefix: &[u8], rules: &PathRules) -> Option<usize> {
-    if has_prefix(path, prefix) {
+    // Two plain paths have one spelling each.
+    if has_prefix(path, prefix) || (is_plain(path) && is_plain(prefix)) {
         return None;
     }
     let (is_directory, prefix) = match prefix.strip_suffix(b"/") {

@@ -22,5 +22,6 @@ pub use fault::PathFault;
 pub use normal::NormalPath;
 pub(crate) use normal::canonical;
 pub use pattern::{PatternFault, check_pattern};
+pub(crate) use plain::is_plain;
 pub use rules::{AboveRoot, Backslash, BadEscape, EncodedNul, EncodedSlash, PathParameters, PathRules};
 pub use target::NormalTarget;

@@ -237,7 +237,7 @@ pub(super) fn push_escaped(out: &mut Vec<u8>, byte: u8) {
     out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
 }
 
-/// Whether a byte may stand in a segment as it is (RFC 3986 section 3.3: `pchar`).
+/// Returns whether a byte may stand in a segment as it is (RFC 3986 section 3.3: `pchar`).
 pub(super) const fn is_pchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(

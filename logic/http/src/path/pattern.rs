@@ -21,7 +21,7 @@ pub enum PatternFault {
     DecodedSlash,
 }
 
-/// Whether some path can match a pattern on a listener with these rules.
+/// Returns whether some path can match a pattern on a listener with these rules.
 ///
 /// # Errors
 /// Certainly none can.

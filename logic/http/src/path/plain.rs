@@ -2,10 +2,10 @@
 
 use super::normal::is_pchar;
 
-/// Whether nothing in a path could be spelled otherwise: it has only characters that stand in a path unencoded (RFC 3986
+/// Returns whether nothing in a path could be spelled otherwise: it has only characters that stand in a path unencoded (RFC 3986
 /// section 3.3) but `;`, no segment that begins with a dot, and no repeated slash.
 #[inline]
-pub(super) fn is_plain(path: &[u8]) -> bool {
+pub(crate) fn is_plain(path: &[u8]) -> bool {
     let mut faults = 0;
     let mut behind_slash = 0;
     // No branch for a byte: paths are short.

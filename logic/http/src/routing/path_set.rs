@@ -39,7 +39,7 @@ impl PathSet {
         self.paths.is_empty()
     }
 
-    /// Whether one of them takes this path, without its query.
+    /// Returns whether one of them takes this path, without its query.
     pub fn matches(&self, path: &[u8]) -> bool {
         self.paths.iter().any(|pattern| pattern.matches(path))
     }

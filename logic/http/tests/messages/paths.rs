@@ -14,7 +14,7 @@ fn forms(rules: &PathRules, path: &str) -> Result<(String, String), PathFault> {
     Ok((text(normal.compared()), text(&normal.forwarded)))
 }
 
-/// Whether a rule for `pattern` holds for a request with this target.
+/// Returns whether a rule for `pattern` holds for a request with this target.
 fn takes(rules: Option<&PathRules>, pattern: PathPattern, target: &str) -> bool {
     let buf = format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n").into_bytes();
     let mut headers = HeaderTable::new();
@@ -85,8 +85,7 @@ fn a_rule_for_a_path_holds_for_every_spelling_of_it() {
     }
     let accented = || PathPattern::Prefix("/caf%c3%a9".to_owned());
     assert!(
-        takes(Some(&rules), accented(), "/caf%C3%A9/x")
-            && takes(Some(&rules), accented(), "/caf\u{e9}".replace('\u{e9}', "%c3%a9").as_str())
+        takes(Some(&rules), accented(), "/caf%C3%A9/x") && takes(Some(&rules), accented(), "/caf\u{e9}/x")
     );
 }
 

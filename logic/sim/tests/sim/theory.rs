@@ -29,7 +29,7 @@ fn mean_latency_s(scenario: &Scenario, algorithm: Algorithm, seeds: u64) -> f64 
     (1..=seeds).map(|seed| play(scenario, algorithm, seed).mean_s()).sum::<f64>() / seeds as f64
 }
 
-/// The quick ones, and those that take many seconds where there is time for them.
+/// Returns the quick cases, and with the feature `long` also the slow ones.
 fn cases<T: Copy>(quick: &[T], slow: &[T]) -> Vec<T> {
     [quick, if cfg!(feature = "long") { slow } else { &[] }].concat()
 }

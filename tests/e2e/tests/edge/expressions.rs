@@ -51,7 +51,7 @@ fn a_denying_route_whose_condition_fails_denies_and_is_counted_and_logged() {
     assert_eq!(failures("passed-over"), 0.0);
     let line = weir.wait_for_log("route admin: when: the expression failed");
     assert!(line.contains("listener web") && line.contains("no such key: x-role"), "{line}");
-    assert!(line.contains("for 1 request ") && line.contains("the route denied them"), "{line}");
+    assert!(line.contains("for 1 request ") && line.contains("the route denies, so it refused"), "{line}");
 }
 
 #[test]

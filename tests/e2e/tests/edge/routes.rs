@@ -7,7 +7,7 @@ use crate::{seen, values};
 
 struct Site {
     weir: Weir,
-    /// Only to be there.
+    /// The server of the listener's own pool; it runs until the site is dropped.
     _main: RawServer,
     api: RawServer,
 }

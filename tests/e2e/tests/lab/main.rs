@@ -1,4 +1,4 @@
-//! `weir lab`. One program, beside which nothing else runs: labs measure, or hold what they start to its pace.
+//! `weir lab`. No other test program runs beside this one: labs measure, and time what they start.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

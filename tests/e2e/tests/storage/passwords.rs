@@ -1,6 +1,6 @@
 //! Passwords, and those who guess them.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use weir_e2e::Weir;
@@ -54,17 +54,7 @@ fn flood(site: &Site, client: &str, number: usize) -> Vec<TcpStream> {
     connections.collect()
 }
 
-fn is_answered(connection: &TcpStream) -> bool {
-    connection.set_nonblocking(true).unwrap();
-    match connection.peek(&mut [0]) {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => false,
-        Ok(_) => true,
-        Err(error) => panic!("{error}"),
-    }
-}
-
 fn status(mut connection: TcpStream) -> u16 {
-    connection.set_nonblocking(false).unwrap();
     let mut head = [0; 12];
     connection.read_exact(&mut head).unwrap();
     std::str::from_utf8(&head[9..]).unwrap().parse().unwrap()
@@ -76,7 +66,6 @@ fn bogus_passwords_of_one_client_lock_nobody_out() {
     let flood = flood(&site, "198.51.100.1", 300);
     let let_in = get(&site, "198.51.100.2", "ada:sesame");
     assert_eq!((let_in.status, let_in.text().as_str()), (200, "content"));
-    assert!(flood.iter().any(|connection| !is_answered(connection)), "all of the guesses came before");
     let statuses: Vec<_> = flood.into_iter().map(status).collect();
     assert!(statuses.iter().all(|status| [401, 429, 503].contains(status)), "{statuses:?}");
     // So much of them was checked.

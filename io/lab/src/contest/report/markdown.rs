@@ -37,7 +37,7 @@ fn rendered(blocks: &[Block]) -> String {
     out
 }
 
-/// Whether a section has plots, and beside them nothing but their captions.
+/// Returns whether a section has plots, and beside them nothing but their captions.
 fn is_only_plots(blocks: &[Block]) -> bool {
     blocks.iter().any(|block| matches!(block, Block::Plot(_)))
         && blocks.iter().all(|block| matches!(block, Block::Plot(_) | Block::Text(_)))

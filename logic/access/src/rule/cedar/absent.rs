@@ -50,7 +50,7 @@ impl CedarPolicies {
         match *self {}
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         match *self {}
     }

@@ -26,7 +26,9 @@ impl EvaluationError {
     /// `text` is that of the expression. The message is logged, so it must not tell values of the request.
     pub(super) fn of(error: &ExecutionError, text: &str) -> Self {
         Self::Failed(match error {
-            ExecutionError::NoSuchKey(key) if text.contains(key.as_str()) => format!("no such key: {key}"),
+            ExecutionError::NoSuchKey(key) if !key.is_empty() && text.contains(key.as_str()) => {
+                format!("no such key: {key}")
+            }
             ExecutionError::NoSuchKey(_) => "no such key".to_owned(),
             ExecutionError::IndexOutOfBounds(_) => "no element with this index".to_owned(),
             ExecutionError::DuplicateKey(_) => "a map has a key twice".to_owned(),

@@ -60,7 +60,7 @@ impl Expression {
         self.unguarded_header.as_ref()
     }
 
-    /// Whether the expression is true for a request.
+    /// Returns whether the expression is true for a request.
     pub fn evaluate(&self, request: &RouteRequest<'_>) -> Result<bool, EvaluationError> {
         match self.value(request)? {
             Value::Bool(value) => Ok(value),

@@ -181,6 +181,7 @@ fn tokens_that_are_no_access_tokens_write_nothing() {
     for changes in [
         json!({ "scope": null, "wlcg.ver": null, "aud": "a web application", "nonce": "n" }),
         json!({ "scope": null, "wlcg.ver": null, "aud": "a web application" }),
+        json!({ "scope": null, "aud": "a web application" }),
         json!({ "at_hash": "h" }),
         json!({ "events": logout }),
         json!({ "typ": "Refresh" }),

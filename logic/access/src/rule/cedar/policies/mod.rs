@@ -53,7 +53,7 @@ impl CedarPolicies {
         self.policies.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.policies.is_empty()
     }

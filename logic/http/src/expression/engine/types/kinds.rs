@@ -49,7 +49,7 @@ impl Type {
         })
     }
 
-    /// Whether `==` can be true between values of the two types. Numbers compare by value, whatever their types.
+    /// Returns whether `==` can be true between values of the two types. Numbers compare by value, whatever their types.
     pub(super) fn is_comparable(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Dyn | Self::Unset, _) | (_, Self::Dyn | Self::Unset) => true,
@@ -63,7 +63,7 @@ impl Type {
         }
     }
 
-    /// Whether `<` has a meaning between values of the two types.
+    /// Returns whether `<` has a meaning between values of the two types.
     pub(super) fn is_ordered(&self, other: &Self) -> bool {
         let has_order = |it: &Self| {
             it.is_number() || matches!(it, Self::Bool | Self::String | Self::Bytes | Self::Dyn | Self::Unset)
@@ -75,12 +75,12 @@ impl Type {
         matches!(self, Self::Int | Self::Uint | Self::Double)
     }
 
-    /// Whether keys of maps may have the type.
+    /// Returns whether keys of maps may have the type.
     pub(super) fn is_key(&self) -> bool {
         self.is_open() || matches!(self, Self::Bool | Self::Int | Self::Uint | Self::String)
     }
 
-    /// Whether the checker does not know the type.
+    /// Returns whether the checker does not know the type.
     pub(super) fn is_open(&self) -> bool {
         matches!(self, Self::Dyn | Self::Unset)
     }

@@ -70,7 +70,7 @@ pub(super) fn for_operator(call: &CallExpr, given: &[Type]) -> Option<String> {
     }
 }
 
-/// Whether the condition of `? :` is right, so that the fault is in its values.
+/// Returns whether the condition of `? :` is right, so that the fault is in its values.
 fn is_condition(sign: &str, given: &[Type]) -> bool {
     sign == "? :" && given.first() == Some(&Type::Bool)
 }
