@@ -47,10 +47,12 @@ pub fn run(data: &[u8]) {
         let tree = Tree::open_root(root, TreeOptions::new(node, 2)).expect("the root");
         match which % 7 {
             0 => {
-                fs::write(store.join("locks.json"), bytes).expect("write");
-                let locks = LockStore::new(Arc::clone(&tree));
-                let _ = locks.view().map(|table| table.locks_on(&path("/file"), 1).count());
-                let _ = fs::remove_file(store.join("locks.json"));
+                for name in ["locks.log", "locks.json"] {
+                    fs::write(store.join(name), bytes).expect("write");
+                    let locks = LockStore::new(Arc::clone(&tree));
+                    let _ = locks.view().map(|table| table.locks_on(&path("/file"), 1).count());
+                    let _ = fs::remove_file(store.join(name));
+                }
             }
             1 => {
                 let file = root.join("file");

@@ -1,6 +1,7 @@
-//! `weir storage`: questions about storage areas.
+//! `weir storage`: questions about storage areas, and breaking their locks.
 
 mod transfers;
+mod unlock;
 mod usage;
 
 use std::io::Read;
@@ -14,7 +15,7 @@ use weir_gateway::{Certificate, Explained, MembersExplained, Who, explain};
 
 use crate::check::{self, CONFIG, print_diagnostics, print_out};
 
-/// Ask about storage areas
+/// Ask about storage areas, and break their locks
 #[derive(Debug, Args)]
 pub(crate) struct StorageArgs {
     #[command(subcommand)]
@@ -25,6 +26,7 @@ pub(crate) struct StorageArgs {
 enum Question {
     Explain(Box<ExplainArgs>),
     Transfers(transfers::TransfersArgs),
+    Unlock(unlock::UnlockArgs),
     Usage(usage::UsageArgs),
 }
 
@@ -78,6 +80,7 @@ pub(crate) fn run(args: &StorageArgs) -> ExitCode {
     match &args.question {
         Question::Explain(args) => run_explain(args),
         Question::Transfers(args) => transfers::run(args),
+        Question::Unlock(args) => unlock::run(args),
         Question::Usage(args) => usage::run(args),
     }
 }

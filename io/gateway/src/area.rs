@@ -242,6 +242,7 @@ impl Area {
     /// What a plan says that holds for the tree as long as it lives.
     pub(crate) fn apply(&self) {
         self.tree.ledger().set_quota(self.plan.quota.map(|quota| quota.0));
+        self.tree.ledger().set_entries_max(self.plan.files_max.map(u64::from));
     }
 
     /// Whether what earlier starts of this process left is to be removed: the first time that this is asked.

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use arc_swap::ArcSwap;
 use weir_config::Plan;
 use weir_config::plan::{Mode, TlsOut};
-use weir_control::{StorageSnapshot, TransfersSnapshot};
+use weir_control::{LockSnapshot, Refusal, StorageSnapshot, TransfersSnapshot};
 use weir_net::service::{
     Answer, Body, Delivery, Done, FileOrder, FileTarget, LocalFuture, Request, Service, TakenUpload,
 };
@@ -20,6 +20,7 @@ use crate::method;
 use crate::offload::Offload;
 use crate::refusal;
 use crate::tpc::{Desk, TransferTls, Transfers};
+use crate::unlocking::Unlocking;
 use crate::upkeep::Upkeep;
 
 /// All storage areas.
@@ -136,6 +137,14 @@ impl Gateway {
     /// The copies between storage areas and other servers.
     pub fn transfers(&self) -> TransfersSnapshot {
         self.transfers.snapshot()
+    }
+
+    /// Breaks locks for an operator, and returns them. Blocks on the disk.
+    ///
+    /// # Errors
+    /// No lock was broken.
+    pub fn unlock(&self, unlocking: &Unlocking) -> Result<Vec<LockSnapshot>, Refusal> {
+        unlocking.carry_out(self.areas.load().by_name.values())
     }
 
     /// Ends those copies, each with a last line for its client, and begins no more: the process is about to end.

@@ -30,6 +30,7 @@ mod offload;
 mod place;
 mod refusal;
 mod tpc;
+mod unlocking;
 mod upkeep;
 
 pub use acting::{check_act_as, check_act_as_for_uploads};
@@ -38,3 +39,4 @@ pub use error::GatewayError;
 pub use explain::{Certificate, Explained, MembersExplained, Question, Who, explain};
 pub use gateway::{Gateway, Node, Prepared};
 pub use identity::{WrongKey, check_token_endpoint, check_vo_maps};
+pub use unlocking::Unlocking;

@@ -45,11 +45,15 @@ impl Tree {
             Purpose::Move,
         )?;
         let (source, old) = self.resolve_parent(from).map_err(|error| at_source(error.of_source()))?;
+        let parent = from.parent().unwrap_or_default();
+        let turn = self.turn_at(&source, old).map_err(at_source)?;
         if self.metadata(from).map_err(at_source)? != before {
             return Err(at_source(StorageError::Changed));
         }
-        let parent = from.parent().unwrap_or_default();
-        match Displaced::take(self, &source, &parent, old, None) {
+        let taken = Displaced::take(self, &source, &parent, old, None);
+        // The copy gets its name in a turn of its own.
+        drop(turn);
+        match taken {
             Ok(hidden) => {
                 let moving = Moving { path: from, source: &before, home: hidden.inside(), name: old };
                 let made = still_is(moving.home, old, &before, copy.seen()).and_then(|()| {
@@ -89,7 +93,7 @@ impl Tree {
         let directory = directory.map_err(|error| Failure { path: from.clone(), error })?;
         let mut odd = None;
         let surveyed =
-            survey_found(directory, from, &is_reserved, &mut |path, found| match found.metadata() {
+            survey_found(directory, from, &is_reserved, &mut |path, found, _| match found.metadata() {
                 Ok(_) => Ok(()),
                 Err(error) => {
                     odd = Some(path.clone());
@@ -106,7 +110,7 @@ fn still_is(home: &OwnedFd, name: &[u8], before: &Metadata, seen: &Fingerprint) 
     if before.is_directory() {
         let directory = open_directory(home, name).map_err(StorageError::from_errno("open"))?;
         let mut now = seen.another();
-        survey_found(directory, &DavPath::root(), &is_reserved, &mut |path, found| {
+        survey_found(directory, &DavPath::root(), &is_reserved, &mut |path, found, _| {
             now.add(path, &found.metadata()?);
             Ok(())
         })?;

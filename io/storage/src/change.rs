@@ -10,7 +10,7 @@ use weir_dav::path::DavPath;
 
 use crate::copy::CopyOptions;
 use crate::displaced::Displaced;
-use crate::gate::{MoveGate, pass};
+use crate::gate::{Gate, MoveGate, pass};
 use crate::ledger::Tally;
 use crate::metadata::Found;
 use crate::notes::{self, Side};
@@ -30,15 +30,28 @@ impl Tree {
     /// # Errors
     /// [`StorageError::Exists`] if anything has the name, [`StorageError::ParentMissing`].
     pub fn create_directory(&self, path: &DavPath, durability: Durability) -> Result<(), StorageError> {
+        self.create_directory_through(path, durability, &mut |step| step())
+    }
+
+    /// The same, with a gate before what is seen of it.
+    pub fn create_directory_through(
+        &self,
+        path: &DavPath,
+        durability: Durability,
+        gate: &mut Gate<'_>,
+    ) -> Result<(), StorageError> {
         if path.is_root() {
             return Err(StorageError::Exists);
         }
         let (home, name) = self.resolve_parent(path)?;
         let mode = Mode::from_raw_mode(self.options().directory_mode.into());
-        {
-            let _turn = self.turn(path);
-            mkdirat(&home, name, mode).map_err(StorageError::from_errno("mkdir"))?;
-        }
+        let turn = self.turn_at(&home, name)?;
+        pass(gate, || {
+            self.ledger.require_entries(1)?;
+            mkdirat(&home, name, mode).map_err(StorageError::from_errno("mkdir"))
+        })?;
+        drop(turn);
+        self.ledger.came(Tally::new_directory());
         durability.sync_directory(&home)
     }
 
@@ -92,9 +105,21 @@ impl Tree {
         if Self::is_one_entry(&source, old, &home, new, &moved, there.as_ref()).map_err(at_destination)? {
             return Err(at_destination(StorageError::Refused));
         }
+        // A mount point would move along, or be removed with what holds it.
+        for (found, path, home, name) in
+            [(Some(&moved), from, &source, old), (there.as_ref(), to, &home, new)]
+        {
+            if found.is_some_and(Found::is_directory) {
+                Self::require_no_mount(home, name)
+                    .map_err(|(below, error)| Failure { path: path.append(&below), error })?;
+            }
+        }
+        let replaced = there.as_ref().map(|there| self.tally_of_file(&home, new, there)).unwrap_or_default();
         carry_notes(&source, old, &home, new, &moved).map_err(at_destination)?;
         let renaming = Renaming { source: &source, old, home: &home, new, to };
+        let turns = self.turns_at((&source, old), (&home, new)).map_err(at_destination)?;
         let renamed = pass(&mut |step| gate(step, None), || self.step(&renaming, &moved, there.as_ref()));
+        drop(turns);
         match renamed {
             Ok(displaced) => {
                 if let Some(displaced) = displaced {
@@ -115,11 +140,11 @@ impl Tree {
             notes::forget(&home, new, there.inode());
             // What had to make room before was counted when it went.
             if !moved.is_directory() {
-                self.ledger.gone(Tally::of(there, self.ledger.began()));
+                self.ledger.gone(replaced);
             }
         } else if there.is_some() && moved.names() > 1 {
             // Each name counts, and it has one less.
-            self.ledger.gone(Tally::of(&moved, self.ledger.began()));
+            self.ledger.gone(replaced);
         }
         durability.sync_directory(&home).map_err(at_destination)?;
         durability.sync_directory(&source).map_err(at_source)?;
@@ -134,8 +159,6 @@ impl Tree {
         there: Option<&Found>,
     ) -> Result<Option<Displaced<'s>>, StorageError> {
         let &Renaming { source, old, home, new, to } = renaming;
-        // Where something makes room first, nobody else of this process comes in between.
-        let _turn = self.turn(to);
         // Told apart from other errors: EXDEV means something here.
         let failed = |errno| match errno {
             Errno::XDEV => StorageError::Io("rename", errno),
@@ -242,6 +265,7 @@ fn carry_notes(
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::sync::atomic::Ordering;
     use std::sync::mpsc;
 
     use weir_dav::path::PathLimits;
@@ -286,11 +310,13 @@ mod tests {
             let options = TreeOptions::new(NodeId::new("one").unwrap(), 1);
             let tree = Tree::open_root(directory.path(), options).unwrap();
             let (told, thread) = mpsc::channel();
-            let turn = tree.turn(&path("/to"));
+            let is_over = AtomicBool::new(false);
+            let turn = tree.turn(&path("/to")).unwrap();
             std::thread::scope(|scope| {
                 let changing = scope.spawn(|| {
-                    // From there on it sleeps for nothing else than its turn.
-                    change(&tree, &|| told.send(fs::read_link("/proc/thread-self").unwrap()).unwrap());
+                    told.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
+                    // It sleeps for nothing else than its turn.
+                    change(&tree, &|| assert!(is_over.load(Ordering::Relaxed), "it did not wait"));
                 });
                 let stat = Path::new("/proc").join(thread.recv().unwrap()).join("stat");
                 let is_asleep = || {
@@ -301,6 +327,7 @@ mod tests {
                 wait_until("it waits", PATIENCE, || changing.is_finished() || is_asleep());
                 assert!(!changing.is_finished());
                 assert_eq!(fs::read(directory.path().join("to")).unwrap(), b"to");
+                is_over.store(true, Ordering::Relaxed);
                 drop(turn);
             });
             assert_eq!(fs::read(directory.path().join("to")).unwrap(), b"from");

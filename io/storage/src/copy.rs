@@ -87,6 +87,10 @@ impl Tree {
         if there.is_some() && !options.overwrite {
             return Err(at_destination(StorageError::Exists));
         }
+        if there.as_ref().is_some_and(Found::is_directory) {
+            Self::require_no_mount(&home, name)
+                .map_err(|(below, error)| Failure { path: to.append(&below), error })?;
+        }
         let parent = to.parent().unwrap_or_default();
         let own_home = own(&home).map_err(at_destination)?;
         let mut seen = Fingerprint::new();
@@ -136,16 +140,16 @@ impl Tree {
         let Copy { mut made, to, home, name, there, directory, mut room, .. } = copy;
         let failed = |error: StorageError| Failure { path: to.clone(), error };
         let mut replaced = None;
+        let turn = self.turn_at(&home, name).map_err(failed)?;
         let displaced = pass(gate, || {
-            // As in a renaming.
-            let _turn = self.turn(to);
             self.require_home(to, &home)?;
             // What had the name when the copying began may have gone since, or have become another.
             let now = Self::look(&home, name)?;
             room.replace(now.as_ref().and_then(Found::file_bytes))?;
-            replaced = now.map(|now| Tally::of(&now, self.ledger().began()));
+            replaced = now.map(|now| self.tally_of_file(&home, name, &now));
             self.place(&mut made, to, &home, name, there.as_ref().map(Found::is_directory), directory)
         });
+        drop(turn);
         match displaced.map_err(failed)? {
             Some(displaced) => displaced.discard(),
             None => {
@@ -206,7 +210,7 @@ impl Tree {
         copying: &Copying<'_>,
         room: &mut Room,
     ) -> Result<(), StorageError> {
-        room.take(source.metadata().size)?;
+        room.take(self, Tally::new(source.metadata().size))?;
         let known = || self.checksums(from, source);
         let digests = copy_with_checksums(source, to.fd, known, copying.cancelled)?;
         copying.purpose.give_time(source.metadata(), to.fd);
@@ -214,6 +218,7 @@ impl Tree {
         let side = || Ok(Side::of_file(own(to.home)?, to.name, content.inode));
         let from_side = || self.side(from, source.metadata());
         if let Some(properties) = notes::read(source, Note::Properties, from_side)? {
+            room.take(self, Tally::properties(properties.len() as u64))?;
             notes::write(to.fd, Note::Properties, &properties, side)?;
         }
         if !digests.is_empty() {
@@ -258,9 +263,12 @@ impl Room {
         self.claim.as_mut().map_or(Ok(()), |claim| claim.cover(wanted))
     }
 
-    /// One file more.
-    fn take(&mut self, bytes: u64) -> Result<(), StorageError> {
-        self.tally.join(Tally::new(bytes));
+    /// So much more.
+    fn take(&mut self, tree: &Tree, more: Tally) -> Result<(), StorageError> {
+        self.tally.join(more);
+        if self.claim.is_some() && more.entries() > 0 {
+            tree.ledger().require_entries(self.tally.entries())?;
+        }
         let wanted = self.tally.bytes.saturating_sub(self.old_bytes);
         self.claim.as_mut().map_or(Ok(()), |claim| claim.cover(wanted))
     }
@@ -310,6 +318,7 @@ impl Run<'_, '_> {
         if depth > DEPTH_MAX {
             return Err(failed(StorageError::NameTooLong));
         }
+        self.room.take(self.tree, Tally::new_directory()).map_err(failed)?;
         self.properties(from, to).map_err(failed)?;
         let source = self.tree.metadata(from).map_err(failed)?;
         if self.deep && (source.device, source.inode) == (self.home.device(), self.home.inode()) {
@@ -382,11 +391,14 @@ impl Run<'_, '_> {
         self.tree.resolve_directory(directory).and_then(Permissions::of)
     }
 
-    fn properties(&self, from: &DavPath, to: BorrowedFd<'_>) -> Result<(), StorageError> {
+    fn properties(&mut self, from: &DavPath, to: BorrowedFd<'_>) -> Result<(), StorageError> {
         let source = self.tree.resource(from)?;
         let from_side = || self.tree.side(from, &source.metadata);
         match notes::read(&source.fd, Note::Properties, from_side)? {
-            Some(value) => notes::write(to, Note::Properties, &value, || own(to).map(Side::of_directory)),
+            Some(value) => {
+                self.room.take(self.tree, Tally::properties(value.len() as u64))?;
+                notes::write(to, Note::Properties, &value, || own(to).map(Side::of_directory))
+            }
             None => Ok(()),
         }
     }

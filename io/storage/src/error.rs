@@ -23,6 +23,9 @@ pub enum StorageError {
     /// The directory is not empty.
     #[error("the directory is not empty")]
     NotEmpty,
+    /// A file system is mounted on it or below it.
+    #[error("a file system is mounted on it or below it")]
+    Mounted,
     /// The operating system or the policy about symbolic links forbids it, the file system is mounted read-only, it is
     /// neither file nor directory, or the name is one of Weir's own.
     #[error("not permitted")]
@@ -82,6 +85,8 @@ impl StorageError {
             Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::LOOP | Errno::XDEV | Errno::NXIO => {
                 Self::Refused
             }
+            // Only mount points are too busy to be renamed or removed.
+            Errno::BUSY => Self::Mounted,
             Errno::NAMETOOLONG => Self::NameTooLong,
             Errno::NOSPC => Self::Full,
             Errno::DQUOT => Self::OverQuota,
@@ -109,6 +114,7 @@ impl StorageError {
             Self::IsDirectory => Outcome::PutOnCollection,
             Self::NotDirectory => Outcome::NotAllowed,
             Self::NotEmpty => Outcome::NotEmpty,
+            Self::Mounted => Outcome::HoldsMountPoint,
             Self::Refused => Outcome::Forbidden,
             Self::NameTooLong => Outcome::PathTooLong,
             Self::Full | Self::OverQuota => Outcome::InsufficientStorage,

@@ -23,8 +23,8 @@ pub(crate) struct Journal(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Held open, and locked together with those of the process's other trees at this root, as long as this tree is in use: so
-    /// others know that the process lives.
+    /// Held open and locked, together with those of the process's other trees at this root, as long as this tree is in use: other
+    /// processes see by the lock that this one lives. Opened for reading, so that an idle file system can be remounted read-only.
     file: Option<OwnedFd>,
     known: HashSet<DavPath>,
 }
@@ -43,22 +43,25 @@ impl Tree {
     }
 
     fn append(&self, state: &mut State, directory: &DavPath) -> Result<(), StorageError> {
+        let store = self.make_store()?;
+        let name = name(self.options());
+        let open = |flags: OFlags| {
+            let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let opened = openat(&store, &name, flags, Mode::RUSR | Mode::WUSR);
+            opened.map_err(StorageError::from_errno("open"))
+        };
+        // Appended: other trees of this process may be at the same root, after a reload for example.
+        let file = open(OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND)?;
         if state.file.is_none() {
-            let store = self.make_store()?;
-            // Appended: other trees of this process may be at the same root, after a reload for example.
-            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let name = name(self.options());
-            let file = openat(&store, name, flags, Mode::RUSR | Mode::WUSR)
-                .map_err(StorageError::from_errno("open"))?;
-            let _ = flock(&file, FlockOperation::NonBlockingLockShared);
+            let held = open(OFlags::RDONLY)?;
+            let _ = flock(&held, FlockOperation::NonBlockingLockShared);
             write_all(&file, format!("{}\n", machine_boot()).as_bytes(), 0)?;
-            state.file = Some(file);
+            state.file = Some(held);
         }
-        let Some(file) = &state.file else { return Ok(()) };
         let full = state.known.len() == DIRECTORIES_MAX;
         // On a line of its own, also if the disk was full in the middle of the last one.
         let line = if full { format!("\n{EVERYWHERE}\n") } else { format!("\n{}\n", directory.href(true)) };
-        write_all(file, line.as_bytes(), 0)
+        write_all(&file, line.as_bytes(), 0)
     }
 }
 

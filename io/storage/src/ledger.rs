@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Timestamp;
 use crate::metadata::Found;
+use crate::{StorageError, Timestamp};
 
 pub(crate) use claim::Claim;
 pub(crate) use shared::Shared;
@@ -39,25 +39,32 @@ struct State {
     since: Option<Since>,
     claimed: u64,
     quota: Option<u64>,
+    /// Most files and directories.
+    entries_max: Option<u64>,
     /// What others were told of `own`.
     told: Sum,
     /// What they were told of `claimed`.
     told_claimed: u64,
 }
 
-/// Bytes and files, or how much more or fewer they have become.
+/// Bytes, files and directories, or how much more or fewer they have become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Sum {
     bytes: i64,
     files: i64,
+    #[serde(default)]
+    directories: i64,
 }
 
 impl Add for Sum {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        let bytes = self.bytes.saturating_add(other.bytes);
-        Self { bytes, files: self.files.saturating_add(other.files) }
+        Self {
+            bytes: self.bytes.saturating_add(other.bytes),
+            files: self.files.saturating_add(other.files),
+            directories: self.directories.saturating_add(other.directories),
+        }
     }
 }
 
@@ -65,19 +72,36 @@ impl Sub for Sum {
     type Output = Self;
 
     fn sub(self, other: Self) -> Self {
-        let bytes = self.bytes.saturating_sub(other.bytes);
-        Self { bytes, files: self.files.saturating_sub(other.files) }
+        Self {
+            bytes: self.bytes.saturating_sub(other.bytes),
+            files: self.files.saturating_sub(other.files),
+            directories: self.directories.saturating_sub(other.directories),
+        }
     }
 }
 
 impl Sum {
-    fn new(bytes: u64, files: u64) -> Self {
-        Self { bytes: signed(bytes), files: signed(files) }
+    fn of(tally: Tally) -> Self {
+        let Tally { bytes, files, directories, .. } = tally;
+        Self { bytes: signed(bytes), files: signed(files), directories: signed(directories) }
+    }
+
+    /// Of a tally what came into being since the count began that is under way.
+    fn of_young(tally: Tally) -> Self {
+        Self {
+            bytes: signed(tally.young_bytes),
+            files: signed(tally.young_files),
+            directories: signed(tally.young_directories),
+        }
+    }
+
+    fn of_bytes(bytes: u64) -> Self {
+        Self { bytes: signed(bytes), ..Self::default() }
     }
 
     /// Without what is less than nothing.
     fn at_least_nothing(self) -> Self {
-        Self { bytes: self.bytes.max(0), files: self.files.max(0) }
+        Self { bytes: self.bytes.max(0), files: self.files.max(0), directories: self.directories.max(0) }
     }
 }
 
@@ -121,6 +145,24 @@ impl Ledger {
         self.lock().quota = quota;
     }
 
+    /// How many files and directories there may be from now on.
+    pub fn set_entries_max(&self, entries_max: Option<u64>) {
+        self.lock().entries_max = entries_max;
+    }
+
+    /// Refuses if there is no room for so many more files and directories. Changes under way at the same time may each find room
+    /// for what only one of them has room for.
+    ///
+    /// # Errors
+    /// [`StorageError::OverQuota`].
+    pub(crate) fn require_entries(&self, more: u64) -> Result<(), StorageError> {
+        let state = self.lock();
+        let Some(max) = state.entries_max else { return Ok(()) };
+        let all = state.all();
+        let there = u64::try_from(all.files.max(0).saturating_add(all.directories.max(0))).unwrap_or(0);
+        if there.saturating_add(more) > max { Err(StorageError::OverQuota) } else { Ok(()) }
+    }
+
     /// How things stand.
     pub fn account(&self) -> Account {
         let state = self.lock();
@@ -138,16 +180,16 @@ impl Ledger {
     /// Files went.
     pub(crate) fn gone(&self, tally: Tally) {
         let mut state = self.lock();
-        state.own = state.own - Sum::new(tally.bytes, tally.files);
+        state.own = state.own - Sum::of(tally);
         if let Some(since) = &mut state.since {
-            since.sum = since.sum - Sum::new(tally.young_bytes, tally.young_files);
+            since.sum = since.sum - Sum::of_young(tally);
         }
     }
 
     /// Files came.
     pub(crate) fn came(&self, tally: Tally) {
         let mut state = self.lock();
-        let sum = Sum::new(tally.bytes, tally.files);
+        let sum = Sum::of(tally);
         state.own = state.own + sum;
         if let Some(since) = &mut state.since {
             since.sum = since.sum + sum;
@@ -175,7 +217,7 @@ impl Ledger {
     pub(crate) fn counted(&self, tally: Tally, at_s: u64) {
         let mut state = self.lock();
         state.own = state.since.take().unwrap_or_default().sum;
-        state.base = Sum::new(tally.bytes, tally.files);
+        state.base = Sum::of(tally);
         state.counted_s = Some(at_s);
     }
 
@@ -201,20 +243,26 @@ impl State {
     }
 }
 
-/// Files, and the bytes that they take up.
+/// Files and directories, and the bytes that files and dead properties take up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Tally {
     pub(crate) bytes: u64,
     pub(crate) files: u64,
+    pub(crate) directories: u64,
     /// Of these, what has come into being since a count began that is under way.
     pub(crate) young_bytes: u64,
     pub(crate) young_files: u64,
+    pub(crate) young_directories: u64,
 }
 
 impl Tally {
-    /// One file that is there, if it is one, for an account of which a count has begun then.
+    /// One file or directory that is there, for an account of which a count has begun then.
     pub(crate) fn of(found: &Found, began: Option<Timestamp>) -> Self {
         let born = found.created().unwrap_or(found.changed());
+        if found.is_directory() {
+            let young_directories = u64::from(began.is_some_and(|began| born > began));
+            return Self { directories: 1, young_directories, ..Self::default() };
+        }
         found.file_bytes().map_or_else(Self::default, |bytes| Self::of_file(bytes, born, began))
     }
 
@@ -222,20 +270,44 @@ impl Tally {
     pub(crate) fn of_file(bytes: u64, born: Timestamp, began: Option<Timestamp>) -> Self {
         let is_young = began.is_some_and(|began| born > began);
         let (young_bytes, young_files) = if is_young { (bytes, 1) } else { (0, 0) };
-        Self { bytes, files: 1, young_bytes, young_files }
+        Self { bytes, files: 1, young_bytes, young_files, ..Self::default() }
     }
 
     /// One file that has come just now.
     pub(crate) const fn new(bytes: u64) -> Self {
-        Self { bytes, files: 1, young_bytes: bytes, young_files: 1 }
+        Self { bytes, files: 1, directories: 0, young_bytes: bytes, young_files: 1, young_directories: 0 }
+    }
+
+    /// One directory that has come just now.
+    pub(crate) const fn new_directory() -> Self {
+        Self { bytes: 0, files: 0, directories: 1, young_bytes: 0, young_files: 0, young_directories: 1 }
+    }
+
+    /// The same with the dead properties of its file or directory, or of its only one.
+    pub(crate) fn with_properties(self, bytes: u64) -> Self {
+        let is_young = self.young_files > 0 || self.young_directories > 0;
+        let young_bytes = self.young_bytes.saturating_add(if is_young { bytes } else { 0 });
+        Self { bytes: self.bytes.saturating_add(bytes), young_bytes, ..self }
+    }
+
+    /// Dead properties of something that was there before.
+    pub(crate) fn properties(bytes: u64) -> Self {
+        Self { bytes, ..Self::default() }
+    }
+
+    /// Files and directories.
+    pub(crate) fn entries(&self) -> u64 {
+        self.files.saturating_add(self.directories)
     }
 
     /// Both.
     pub(crate) fn join(&mut self, other: Self) {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.files += other.files;
+        self.directories += other.directories;
         self.young_bytes = self.young_bytes.saturating_add(other.young_bytes);
         self.young_files += other.young_files;
+        self.young_directories += other.young_directories;
     }
 
     /// What is missing of it now that so much is left.
@@ -243,15 +315,17 @@ impl Tally {
         Self {
             bytes: self.bytes.saturating_sub(left.bytes),
             files: self.files.saturating_sub(left.files),
+            directories: self.directories.saturating_sub(left.directories),
             young_bytes: self.young_bytes.saturating_sub(left.young_bytes),
             young_files: self.young_files.saturating_sub(left.young_files),
+            young_directories: self.young_directories.saturating_sub(left.young_directories),
         }
     }
 
     /// Only the bytes, as of what has come of an upload, which is no file yet; at most so many.
     pub(crate) fn part(self, bytes_max: u64) -> Self {
         let bytes = self.bytes.min(bytes_max);
-        Self { bytes, files: 0, young_bytes: self.young_bytes.min(bytes), young_files: 0 }
+        Self { bytes, young_bytes: self.young_bytes.min(bytes), ..Self::default() }
     }
 }
 

@@ -7,6 +7,7 @@
 mod across;
 mod acting;
 mod change;
+mod changeable;
 mod checksums;
 mod closing;
 mod content;
@@ -25,6 +26,7 @@ mod listing;
 mod locks;
 mod metadata;
 mod mode;
+mod mounts;
 mod moving;
 mod name_watch;
 mod node;
@@ -45,6 +47,7 @@ mod store;
 mod sweep;
 mod temporary;
 mod tree;
+mod turn;
 mod upload;
 mod usage;
 

@@ -1,27 +1,30 @@
 //! Locks that survive a restart, shared by the nodes that share the tree.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod log;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, openat};
-use rustix::io::Errno;
 use weir_dav::lock::LockTable;
 
-use crate::acting::as_self;
-use crate::metadata::Found;
-use crate::notes::{read_all, replace_file};
-use crate::{Metadata, StorageError, Tree};
+use self::log::Log;
+use crate::{StorageError, Tree};
 
-const FILE: &str = "locks.json";
 const GUARD: &str = "locks.guard";
 
-/// The locks of a tree: a file in its reserved directory, which every node reads anew when it has changed. Paths in it are
-/// those below the root of the tree. All calls block.
+/// The locks of a tree: a log of changes in its reserved directory. Every node reads what other nodes append.
+/// Paths are relative to the root of the tree. All calls block.
 #[derive(Debug)]
 pub struct LockStore {
     tree: Arc<Tree>,
-    /// The last table that was read, and of which file.
-    known: Mutex<Option<(Metadata, Arc<LockTable>)>>,
+    /// The table as of the last read, and how far the log was read; `None` = the log must be read from its start.
+    known: Mutex<Option<Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    table: Arc<LockTable>,
+    log: Log,
 }
 
 impl LockStore {
@@ -48,41 +51,36 @@ impl LockStore {
         Ok(act(&table))
     }
 
-    /// Changes the locks. When it returns, the change is on the disk.
+    /// Changes the locks. When it returns, the change is on the disk. The guard is free again before the disk is synced, so that
+    /// other requests do not wait for that.
     pub fn update<T>(&self, change: impl FnOnce(&mut LockTable) -> T) -> Result<T, StorageError> {
         let store = self.tree.make_store()?;
-        let _guard = Tree::guard(&store, GUARD, false)?;
-        let before = self.read(&store)?;
-        let mut table = LockTable::clone(&before);
-        let done = change(&mut table);
-        if table != *before {
-            let text = serde_json::to_vec(&table).map_err(|_| StorageError::Damaged("the file of locks"))?;
-            as_self(|| replace_file(&store, FILE, &text))?;
-            rustix::fs::fsync(&store).map_err(StorageError::from_errno("fsync"))?;
+        let guard = Tree::guard(&store, GUARD, false)?;
+        let mut known = self.known();
+        // If something fails from here on, the log is read again from its start.
+        let Known { mut table, mut log } = Log::read(&store, known.take())?;
+        let written = Arc::make_mut(&mut table);
+        let done = change(written);
+        let changes = written.take_changes();
+        let unsynced =
+            if changes.is_empty() { None } else { log.append(&self.tree, &store, &table, &changes)? };
+        *known = Some(Known { table, log });
+        drop((known, guard));
+        if let Some(file) = unsynced {
+            rustix::fs::fdatasync(file).map_err(StorageError::from_errno("fdatasync"))?;
         }
         Ok(done)
     }
 
     fn read(&self, store: &OwnedFd) -> Result<Arc<LockTable>, StorageError> {
-        // Opening, unlike looking, makes an NFS client ask whether the file is still the same.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = match as_self(|| openat(store, FILE, flags, Mode::empty())) {
-            Err(Errno::NOENT) => return Ok(Arc::default()),
-            opened => opened.map_err(StorageError::from_errno("open"))?,
-        };
-        let metadata = Found::of(&file)?.metadata()?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, table)) = &*known
-            && of.is_same_version(&metadata)
-            && of.changed == metadata.changed
-        {
-            return Ok(Arc::clone(table));
-        }
-        let text = read_all(&file)?;
-        let table: LockTable =
-            serde_json::from_slice(&text).map_err(|_| StorageError::Damaged("the file of locks"))?;
-        let table = Arc::new(table);
-        *known = Some((metadata, Arc::clone(&table)));
+        let mut known = self.known();
+        let read = Log::read(store, known.take())?;
+        let table = Arc::clone(&read.table);
+        *known = Some(read);
         Ok(table)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
 use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, FileType, Statx, StatxFlags, statx};
+use rustix::fs::{AtFlags, FileType, Statx, StatxAttributes, StatxFlags, statx};
 use weir_dav::method::Kind;
 
 use crate::StorageError;
@@ -113,6 +113,11 @@ impl Found {
         Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC)
     }
 
+    /// Of an open file, by asking the server on the network anew.
+    pub(crate) fn of_synced(fd: impl AsFd) -> Result<Self, StorageError> {
+        Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC)
+    }
+
     /// Of a member of a directory; a symbolic link itself, and not what it points at.
     pub(crate) fn in_directory(directory: impl AsFd, name: &[u8]) -> Result<Self, StorageError> {
         Self::ask(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT)
@@ -173,6 +178,12 @@ impl Found {
     /// Bytes of a regular file's content; `None` = it is something else.
     pub(crate) fn file_bytes(&self) -> Option<u64> {
         (self.file_type() == FileType::RegularFile).then_some(self.0.stx_size)
+    }
+
+    /// Whether something is mounted on it; `None` = the kernel does not tell (before Linux 5.8).
+    pub(crate) fn is_mount_point(&self) -> Option<bool> {
+        let is_told = self.0.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
+        is_told.then(|| self.0.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
 
     /// How many names it has.

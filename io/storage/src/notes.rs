@@ -4,18 +4,19 @@
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, Mode, OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr, fsync, lgetxattr, mkdirat, openat,
-    unlinkat,
+    AtFlags, Mode, OFlags, XattrFlags, fgetxattr, fremovexattr, fsetxattr, fsync, lgetxattr, lgetxattr_query,
+    mkdirat, openat, unlinkat,
 };
 use rustix::io::{Errno, pread, pwrite};
 use weir_dav::digest::{Algorithm, Hasher};
 
+use crate::metadata::Found;
 use crate::remove::open_directory;
 use crate::rename::{Replace, rename};
 use crate::{Durability, StorageError};
 
 /// The directory of the side store.
-const SIDE: &[u8] = b".weir-notes";
+pub(crate) const SIDE: &[u8] = b".weir-notes";
 
 /// Longest value of an extended attribute in Linux.
 const XATTR_BYTES_MAX: usize = 1 << 16;
@@ -113,6 +114,27 @@ pub(crate) fn has_attribute(directory: BorrowedFd<'_>, name: &[u8], note: Note) 
         lgetxattr(path, note.attribute(), &mut none[..]),
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)
     )
+}
+
+/// Bytes of the dead properties that a member of a directory has among its attributes. A link is not looked through.
+pub(crate) fn properties_in_attribute(directory: BorrowedFd<'_>, name: &[u8]) -> u64 {
+    let parent = format!("/proc/self/fd/{}/", directory.as_raw_fd());
+    let path = [parent.as_bytes(), name].concat();
+    lgetxattr_query(path, Note::Properties.attribute()).map_or(0, |bytes| bytes as u64)
+}
+
+/// The same of a file, wherever they are.
+pub(crate) fn properties_of_file(directory: &OwnedFd, name: &[u8], inode: u64) -> u64 {
+    let inside = properties_in_attribute(directory.as_fd(), name);
+    let Ok(side) = open_directory(directory, SIDE) else { return inside };
+    let aside = format!("{}.{}", file_key(name, inode), Note::Properties.suffix());
+    let found = Found::in_directory(&side, aside.as_bytes()).ok();
+    inside.max(found.and_then(|found| found.file_bytes()).unwrap_or(0))
+}
+
+/// Whether a file of a side store has dead properties.
+pub(crate) fn is_properties(name: &[u8]) -> bool {
+    name.rsplit(|byte| *byte == b'.').next() == Some(Note::Properties.suffix().as_bytes())
 }
 
 /// Writes a note, the whole of it or nothing.
@@ -323,10 +345,15 @@ fn file_key(name: &[u8], inode: u64) -> String {
 
 /// Reads a small file to its end.
 pub(crate) fn read_all(file: &OwnedFd) -> Result<Vec<u8>, StorageError> {
+    read_from(file, 0)
+}
+
+/// Reads a file from this offset to its end, which is not far.
+pub(crate) fn read_from(file: &OwnedFd, offset: u64) -> Result<Vec<u8>, StorageError> {
     let mut value = Vec::new();
     let mut chunk = [0; 8192];
     loop {
-        match pread(file, &mut chunk[..], value.len() as u64) {
+        match pread(file, &mut chunk[..], offset.saturating_add(value.len() as u64)) {
             Ok(0) => return Ok(value),
             Ok(read) => value.extend_from_slice(chunk.get(..read).unwrap_or_default()),
             Err(Errno::INTR) => {}

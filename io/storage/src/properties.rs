@@ -1,8 +1,12 @@
 //! Dead properties (RFC 4918 section 4.2): what clients store beside a file or directory.
 
+use std::sync::Arc;
+
 use weir_dav::path::DavPath;
 use weir_dav::xml::{Fragment, PropName, PropertyUpdate};
 
+use crate::gate::{Gate, pass};
+use crate::ledger::Tally;
 use crate::notes::{self, Note};
 use crate::store::Guard;
 use crate::{Durability, Metadata, StorageError, Tree};
@@ -21,7 +25,28 @@ impl Tree {
     /// Carries out all of these instructions or, if there is an error, none (RFC 4918 section 9.2). With [`Durability::Full`] they
     /// are on the disk then. Blocks.
     pub fn update_properties(
-        &self,
+        self: &Arc<Self>,
+        path: &DavPath,
+        updates: &[PropertyUpdate],
+        durability: Durability,
+    ) -> Result<Metadata, StorageError> {
+        self.update_properties_through(path, updates, durability, &mut |step| step())
+    }
+
+    /// The same, with a gate before what is seen of it.
+    pub fn update_properties_through(
+        self: &Arc<Self>,
+        path: &DavPath,
+        updates: &[PropertyUpdate],
+        durability: Durability,
+        gate: &mut Gate<'_>,
+    ) -> Result<Metadata, StorageError> {
+        let _turn = self.turn(path)?;
+        pass(gate, || self.carry_out_updates(path, updates, durability))
+    }
+
+    fn carry_out_updates(
+        self: &Arc<Self>,
         path: &DavPath,
         updates: &[PropertyUpdate],
         durability: Durability,
@@ -29,10 +54,9 @@ impl Tree {
         let _guard = Self::guard(&self.make_store()?, GUARD, false)?;
         let resource = self.resource(path)?;
         let side = || self.side(path, &resource.metadata);
-        let mut properties = match notes::read(&resource.fd, Note::Properties, side)? {
-            Some(text) => decode(&text)?,
-            None => Vec::new(),
-        };
+        let before = notes::read(&resource.fd, Note::Properties, side)?;
+        let bytes_before = before.as_ref().map_or(0, |text| text.len() as u64);
+        let mut properties = before.map_or(Ok(Vec::new()), |text| decode(&text))?;
         let at = |properties: &[Fragment], name: &PropName| {
             properties.iter().position(|property| property.name() == name)
         };
@@ -48,12 +72,17 @@ impl Tree {
                 (PropertyUpdate::Remove(_), None) => {}
             }
         }
+        let mut bytes = 0;
         if properties.is_empty() {
             notes::remove(&resource.fd, Note::Properties, side)?;
         } else {
             let text = serde_json::to_vec(&properties).map_err(|_| StorageError::Damaged("properties"))?;
+            bytes = text.len() as u64;
+            let _claim = self.claim(bytes.saturating_sub(bytes_before))?;
             notes::write(&resource.fd, Note::Properties, &text, side)?;
         }
+        self.ledger().came(Tally::properties(bytes.saturating_sub(bytes_before)));
+        self.ledger().gone(Tally::properties(bytes_before.saturating_sub(bytes)));
         notes::sync(&resource.fd, durability, side)?;
         Ok(resource.metadata)
     }

@@ -11,6 +11,7 @@ use crate::gate::{Gate, pass};
 use crate::ledger::Tally;
 use crate::metadata::Found;
 use crate::mode::set_mode;
+use crate::mounts::open_unmounted;
 use crate::notes;
 use crate::temporary::Temporary;
 use crate::{Durability, Failure, StorageError, Tree, reserved};
@@ -37,11 +38,14 @@ impl Tree {
         let (home, name) = self.resolve_parent(path).map_err(|error| failed(error.of_source()))?;
         let found = Self::look(&home, name).map_err(failed)?.ok_or(failed(StorageError::NotFound))?;
         if !found.is_directory() {
+            let turn = self.turn_at(&home, name).map_err(failed)?;
+            let tally = self.tally_of_file(&home, name, &found);
             pass(gate, || {
                 unlinkat(&home, name, AtFlags::empty()).map_err(StorageError::from_errno("unlink"))
             })
             .map_err(failed)?;
-            self.ledger.gone(Tally::of(&found, self.ledger.began()));
+            drop(turn);
+            self.ledger.gone(tally);
             notes::forget(&home, name, found.inode());
             return durability.sync_directory(&home).map_err(failed);
         }
@@ -57,12 +61,15 @@ impl Tree {
         gate: &mut Gate<'_>,
     ) -> Result<(), Failure> {
         let failed = |(below, error): (DavPath, _)| Failure { path: path.append(&below), error };
+        Self::require_no_mount(home, name).map_err(failed)?;
         let parent = path.parent().unwrap_or_default();
+        let turn = self.turn_at(home, name).map_err(|error| failed((DavPath::root(), error)))?;
         let hidden = pass(gate, || {
             let own_home = home.try_clone().map_err(|_| StorageError::Cancelled)?;
             // That it cannot be renamed is no end yet.
             Ok(Temporary::displace(self, own_home, &parent, name, true))
         });
+        drop(turn);
         match hidden.map_err(|error| failed((DavPath::root(), error)))? {
             Ok(mut hidden) => {
                 let tally = hidden.tally(self);
@@ -76,7 +83,8 @@ impl Tree {
                 Ok(())
             }
             Err(StorageError::NotFound) => Err(failed((DavPath::root(), StorageError::NotFound))),
-            // A mount point cannot be renamed, nor can what is in a directory with other rights.
+            Err(StorageError::Mounted) => Err(failed((DavPath::root(), StorageError::Mounted))),
+            // A directory that this process may not rename is emptied where it is.
             Err(_) => {
                 let tally = self.tally_at(home, name);
                 let removed = remove_tree(home, name);
@@ -87,14 +95,19 @@ impl Tree {
         }
     }
 
-    /// What the files in a directory take up.
-    fn tally_at(&self, home: &OwnedFd, name: &[u8]) -> Tally {
-        open_directory(home, name).map_or_else(|_| Tally::default(), |directory| self.tally(directory))
+    /// What a directory and everything below it take up.
+    pub(crate) fn tally_at(&self, home: impl AsFd, name: &[u8]) -> Tally {
+        let Ok(found) = Found::in_directory(&home, name) else { return Tally::default() };
+        let Ok(directory) = open_directory(&home, name) else { return Tally::default() };
+        let properties = notes::properties_in_attribute(home.as_fd(), name);
+        let mut tally = Tally::of(&found, self.ledger.began()).with_properties(properties);
+        tally.join(self.tally(directory));
+        tally
     }
 }
 
-/// Removes a directory and what is in it, links themselves and not what they point at. Fails with the first member that
-/// stays.
+/// Removes a directory and what is in it, links themselves and not what they point at. Goes into no mounted file system. Fails
+/// with the first member that stays.
 pub(crate) fn remove_tree(home: impl AsFd, name: &[u8]) -> Result<(), (DavPath, StorageError)> {
     remove_at_depth(home, name, &DavPath::root(), 0)
 }
@@ -112,7 +125,10 @@ fn remove_at_depth(
     if depth > DEPTH_MAX {
         return Err((path.clone(), StorageError::NameTooLong));
     }
-    let directory = open_directory(&home, name).map_err(failed("open"))?;
+    let directory = match open_unmounted(&home, name) {
+        Err(Errno::XDEV) => return Err((path.clone(), StorageError::Mounted)),
+        opened => opened.map_err(failed("open"))?,
+    };
     loop {
         // Names first: what a directory tells while it is being emptied is not defined.
         let mut names = Vec::new();
@@ -149,10 +165,11 @@ pub(crate) fn open_up(home: impl AsFd, name: &[u8]) {
 }
 
 fn open_up_at_depth(home: BorrowedFd<'_>, name: &[u8], depth: usize) {
-    if depth > DEPTH_MAX || set_mode(home, name, Mode::RWXU, Found::is_directory).is_err() {
+    let is_ours = |found: &Found| found.is_directory() && found.is_mount_point() != Some(true);
+    if depth > DEPTH_MAX || set_mode(home, name, Mode::RWXU, is_ours).is_err() {
         return;
     }
-    let Ok(directory) = open_directory(home, name) else { return };
+    let Ok(directory) = open_unmounted(home, name) else { return };
     let Ok(mut members) = Dir::read_from(&directory) else { return };
     while let Some(Ok(member)) = members.read() {
         let name = member.file_name().to_bytes();
@@ -176,18 +193,18 @@ impl Tree {
         path: &DavPath,
         visit: &mut dyn FnMut(&DavPath, bool) -> Result<(), StorageError>,
     ) -> Result<(), StorageError> {
-        survey_found(self.resolve_directory(path)?, path, &reserved::is_reserved, &mut |path, found| {
+        survey_found(self.resolve_directory(path)?, path, &reserved::is_reserved, &mut |path, found, _| {
             visit(path, found.is_directory())
         })
     }
 }
 
-/// The same with all that is known of each. `path` is what the directory is called; `is_hidden` says which names are left out.
+/// The same with all that is known of each, and the directory that it is in. `path` is what the directory is called; `is_hidden` says which names are left out.
 pub(crate) fn survey_found(
     directory: OwnedFd,
     path: &DavPath,
     is_hidden: &dyn Fn(&[u8]) -> bool,
-    visit: &mut dyn FnMut(&DavPath, &Found) -> Result<(), StorageError>,
+    visit: &mut dyn FnMut(&DavPath, &Found, &OwnedFd) -> Result<(), StorageError>,
 ) -> Result<(), StorageError> {
     survey_at_depth(directory, path, is_hidden, visit, 0)
 }
@@ -196,7 +213,7 @@ fn survey_at_depth(
     directory: OwnedFd,
     path: &DavPath,
     is_hidden: &dyn Fn(&[u8]) -> bool,
-    visit: &mut dyn FnMut(&DavPath, &Found) -> Result<(), StorageError>,
+    visit: &mut dyn FnMut(&DavPath, &Found, &OwnedFd) -> Result<(), StorageError>,
     depth: usize,
 ) -> Result<(), StorageError> {
     if depth > DEPTH_MAX {
@@ -211,7 +228,7 @@ fn survey_at_depth(
         }
         let Some(found) = Tree::look(&directory, name)? else { continue };
         let below = path.join(name).map_err(|_| StorageError::Refused)?;
-        visit(&below, &found)?;
+        visit(&below, &found, &directory)?;
         if found.is_directory() {
             match open_directory(&directory, name) {
                 Ok(inner) => survey_at_depth(inner, &below, is_hidden, visit, depth + 1)?,

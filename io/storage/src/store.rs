@@ -51,6 +51,13 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// Waits for an exclusive lock without queueing for it: for short steps. Goes on without the lock where the file system has none.
+    pub(crate) fn lock_alone(store: &OwnedFd, name: &str) -> Result<Guard, StorageError> {
+        lock(store, name, FlockOperation::LockExclusive, true)
+    }
+}
+
 /// Waits for a lock on a file of the reserved directory. `may_lack`: goes on without it where there are no such locks.
 fn lock(
     store: &OwnedFd,

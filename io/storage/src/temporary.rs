@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
 use crate::ledger::Tally;
-use crate::remove::{open_directory, open_up, remove_tree};
+use crate::remove::{open_up, remove_tree};
 use crate::rename::{Replace, exchange, rename};
 use crate::{Disk, StorageError, Tree};
 
@@ -108,14 +108,11 @@ impl Temporary {
         self.parts.as_ref().map(|parts| parts.home.as_fd()).ok_or(StorageError::Cancelled)
     }
 
-    /// What the files in it take up, if it is a directory.
+    /// What it and everything below it take up, if it is a directory.
     pub(crate) fn tally(&self, tree: &Tree) -> Tally {
         let Some(parts) = &self.parts else { return Tally::default() };
         // Not by its descriptor, which is of what had the name before an exchange.
-        match open_directory(&parts.home, parts.name.as_bytes()) {
-            Ok(directory) => tree.tally(directory),
-            Err(_) => Tally::default(),
-        }
+        tree.tally_at(&parts.home, parts.name.as_bytes())
     }
 
     /// Gives it a name in its directory; from then on it is there to stay.

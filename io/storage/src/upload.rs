@@ -61,8 +61,8 @@ pub enum Expectation {
     Anything,
     /// Nothing.
     Nothing,
-    /// The file that the caller has seen, unchanged. Between the last look and the renaming another node may still replace
-    /// it, within microseconds: POSIX has no renaming with a condition.
+    /// The file that the caller has seen, unchanged. No node that shares the tree can replace it between the last check and the
+    /// rename. Another program can, within microseconds: POSIX has no rename with a condition.
     Version(Metadata),
 }
 
@@ -105,6 +105,9 @@ impl Upload {
         let found = Tree::look(&home, name)?;
         if found.as_ref().is_some_and(Found::is_directory) {
             return Err(StorageError::IsDirectory);
+        }
+        if found.is_none() {
+            tree.ledger().require_entries(1)?;
         }
         // What is there may be for few people; what replaces it is for no others, from its first byte on.
         let private = found.is_some();

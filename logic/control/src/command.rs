@@ -104,6 +104,23 @@ pub enum Command {
         /// At most so many.
         rows: u32,
     },
+    /// Breaks WebDAV locks of a storage area, whoever holds them.
+    StorageUnlock {
+        /// The storage area; `None` = the only one that has the path.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        area: Option<Name>,
+        /// The locked resource, as URLs have it.
+        path: String,
+        /// Also locks of what is below it.
+        #[serde(default, skip_serializing_if = "crate::is_false")]
+        below: bool,
+        /// Only locks of this holder, as the answer names it; `None` = of any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holder: Option<String>,
+        /// Tells which locks would be broken, and breaks none.
+        #[serde(default, skip_serializing_if = "crate::is_false")]
+        dry_run: bool,
+    },
     /// Reads the config again, as SIGHUP does.
     Reload,
 }
@@ -208,7 +225,8 @@ impl Command {
             | Self::ServerWeight { .. }
             | Self::ClearSticky { .. }
             | Self::FleetScale { .. }
-            | Self::FleetPause { .. } => Right::Operate,
+            | Self::FleetPause { .. }
+            | Self::StorageUnlock { .. } => Right::Operate,
             Self::ServerAddress { .. }
             | Self::AddServer { .. }
             | Self::RemoveServer { .. }
@@ -231,6 +249,7 @@ impl Command {
             Self::FleetScale { .. } => "fleet-scale",
             Self::FleetPause { .. } => "fleet-pause",
             Self::FleetHistory { .. } => "fleet-history",
+            Self::StorageUnlock { .. } => "storage-unlock",
             Self::Reload => "reload",
         }
     }

@@ -19,10 +19,10 @@ pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Overrid
 pub use snapshot::{
     AgentSnapshot, BreakerSnapshot, BreakerStatus, CheckCode, CheckSnapshot, ExpressionFailures, FleetDone,
     FleetEvent, FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot, Health, Latency, Level,
-    ListenerSnapshot, ListenerStatus, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus, ProcessSnapshot,
-    Protocol, RefusalCount, Responses, ServerSnapshot, ServerState, Snapshot, StickySnapshot,
-    StickyTableSnapshot, StorageSnapshot, TlsCounts, Tone, Traffic, TransferSnapshot, TransferTotals,
-    TransfersSnapshot,
+    ListenerSnapshot, ListenerStatus, LockSnapshot, MethodsSnapshot, PerSecond, PoolSnapshot, PoolStatus,
+    ProcessSnapshot, Protocol, RefusalCount, Responses, ServerSnapshot, ServerState, Snapshot,
+    StickySnapshot, StickyTableSnapshot, StorageSnapshot, TlsCounts, Tone, Traffic, TransferSnapshot,
+    TransferTotals, TransfersSnapshot,
 };
 
 /// What is false unless stated is left out where it is.

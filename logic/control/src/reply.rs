@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Command, Right, RuntimeState, Snapshot};
+use crate::{Command, LockSnapshot, Right, RuntimeState, Snapshot};
 
 /// What became of a command: `{"ok": {"done": {..}}}` or `{"error": {"code": "not-found", "message": ".."}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,11 @@ pub enum Answer {
     FleetHistory {
         /// As lines of CSV, oldest first; the first one names the columns.
         rows: Vec<String>,
+    },
+    /// The locks that were broken, or would be.
+    Locks {
+        /// In the order of their paths.
+        locks: Vec<LockSnapshot>,
     },
 }
 

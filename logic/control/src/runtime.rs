@@ -176,6 +176,7 @@ impl RuntimeState {
             | Command::FleetScale { .. }
             | Command::FleetPause { .. }
             | Command::FleetHistory { .. }
+            | Command::StorageUnlock { .. }
             | Command::Reload => {}
         }
     }

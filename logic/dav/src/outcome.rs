@@ -81,6 +81,8 @@ outcomes! {
     ParentMissing = 409, "the parent collection does not exist";
     /// DELETE of a collection that must be empty and is not (RFC 9110 section 15.5.10).
     NotEmpty = 409, "the collection is not empty";
+    /// DELETE, MOVE or an overwrite of a collection that a file system is mounted in (RFC 9110 section 15.5.10).
+    HoldsMountPoint = 409, "a file system is mounted there or below; it must be unmounted first";
     /// UNLOCK with a token of no lock here (RFC 4918 sections 9.11.1 and 16).
     WrongLockToken = 409, "the lock token does not belong to a lock of this resource";
     /// Without Content-Length or chunked framing where one is needed (RFC 9110 section 15.5.12).
@@ -109,6 +111,8 @@ outcomes! {
     FailedDependency = 424, "not done, because another part of the request failed";
     /// The table of locks is full (RFC 4918 section 11.5).
     TooManyLocks = 507, "no more locks can be kept";
+    /// The client has reached the limit of locks for one principal (RFC 4918 section 11.5).
+    TooManyOwnLocks = 507, "this client holds as many locks as one client may";
 
     /// The server's own fault (RFC 9110 section 15.6.1).
     Failed = 500, "the server could not do it";

@@ -91,6 +91,8 @@ fn text(command: &CtlCommand, answer: &Answer, style: Style) -> String {
         Answer::Snapshot(snapshot) => show::snapshot(snapshot, command.what(), style),
         Answer::Runtime(state) => show::runtime(state, style),
         Answer::FleetHistory { rows } => rows.iter().map(|row| format!("{row}\n")).collect(),
+        // The answer to `weir storage unlock`.
+        Answer::Locks { locks } => locks.iter().map(|lock| format!("{}\n", lock.path)).collect(),
         Answer::Done { changed, notes } => {
             let done =
                 if *changed { command.done() } else { format!("{}: it was so already", command.done()) };

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use weir_admin::{Handler, Replying};
-use weir_control::{Code, Command, Reply, Snapshot};
-use weir_gateway::Gateway;
+use weir_control::{Answer, Code, Command, Reply, Snapshot};
+use weir_gateway::{Gateway, Unlocking};
 use weir_proxy::control::Controller;
 
 use super::fleets::Fleets;
@@ -34,6 +34,10 @@ impl Handler for ProcessHandler {
                 command @ (Command::FleetScale { .. }
                 | Command::FleetPause { .. }
                 | Command::FleetHistory { .. }) => self.tell_fleets(command).await,
+                Command::StorageUnlock { area, path, below, holder, dry_run } => {
+                    let area = area.map(|area| area.to_string());
+                    self.unlock(Unlocking { area, path, below, holder, dry_run }).await
+                }
                 command => self.controller.apply(command).await,
             }
         })
@@ -48,6 +52,16 @@ impl ProcessHandler {
         told.await.unwrap_or_else(|error| Reply::error(Code::Internal, error.to_string()))
     }
 
+    async fn unlock(&self, unlocking: Unlocking) -> Reply {
+        let gateway = Arc::clone(&self.gateway);
+        let unlocked = tokio::task::spawn_blocking(move || gateway.unlock(&unlocking));
+        match unlocked.await {
+            Ok(Ok(locks)) => Reply::Ok(Answer::Locks { locks }),
+            Ok(Err(refusal)) => refusal.into(),
+            Err(error) => Reply::error(Code::Internal, error.to_string()),
+        }
+    }
+
     async fn reload(&self) -> Reply {
         let (answer, answered) = oneshot::channel();
         let stopping = || Reply::error(Code::Stopping, "the process is stopping");
@@ -55,7 +69,7 @@ impl ProcessHandler {
             return stopping();
         }
         match answered.await {
-            Ok(Ok(notes)) => Reply::Ok(weir_control::Answer::Done { changed: true, notes }),
+            Ok(Ok(notes)) => Reply::Ok(Answer::Done { changed: true, notes }),
             Ok(Err(error)) => Reply::error(Code::BadConfig, error),
             Err(_) => stopping(),
         }

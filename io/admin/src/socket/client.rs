@@ -59,9 +59,7 @@ impl ControlClient {
     pub fn snapshot(&mut self) -> Result<Snapshot, ClientError> {
         match self.send(&Command::Show { what: What::All, pool: None })? {
             Answer::Snapshot(snapshot) => Ok(*snapshot),
-            Answer::Done { .. } | Answer::Runtime(_) | Answer::FleetHistory { .. } => {
-                Err(self.not_a_reply("a snapshot was asked for"))
-            }
+            _ => Err(self.not_a_reply("a snapshot was asked for")),
         }
     }
 

@@ -5,7 +5,7 @@ use weir_dav::lock::LockTable;
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
-use weir_storage::{LockStore, Metadata, Moving, Step, StorageError, Tree};
+use weir_storage::{Gate, LockStore, Metadata, Moving, Step, StorageError, Tree};
 
 use super::{Asker, Terms};
 use crate::call::Call;
@@ -110,7 +110,25 @@ impl Act {
         self.terms.check(&self.asker.area, &locks, &self.place, &[])
     }
 
-    /// Judges the terms of the request and, if they hold, does something short; meanwhile nobody can lock anything. Blocks.
+    /// Makes a change whose visible step goes through a gate. The gate does the step if the terms of the request hold at that moment;
+    /// no lock can be taken meanwhile. The inner error means that the terms hold and the change failed. Blocks.
+    pub(crate) fn through<T>(
+        &self,
+        changes: &[(DavPath, weir_dav::lock::Change)],
+        change: impl FnOnce(&mut Gate<'_>) -> Result<T, StorageError>,
+    ) -> Result<Result<T, StorageError>, Refusal> {
+        let mut refusal = None;
+        let done = change(&mut |step| {
+            self.locked(changes, |_| Ok(step())).unwrap_or_else(|refused| {
+                refusal = Some(refused);
+                Err(StorageError::Cancelled)
+            })
+        });
+        refusal.map_or(Ok(done), Err)
+    }
+
+    /// Judges the terms of the request and, if they hold, does something short; no lock can be taken meanwhile. `act` must not begin
+    /// a change of the tree: a change takes its turn before it takes the guard of the locks. Blocks.
     pub(crate) fn locked<T>(
         &self,
         changes: &[(DavPath, weir_dav::lock::Change)],

@@ -36,22 +36,44 @@ impl Members<'_> {
     /// Asks about everything below the place, not about the resource itself. Nothing is changed before all of them are
     /// allowed: half of a tree is worse than none. Blocks.
     pub(crate) fn denied(&self, may: &mut dyn FnMut(&DavPath, bool) -> bool) -> Result<Denied, StorageError> {
-        let prefix = self.place.prefix();
         let mut denied = Denied { any: false, named: Vec::new(), root: self.place.full.clone() };
-        self.asker.area.tree.survey(&self.place.path, &mut |path, directory| {
-            if self.cancelled.load(Ordering::Relaxed) {
-                return Err(StorageError::Cancelled);
-            }
-            let full = prefix.append(path);
-            if denied.named.len() < NAMED_MAX && !may(&full, directory) {
-                denied.any = true;
-                if self.asker.may(&Action::Stat, &full, directory) {
-                    denied.named.push((full, directory));
-                }
-            }
-            Ok(())
+        self.asker
+            .area
+            .tree
+            .survey(&self.place.path, &mut |path, directory| self.judge(&mut denied, path, directory, may))?;
+        Ok(denied)
+    }
+
+    /// Asks whether everything below the place may be overwritten, by the rules and by the kernel. Blocks.
+    pub(crate) fn not_changeable(&self) -> Result<Denied, StorageError> {
+        let mut denied = Denied { any: false, named: Vec::new(), root: self.place.full.clone() };
+        let tree = &self.asker.area.tree;
+        tree.survey_changeable(&self.place.path, &mut |path, directory, changeable| {
+            self.judge(&mut denied, path, directory, &mut |full, directory| {
+                changeable && self.asker.may(&Action::Overwrite, full, directory)
+            })
         })?;
         Ok(denied)
+    }
+
+    fn judge(
+        &self,
+        denied: &mut Denied,
+        path: &DavPath,
+        directory: bool,
+        may: &mut dyn FnMut(&DavPath, bool) -> bool,
+    ) -> Result<(), StorageError> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(StorageError::Cancelled);
+        }
+        let full = self.place.prefix().append(path);
+        if denied.named.len() < NAMED_MAX && !may(&full, directory) {
+            denied.any = true;
+            if self.asker.may(&Action::Stat, &full, directory) {
+                denied.named.push((full, directory));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -67,6 +89,13 @@ impl Denied {
             self.named.push((self.root, true));
         }
         failures(self.named.into_iter().map(|(path, directory)| (path, directory, Outcome::Forbidden)))
+    }
+
+    /// The same for a lock of the tree, which depends on all of them (RFC 4918 section 9.10.9).
+    pub(crate) fn reply_to_lock(self) -> Reply {
+        let root = (self.root, true, Outcome::FailedDependency);
+        let named = self.named.into_iter().map(|(path, directory)| (path, directory, Outcome::Forbidden));
+        failures(named.chain([root]))
     }
 }
 

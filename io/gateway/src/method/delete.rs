@@ -77,7 +77,7 @@ fn remove(
         }
     }
     // It is gone, whatever becomes of its locks: they end by themselves.
-    if act.locks().view().is_ok_and(|locks| !locks.is_empty()) {
+    if act.locks().view().is_ok_and(|locks| locks.has_at_or_below(path)) {
         let _ = act.locks().update(|table| table.forget(path));
     }
     Ok(Reply::new(Outcome::Replaced))

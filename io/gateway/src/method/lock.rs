@@ -1,8 +1,12 @@
-//! LOCK (RFC 4918 section 9.10).
+//! LOCK (RFC 4918 section 9.10). A lock keeps others from writing, so only those who may write get one: by the rules, and, where
+//! an area acts as local users, by the kernel.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use weir_access::Action;
 use weir_dav::header::{Depth, DepthUse, HeaderError, LockToken, TimeoutPolicy};
-use weir_dav::lock::{Lock, LockError};
+use weir_dav::lock::{Lock, LockError, LockLimits};
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
@@ -10,14 +14,12 @@ use weir_dav::xml::{LockInfo, XmlError, XmlLimits, write_lock_answer};
 use weir_net::service::{Answer, Request};
 use weir_storage::{Commit, Durability, Expectation, StorageError, Upload};
 
+use super::digest::GivenUp;
 use crate::call::{Call, unix_now_s};
 use crate::crypto;
-use crate::dav::{Act, Reply, kind, with_prefix, xml_body};
+use crate::dav::{Act, Members, Reply, kind, with_prefix, xml_body};
 use crate::headers::require_conditions;
 use crate::refusal::Refusal;
-
-/// Most locks of a storage area.
-const LOCKS_MAX: usize = 10_000;
 
 pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let timeout_s = TimeoutPolicy::default().grant(call.request.list("Timeout").as_deref());
@@ -40,10 +42,17 @@ pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
         principal: act.terms.principal().into(),
         expires_s: unix_now_s().saturating_add(timeout_s.into()),
     };
-    Ok(act.run(move |act| take(act, &request, lock)).await?.into())
+    // A directory may have a million members, which are asked about one by one.
+    let gone = GivenUp::default();
+    let cancelled = Arc::clone(&gone.0);
+    let seen = call.metadata_if(&call.place.path).await;
+    let is_tree = lock.infinite && seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.is_directory()));
+    let take = move |act: &Act| take(act, &request, lock, &cancelled);
+    let taken = if is_tree { act.run_long(take).await } else { act.run(take).await };
+    Ok(taken?.into())
 }
 
-fn take(act: &Act, request: &Request, lock: Lock) -> Result<Reply, Refusal> {
+fn take(act: &Act, request: &Request, lock: Lock, cancelled: &AtomicBool) -> Result<Reply, Refusal> {
     let found = act.look()?;
     let (kind, path) = (kind(found.as_ref()), &act.place.path);
     let directory = kind == Kind::Collection;
@@ -54,13 +63,21 @@ fn take(act: &Act, request: &Request, lock: Lock) -> Result<Reply, Refusal> {
     if kind == Kind::Missing {
         require_parent(act, path)?;
     }
+    act.tree().require_changeable(path)?;
+    if directory && lock.infinite {
+        let denied = Members { asker: &act.asker, place: &act.place, cancelled }.not_changeable()?;
+        if !denied.is_empty() {
+            return Ok(denied.reply_to_lock());
+        }
+    }
     let changes = weir_dav::lock::changes(Method::Lock, (path, kind), None);
+    let limits = limits(act);
     let lock = Lock { collection: directory, ..lock };
     act.locks().update(|table| {
         act.terms.check(&act.asker.area, table, &act.place, &changes)?;
         // What was there may have been replaced since: nobody writes while the table is changed.
         require_conditions(request, act.look()?.as_ref())?;
-        table.lock(lock.clone(), unix_now_s(), LOCKS_MAX).map_err(|error| refused(act, &error))
+        table.lock(lock.clone(), unix_now_s(), limits).map_err(|error| refused(act, &error))
     })??;
     // Locked first, made then: whoever finds it finds it locked.
     if kind == Kind::Missing
@@ -82,6 +99,7 @@ fn refresh(act: &Act, request: &Request, timeout_s: u32) -> Result<Reply, Refusa
     if !act.terms.has_if() {
         return Err(Outcome::BadHeader.into());
     }
+    act.tree().require_changeable(&act.place.path)?;
     let token = act.terms.single_token().ok_or(Outcome::BadHeader)?;
     let lock = act.locks().update(|table| {
         act.terms.check(&act.asker.area, table, &act.place, &[])?;
@@ -93,6 +111,11 @@ fn refresh(act: &Act, request: &Request, timeout_s: u32) -> Result<Reply, Refusa
         })
     })??;
     Ok(told(act, &lock, Outcome::Done))
+}
+
+fn limits(act: &Act) -> LockLimits {
+    let plan = &act.asker.area.plan;
+    LockLimits { table_max: plan.locks_max as usize, principal_max: plan.locks_per_user_max as usize }
 }
 
 fn told(act: &Act, lock: &Lock, outcome: Outcome) -> Reply {

@@ -27,5 +27,6 @@ fn make(act: &Act, request: &Request) -> Result<(), Refusal> {
     require_conditions(request, found.as_ref())?;
     let path = &act.place.path;
     let changes = weir_dav::lock::changes(Method::Mkcol, (path, kind), None);
-    act.locked(&changes, |_| Ok(act.tree().create_directory(path, act.asker.area.durability())?))
+    let durability = act.asker.area.durability();
+    Ok(act.through(&changes, |gate| act.tree().create_directory_through(path, durability, gate))??)
 }

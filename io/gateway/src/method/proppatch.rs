@@ -9,10 +9,10 @@ use weir_dav::xml::{
     XmlLimits, parse_proppatch,
 };
 use weir_net::service::{Answer, Content, Request};
-use weir_storage::StorageError;
+use weir_storage::{Metadata, StorageError};
 
 use crate::call::Call;
-use crate::dav::{Act, kind, xml_body};
+use crate::dav::{Act, Again, kind, xml_body};
 use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
@@ -33,20 +33,24 @@ fn carry_out(act: &Act, request: &Request, updates: &[PropertyUpdate]) -> Result
     act.allow(Method::Proppatch, kind)?;
     require_conditions(request, found.as_ref())?;
     let changes = weir_dav::lock::changes(Method::Proppatch, (&act.place.path, kind), None);
-    let outcome = act.locked(&changes, |_| {
-        // What was there may have been replaced since.
-        require_conditions(request, act.look()?.as_ref())?;
-        if updates.iter().any(is_protected) {
-            return Ok(None);
-        }
-        let durability = act.asker.area.durability();
-        match act.tree().update_properties(&act.place.path, updates, durability) {
-            Ok(_) => Ok(Some(Outcome::Done)),
-            // What is about the values is said for the properties, the rest for the resource.
-            Err(error @ (StorageError::Full | StorageError::OverQuota)) => Ok(Some(error.outcome())),
-            Err(error) => Err(error.into()),
-        }
-    })?;
+    if updates.iter().any(is_protected) {
+        act.locked(&changes, |_| Ok(()))?;
+        return Ok(write(&act.place.full, directory, updates, None));
+    }
+    // What was there may have been replaced since.
+    let still_meant = |now: Option<&Metadata>| require_conditions(request, now).is_ok();
+    let mut again = Again::new(act, changes, &still_meant);
+    let durability = act.asker.area.durability();
+    let updated = act
+        .tree()
+        .update_properties_through(&act.place.path, updates, durability, &mut |step| again.pass(step, None));
+    again.refusal()?;
+    let outcome = match updated {
+        Ok(_) => Some(Outcome::Done),
+        // What is about the values is said for the properties, the rest for the resource.
+        Err(error @ (StorageError::Full | StorageError::OverQuota)) => Some(error.outcome()),
+        Err(error) => return Err(error.into()),
+    };
     Ok(write(&act.place.full, directory, updates, outcome))
 }
 

@@ -80,7 +80,8 @@ async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<
             Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };
-        Ok(act.locked(&changes, |_| Ok(prepared.publish()))?.and_then(|()| prepared.finish()))
+        let published = act.through(&changes, |gate| prepared.publish_through(gate))?;
+        Ok(published.and_then(|()| prepared.finish()))
     };
     let committed = if is_long { act.run_long_on(commit).await? } else { act.run_on(commit).await? };
     match committed {

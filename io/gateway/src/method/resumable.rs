@@ -403,7 +403,7 @@ fn commit(
     let digests = state.digests();
     let commit = Commit { durability, expect, digests: &digests, length: state.length };
     let published = upload.prepare_unless(commit, cancelled).map_err(Into::into).and_then(|mut prepared| {
-        act.locked(&changes, |_| Ok(prepared.publish()?))?;
+        act.through(&changes, |gate| prepared.publish_through(gate))??;
         // Before what takes its time: a client that is lost from here on asks for it.
         let _ = act.tree().complete_partial(id, prepared.size(), expires_s);
         Ok(prepared.finish()?)

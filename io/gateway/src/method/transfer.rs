@@ -287,9 +287,13 @@ impl Transfer {
 
     /// Locks do not move along, and what was overwritten has none below it any more (RFC 4918 section 7.6).
     fn forget_locks(&self, act: &Act) -> Result<(), Refusal> {
-        if act.locks().view()?.is_empty() {
+        let locks = act.locks().view()?;
+        let has_left = self.method == Method::Move && locks.has_at_or_below(&act.place.path);
+        if !has_left && !locks.has_at_or_below(&self.destination.path) {
             return Ok(());
         }
+        // Otherwise it would be copied before it is changed.
+        drop(locks);
         act.locks().update(|table| {
             table.forget_below(&self.destination.path);
             if self.method == Method::Move {

@@ -110,7 +110,7 @@ fn publish(act: Act, mut prepared: Prepared, turn: OwnedMutexGuard<()>) -> Publi
             let _turn = turn;
             let publishing = act.run_on(move |act| {
                 let changes = changes(act)?;
-                act.locked(&changes, |_| Ok(prepared.publish()))??;
+                act.through(&changes, |gate| prepared.publish_through(gate))??;
                 Ok(prepared.finish()?)
             });
             match publishing.await {

@@ -222,9 +222,13 @@ async fn commit(job: &Job, terms: Terms, pulled: Pulled) -> Result<(), Fault> {
             Ok(prepared) => prepared,
             Err(error) => return Ok(Err(error)),
         };
-        let published = act.locked(&changes, |_| match cancelled.load(Ordering::Relaxed) {
-            true => Ok(Err(StorageError::Cancelled)),
-            false => Ok(prepared.publish()),
+        let published = act.through(&changes, |gate| {
+            prepared.publish_through(&mut |step| {
+                gate(&mut || match cancelled.load(Ordering::Relaxed) {
+                    true => Err(StorageError::Cancelled),
+                    false => step(),
+                })
+            })
         });
         Ok(published?.and_then(|()| prepared.finish()))
     };

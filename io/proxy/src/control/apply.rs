@@ -26,6 +26,7 @@ impl Controller {
             Command::FleetScale { .. } | Command::FleetPause { .. } | Command::FleetHistory { .. } => {
                 Reply::error(Code::Internal, "fleets do not belong here")
             }
+            Command::StorageUnlock { .. } => Reply::error(Code::Internal, "storage areas do not belong here"),
             _ => match self.change(&command) {
                 Err(refusal) => refusal.into(),
                 Ok(Done { changed, mut notes }) => {
@@ -172,6 +173,7 @@ fn victim(command: &Command) -> Option<(&PoolName, Option<&ServerName>)> {
         | Command::FleetScale { .. }
         | Command::FleetPause { .. }
         | Command::FleetHistory { .. }
+        | Command::StorageUnlock { .. }
         | Command::Reload => None,
     }
 }
@@ -218,6 +220,7 @@ fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(
         | Command::FleetScale { .. }
         | Command::FleetPause { .. }
         | Command::FleetHistory { .. }
+        | Command::StorageUnlock { .. }
         | Command::Reload => Ok(()),
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     /// What was counted last.
     bytes: u64,
     files: u64,
+    #[serde(default)]
+    directories: u64,
     /// When, in seconds since 1970; 0 = never.
     at_s: u64,
     /// Which count that was.
@@ -117,6 +119,7 @@ impl Ledger {
             // What was told is lost.
             let known = |number: i64| u64::try_from(number).unwrap_or(0);
             (shared.bytes, shared.files) = (known(state.base.bytes), known(state.base.files));
+            shared.directories = known(state.base.directories);
             (shared.count, shared.at_s) = (state.count, state.counted_s.unwrap_or(0));
         }
         if shared.is_counted_by_another(own_key, now_s)
@@ -151,7 +154,8 @@ impl Ledger {
     pub(crate) fn conclude(&self, shared: &mut Shared, tally: Tally, own_key: &str, now_s: u64) {
         let turn = self.lock().since.map_or(0, |since| since.turn);
         if shared.turn == turn && shared.under_way.as_ref().is_some_and(|count| count.by == own_key) {
-            (shared.bytes, shared.files, shared.at_s) = (tally.bytes, tally.files, now_s);
+            (shared.bytes, shared.files, shared.directories) = (tally.bytes, tally.files, tally.directories);
+            shared.at_s = now_s;
             (shared.count, shared.under_way) = (turn, None);
             shared.nodes.retain(|_, told| told.at_s.saturating_add(FORGOTTEN_S) > now_s);
             for told in shared.nodes.values_mut() {
@@ -172,7 +176,9 @@ impl State {
         let is_of_it = |since: &Since| since.turn == shared.count && shared.count > 0;
         self.own = self.since.filter(is_of_it).map_or(untold, |since| since.sum);
         self.since = self.since.filter(|since| since.turn > shared.count);
-        (self.base, self.told) = (Sum::new(shared.bytes, shared.files), Sum::default());
+        let Shared { bytes, files, directories, .. } = *shared;
+        (self.base, self.told) =
+            (Sum::of(Tally { bytes, files, directories, ..Tally::default() }), Sum::default());
         (self.count, self.counted_s) = (shared.count, Some(shared.at_s));
     }
 }
@@ -181,7 +187,7 @@ fn others(shared: &Shared, own_key: &str, now_s: u64) -> Sum {
     let others = shared.nodes.iter().filter(|(key, _)| *key != own_key);
     others.fold(Sum::default(), |sum, (_, told)| {
         let promised = if told.is_heard(now_s) { told.promised } else { 0 };
-        sum + told.sum + Sum::new(promised, 0)
+        sum + told.sum + Sum::of_bytes(promised)
     })
 }
 

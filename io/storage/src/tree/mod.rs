@@ -4,10 +4,9 @@ mod local;
 mod owner_walk;
 mod resolve;
 
-use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
@@ -16,6 +15,7 @@ use weir_dav::path::DavPath;
 use self::local::Location;
 use crate::journal::Journal;
 use crate::metadata::Found;
+use crate::turn::Turns;
 use crate::{Ledger, Listing, Metadata, NodeId, OpenFile, StorageError, reserved};
 
 /// Which symbolic links are followed. None ever leads out of the root, and absolute ones are not followed at all: what they
@@ -84,9 +84,8 @@ pub struct Tree {
     pub(crate) journal: Journal,
     /// What the files take up.
     pub(crate) ledger: Arc<Ledger>,
-    /// Taken by those that change what is at a path, one for many paths.
-    turns: [Mutex<()>; 64],
-    hasher: RandomState,
+    /// Taken by those that change what is at a path.
+    pub(crate) turns: Turns,
 }
 
 impl Tree {
@@ -109,8 +108,7 @@ impl Tree {
             next_temporary: AtomicU64::new(0),
             journal: Journal::default(),
             ledger: Arc::default(),
-            turns: std::array::from_fn(|_| Mutex::default()),
-            hasher: RandomState::new(),
+            turns: Turns::default(),
         }))
     }
 
@@ -197,16 +195,15 @@ impl Tree {
         self.reserved_name(reserved::DISPLACED)
     }
 
+    /// What nothing else has ever been called, here or on another node.
+    pub(crate) fn new_identity(&self) -> String {
+        self.reserved_name(&format!("{}~", self.number))
+    }
+
     fn reserved_name(&self, prefix: &str) -> String {
         let TreeOptions { node, boot, .. } = &self.options;
         let number = self.next_temporary.fetch_add(1, Ordering::Relaxed);
         format!("{prefix}{node}~{boot:016x}~{number}")
-    }
-
-    /// Waits until nobody else in this process is in the last step of a change of this path.
-    pub(crate) fn turn(&self, path: &DavPath) -> MutexGuard<'_, ()> {
-        let at = usize::try_from(self.hasher.hash_one(path) % 64).unwrap_or(0);
-        self.turns[at].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn root(&self) -> BorrowedFd<'_> {

@@ -4,10 +4,11 @@ use rustix::fd::OwnedFd;
 use weir_dav::digest::Digest;
 
 use super::{Committed, Expectation, Upload, side_of};
+use crate::gate::{Gate, pass};
 use crate::ledger::Tally;
 use crate::notes::{self, Note};
 use crate::rename::Replace;
-use crate::{Durability, Metadata, StorageError, partial, permissions};
+use crate::{Durability, Metadata, StorageError, Tree, partial, permissions};
 
 /// An upload that is complete, on the disk if that is asked for, and not visible yet.
 #[derive(Debug)]
@@ -31,11 +32,26 @@ impl Prepared {
     /// # Errors
     /// As [`Upload::commit`]; nothing has changed.
     pub fn publish(&mut self) -> Result<(), StorageError> {
-        // One after the other in this process, so that what is expected is still so when it is renamed.
+        self.publish_through(&mut |step| step())
+    }
+
+    /// The same, with a gate before what is seen of it.
+    ///
+    /// # Errors
+    /// Those of the gate, too.
+    pub fn publish_through(&mut self, gate: &mut Gate<'_>) -> Result<(), StorageError> {
         let tree = Arc::clone(&self.upload.tree);
-        let _turn = tree.turn(&self.upload.path);
+        // The expectation holds from its check until the rename.
+        let _turn = tree.turn_at(&self.home, &self.name)?;
+        pass(gate, || self.step(&tree))
+    }
+
+    fn step(&mut self, tree: &Tree) -> Result<(), StorageError> {
         tree.require_home(&self.upload.path, &self.home)?;
         let now = self.upload.expected(&self.expect, &self.home, &self.name)?;
+        if now.is_none() {
+            tree.ledger().require_entries(1)?;
+        }
         // Nobody changes the old one's properties between here and its end.
         let _guard = if now.is_some() { tree.hold_properties()? } else { None };
         if let Some(now) = &now {
@@ -51,7 +67,7 @@ impl Prepared {
         };
         self.old = now;
         // Before it is renamed: what goes by that.
-        let part = partial::counted(&tree, &upload.file, upload.settled_bytes());
+        let part = partial::counted(tree, &upload.file, upload.settled_bytes());
         let began = tree.ledger().began();
         let replaced = now.map(|old| Tally::of_file(old.size, old.created.unwrap_or(old.changed), began));
         match upload.file.place(name, replace) {

@@ -170,9 +170,10 @@ fn what_goes_to_another_file_system_is_what_its_move_was_judged_by() {
     let mut judged = None;
     let moved = tree.rename_through(&path("/f"), &path("/other/f"), options, &GO_ON, &mut |step, moving| {
         let Some(moving) = moving else {
-            // It cannot be renamed to there. After it was judged, another comes into its place.
+            // It cannot be renamed to there. After it was judged, another program puts another file into its place.
             let done = step();
-            put(&tree, "/f", b"second").unwrap();
+            fs::write(root.join("next"), "second").unwrap();
+            fs::rename(root.join("next"), root.join("f")).unwrap();
             return done;
         };
         assert_eq!(tree.metadata(&path("/f")), Err(StorageError::NotFound));
@@ -243,5 +244,104 @@ fn properties_set_aside_while_a_file_is_replaced_are_kept() {
     prepared.publish().unwrap();
     prepared.finish().unwrap();
     assert_eq!(values(&tree, "/f"), ["p"]);
+    assert_eq!(get(&tree, "/f").unwrap(), b"new");
+}
+
+#[test]
+fn a_directory_that_holds_a_mount_point_is_neither_removed_nor_replaced_nor_moved() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::create_dir_all(root.join("d/sub")).unwrap();
+    fs::write(root.join("d/first"), "kept").unwrap();
+    // A name that /proc/self/mountinfo escapes.
+    let Some(mount) = Mount::new(&root.join("d/sub/mounted here"), "tmpfs", "size=16m") else { return };
+    let Some(_elsewhere) = Mount::new(&root.join("elsewhere"), "tmpfs", "size=16m") else { return };
+    fs::write(mount.path.join("inner"), "kept").unwrap();
+    fs::create_dir(root.join("e")).unwrap();
+    let tree = tree(root);
+    let options = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
+    let rename = |from: &str, to: &str| {
+        tree.rename(&path(from), &path(to), true, Durability::None, &GO_ON).map(|_| ())
+    };
+    let copy = |from: &str, to: &str| {
+        tree.copy(&path(from), &path(to), options, &mut |_, _| true, &GO_ON).map(|_| ())
+    };
+    let in_d = "/d/sub/mounted%20here";
+    let cases = [
+        (tree.remove(&path("/d"), Durability::None), in_d),
+        (tree.remove(&path("/d/sub"), Durability::None), in_d),
+        (tree.remove(&path(in_d), Durability::None), in_d),
+        (rename("/d", "/moved"), in_d),
+        (rename("/d", "/elsewhere/moved"), in_d),
+        (rename(in_d, "/moved"), in_d),
+        (rename("/e", "/d"), in_d),
+        (copy("/e", "/d"), in_d),
+        (copy("/e", in_d), in_d),
+        // As part of it, what is mounted can be read and copied.
+        (copy("/d", "/elsewhere"), "/elsewhere"),
+    ];
+    for (number, (done, at)) in cases.into_iter().enumerate() {
+        let failure = done.unwrap_err();
+        assert_eq!((failure.path, failure.error), (path(at), StorageError::Mounted), "case {number}");
+        assert_eq!(get(&tree, "/d/first").unwrap(), b"kept", "case {number}");
+        assert_eq!(get(&tree, "/d/sub/mounted%20here/inner").unwrap(), b"kept", "case {number}");
+    }
+    assert!(temporaries(root).is_empty());
+    copy("/d", "/copy").unwrap();
+    tree.remove(&path("/copy"), Durability::None).unwrap();
+    // Within the mounted file system nothing is special.
+    tree.create_directory(&path("/d/sub/mounted%20here/x"), Durability::None).unwrap();
+    tree.remove(&path("/d/sub/mounted%20here/x"), Durability::None).unwrap();
+}
+
+#[test]
+fn a_part_of_the_same_file_system_that_is_mounted_again_is_a_mount_point_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    fs::create_dir_all(root.join("d/again")).unwrap();
+    fs::create_dir(root.join("a")).unwrap();
+    fs::write(root.join("a/f"), "kept").unwrap();
+    fs::write(root.join("d/file"), "").unwrap();
+    let bind = |from: &str, to: &str| {
+        let bound = Command::new("mount").arg("--bind").arg(root.join(from)).arg(root.join(to)).output();
+        bound.unwrap().status.success().then(|| Mount { path: root.join(to) })
+    };
+    let Some(mount) = bind("a", "d/again") else { return weir_testkit::untested("no right to mount") };
+    let tree = tree(root);
+    let failure = tree.remove(&path("/d"), Durability::None).unwrap_err();
+    assert_eq!((failure.path, failure.error), (path("/d/again"), StorageError::Mounted));
+    assert_eq!(get(&tree, "/a/f").unwrap(), b"kept");
+    drop(mount);
+    let _file = bind("a/f", "d/file").unwrap();
+    let failure = tree.remove(&path("/d"), Durability::None).unwrap_err();
+    assert_eq!((failure.path, failure.error), (path("/d/file"), StorageError::Mounted));
+    let failure = tree.remove(&path("/d/file"), Durability::None).unwrap_err();
+    assert_eq!((failure.path, failure.error), (path("/d/file"), StorageError::Mounted));
+    assert!(root.join("d/again").exists());
+}
+
+#[test]
+fn a_tree_that_is_idle_can_be_remounted_read_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(mount) = Mount::new(&directory.path().join("disk"), "tmpfs", "size=16m") else { return };
+    let tree = tree(&mount.path);
+    put(&tree, "/f", b"content").unwrap();
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    put(&tree, "/d/f", b"content").unwrap();
+    tree.remove(&path("/d"), Durability::None).unwrap();
+    tree.share_usage().unwrap();
+    let locks = weir_storage::LockStore::new(std::sync::Arc::clone(&tree));
+    locks.update(|table| table.break_locks(|_| true)).unwrap();
+    let remount = |how: &str| {
+        let done = Command::new("mount").args(["-o", &format!("remount,{how}")]).arg(&mount.path).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    remount("ro");
+    assert_eq!(get(&tree, "/f").unwrap(), b"content");
+    assert_eq!(put(&tree, "/f", b"new").err(), Some(StorageError::Refused));
+    assert_eq!(tree.require_changeable(&path("/f")), Err(StorageError::Refused));
+    remount("rw");
+    put(&tree, "/f", b"new").unwrap();
     assert_eq!(get(&tree, "/f").unwrap(), b"new");
 }

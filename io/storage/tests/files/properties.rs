@@ -8,7 +8,7 @@ pub(crate) fn fragment(name: &str, value: &str) -> Fragment {
     Fragment::parse(&format!("<x:{name} xmlns:x=\"urn:x\">{value}</x:{name}>"), &limits).unwrap()
 }
 
-pub(crate) fn set(tree: &Tree, at: &str, name: &str, value: &str) {
+pub(crate) fn set(tree: &std::sync::Arc<Tree>, at: &str, name: &str, value: &str) {
     let update = PropertyUpdate::Set(fragment(name, value));
     tree.update_properties(&path(at), &[update], Durability::Full).unwrap();
 }

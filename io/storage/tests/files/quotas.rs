@@ -1,5 +1,6 @@
 use std::fs;
 
+use weir_dav::xml::{Fragment, PropertyUpdate, XmlLimits};
 use weir_storage::{
     CopyOptions, Count, Durability, Partial, PartialId, PartialState, StartedFrom, StorageError, Tree, Upload,
 };
@@ -129,7 +130,8 @@ fn what_was_to_be_replaced_and_is_elsewhere_by_then_counts_when_the_new_becomes_
     let moved = std::cell::Cell::new(false);
     let copied = tree.copy_through(&path("/g"), &path("/f"), DEEP, &mut |_, _| true, &GO_ON, &mut |step| {
         if !moved.replace(true) {
-            rename("/f", "/h");
+            // By another program.
+            std::fs::rename(directory.path().join("f"), directory.path().join("h")).unwrap();
         }
         step()
     });
@@ -397,4 +399,84 @@ fn what_is_left_of_an_upload_of_which_nothing_is_known_is_removed_by_a_count_whe
     count(&tree);
     assert!(!part("", 4).exists());
     assert_eq!(used(&tree), (Some(8), Some(0)));
+}
+
+fn property(name: &str, bytes: usize) -> PropertyUpdate {
+    let text = format!("<{name}>{}</{name}>", "x".repeat(bytes));
+    PropertyUpdate::Set(Fragment::parse(&text, &XmlLimits::default()).unwrap())
+}
+
+#[test]
+fn properties_that_clients_set_count_towards_the_quota() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    put(&tree, "/d/f", b"content").unwrap();
+    count(&tree);
+    let empty = used(&tree).0.unwrap();
+    let set = |at: &str, update: PropertyUpdate| {
+        tree.update_properties(&path(at), &[update], Durability::None).map(|_| ())
+    };
+    // Some fit among the attributes, some do not.
+    for (at, bytes) in [("/", 100), ("/d", 200), ("/d", 100_000), ("/d/f", 300), ("/d/f", 200_000)] {
+        let name = format!("p{bytes}");
+        let before = used(&tree).0.unwrap();
+        set(at, property(&name, bytes)).unwrap();
+        let after = used(&tree).0.unwrap();
+        assert!(after - before >= bytes as u64, "{at} {bytes}: {before} {after}");
+        // A count finds the same.
+        count(&tree);
+        assert_eq!(used(&tree).0, Some(after), "{at} {bytes}");
+    }
+    let all = used(&tree).0.unwrap();
+    tree.ledger().set_quota(Some(all + 1_000));
+    assert_eq!(set("/d/f", property("more", 1_000)), Err(StorageError::OverQuota));
+    assert_eq!(used(&tree).0, Some(all));
+    set("/d/f", property("more", 500)).unwrap();
+    tree.ledger().set_quota(Some(10 * all));
+
+    // They come with copies, stay with files that are replaced, and go with what they are of.
+    let all = used(&tree).0.unwrap();
+    let copy = |to: &str| tree.copy(&path("/d"), &path(to), DEEP, &mut |_, _| true, &GO_ON).unwrap();
+    copy("/copy");
+    put(&tree, "/d/f", b"CONTENT").unwrap();
+    let counted = |what: &str| {
+        let told = used(&tree);
+        count(&tree);
+        assert_eq!(used(&tree), told, "{what}");
+        told.0.unwrap()
+    };
+    assert!(counted("copied") > all + 300_000);
+    copy("/copy");
+    counted("copied over a directory");
+    tree.rename(&path("/copy/f"), &path("/d/f"), true, Durability::None, &GO_ON).unwrap();
+    counted("moved over a file");
+    tree.remove(&path("/d/f"), Durability::None).unwrap();
+    counted("a file removed");
+    tree.remove(&path("/d"), Durability::None).unwrap();
+    tree.remove(&path("/copy"), Durability::None).unwrap();
+    assert!(counted("all removed") < empty + 1_000);
+}
+
+#[test]
+fn there_are_no_more_files_and_directories_than_an_area_may_have() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = tree(directory.path());
+    tree.create_directory(&path("/d"), Durability::None).unwrap();
+    put(&tree, "/d/f", b"content").unwrap();
+    count(&tree);
+    tree.ledger().set_entries_max(Some(4));
+    put(&tree, "/d/g", b"content").unwrap();
+    let copy = |to: &str| tree.copy(&path("/d"), &path(to), DEEP, &mut |_, _| true, &GO_ON);
+    assert_eq!(copy("/copy").map_err(|failure| failure.error), Err(StorageError::OverQuota));
+    tree.create_directory(&path("/e"), Durability::None).unwrap();
+    assert_eq!(put(&tree, "/h", b"").err(), Some(StorageError::OverQuota));
+    assert_eq!(tree.create_directory(&path("/h"), Durability::None), Err(StorageError::OverQuota));
+    // What replaces something, or moves, is no further one; what goes makes room.
+    put(&tree, "/d/f", b"new").unwrap();
+    tree.rename(&path("/d/f"), &path("/e/f"), true, Durability::None, &GO_ON).unwrap();
+    tree.remove(&path("/d"), Durability::None).unwrap();
+    put(&tree, "/h", b"").unwrap();
+    put(&tree, "/i", b"").unwrap();
+    assert_eq!(put(&tree, "/j", b"").err(), Some(StorageError::OverQuota));
 }

@@ -52,6 +52,12 @@ pub struct AreaPlan {
     pub open_files_max: u32,
     /// Bytes that its files may take up.
     pub quota: Option<ByteSize>,
+    /// Files and directories that it may have.
+    pub files_max: Option<u32>,
+    /// Locks that it keeps.
+    pub locks_max: u32,
+    /// Locks of one principal.
+    pub locks_per_user_max: u32,
     /// How often its files are counted; `None` = never.
     pub usage_interval: Option<Millis>,
     /// How long a resumable upload may pause.
@@ -106,6 +112,9 @@ impl AreaPlan {
             queue: 1024,
             open_files_max: 256,
             quota: None,
+            files_max: None,
+            locks_max: 10_000,
+            locks_per_user_max: 1_000,
             usage_interval: None,
             upload_expiry: Millis::from_secs(86_400),
             htpasswd: None,

@@ -41,6 +41,9 @@ pub(super) fn area(writer: &mut Writer, area: &AreaPlan) {
     writer.key("queue", area.queue);
     writer.key("open-files", area.open_files_max);
     writer.key_if("quota", area.quota.map(Printed));
+    writer.key_if("max-files", area.files_max);
+    writer.key("max-locks", area.locks_max);
+    writer.key("max-locks-per-user", area.locks_per_user_max);
     writer.key_if("usage-interval", area.usage_interval.map(Printed));
     writer.key("upload-expiry", Printed(area.upload_expiry));
     writer.key_if("htpasswd", area.htpasswd.as_deref().map(path));

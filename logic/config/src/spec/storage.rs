@@ -85,6 +85,9 @@ pub(super) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         queue: table.number("queue"),
         open_files_max: table.number("open-files"),
         quota: table.size_if("quota"),
+        files_max: table.number_if("max-files"),
+        locks_max: table.number("max-locks"),
+        locks_per_user_max: table.number("max-locks-per-user"),
         usage_interval: usage_interval(&table),
         upload_expiry: table.duration("upload-expiry"),
         htpasswd: path_if(&table, "htpasswd"),
@@ -199,7 +202,7 @@ fn vo_maps(table: &Table<'_, '_>) -> BTreeMap<String, PathBuf> {
 
 /// How often files are counted.
 fn usage_interval(table: &Table<'_, '_>) -> Option<Millis> {
-    let of_quota = table.get("quota").map(|_| Millis::from_secs(3_600));
+    let of_quota = table.get("quota").or(table.get("max-files")).map(|_| Millis::from_secs(3_600));
     table.duration_if("usage-interval").or(of_quota)
 }
 

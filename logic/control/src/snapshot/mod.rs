@@ -3,6 +3,7 @@
 mod fleet;
 mod latency;
 mod listener;
+mod lock;
 mod pool;
 mod process;
 mod server;
@@ -20,6 +21,7 @@ use crate::{Code, Refusal, What};
 pub use fleet::{FleetDone, FleetEvent, FleetPolicySnapshot, FleetServerSnapshot, FleetSnapshot};
 pub use latency::Latency;
 pub use listener::{ExpressionFailures, ListenerSnapshot, ListenerStatus, Protocol, RefusalCount, TlsCounts};
+pub use lock::LockSnapshot;
 pub use pool::{BreakerSnapshot, BreakerStatus, PoolSnapshot, PoolStatus};
 pub use process::ProcessSnapshot;
 pub use server::{AgentSnapshot, CheckCode, CheckSnapshot, Health, ServerSnapshot};

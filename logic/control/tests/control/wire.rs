@@ -79,6 +79,30 @@ fn commands() -> Vec<(Command, serde_json::Value, Right)> {
             json!({"fleet-history": {"fleet": "web", "rows": 60}}),
             Right::Read,
         ),
+        (
+            Command::StorageUnlock {
+                area: Some(name("data")),
+                path: "/data/f".to_owned(),
+                below: true,
+                holder: Some("user ada".to_owned()),
+                dry_run: true,
+            },
+            json!({"storage-unlock": {
+                "area": "data", "path": "/data/f", "below": true, "holder": "user ada", "dry_run": true
+            }}),
+            Right::Operate,
+        ),
+        (
+            Command::StorageUnlock {
+                area: None,
+                path: "/f".to_owned(),
+                below: false,
+                holder: None,
+                dry_run: false,
+            },
+            json!({"storage-unlock": {"path": "/f"}}),
+            Right::Operate,
+        ),
         (Command::Reload, json!("reload"), Right::Admin),
     ]
 }
@@ -119,7 +143,7 @@ fn a_weight_that_is_found_is_true() {
 #[test]
 fn a_wrong_command_is_refused_with_its_reason() {
     let wrong = |wire: serde_json::Value| serde_json::from_value::<Command>(wire).unwrap_err().to_string();
-    insta::assert_snapshot!(wrong(json!("shutdown")), @"unknown variant `shutdown`, expected one of `show`, `server-state`, `server-weight`, `server-address`, `add-server`, `remove-server`, `reset`, `clear-sticky`, `fleet-scale`, `fleet-pause`, `fleet-history`, `reload`");
+    insta::assert_snapshot!(wrong(json!("shutdown")), @"unknown variant `shutdown`, expected one of `show`, `server-state`, `server-weight`, `server-address`, `add-server`, `remove-server`, `reset`, `clear-sticky`, `fleet-scale`, `fleet-pause`, `fleet-history`, `storage-unlock`, `reload`");
     insta::assert_snapshot!(wrong(json!({"server-weight": {"pool": "web", "server": "w1", "weight": 257}})), @"weight 257 is out of range: 0 to 256");
     insta::assert_snapshot!(wrong(json!({"server-weight": {"pool": "web", "server": "w1"}})), @"missing field `weight`");
     insta::assert_snapshot!(wrong(json!({"reset": {"pool": "web", "serv": "w1"}})), @"unknown field `serv`, expected `pool` or `server`");

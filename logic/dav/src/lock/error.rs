@@ -12,6 +12,9 @@ pub enum LockError {
     /// The table is full, or the root has as many as it may.
     #[error("no more locks can be kept")]
     TooMany,
+    /// The principal has reached the limit of locks for one principal.
+    #[error("the principal holds as many locks as one principal may")]
+    TooManyOfPrincipal,
     /// A lock with this token is there already: the caller's random numbers are none.
     #[error("a lock with this token is there already")]
     TokenTaken,
@@ -29,6 +32,7 @@ impl LockError {
         match self {
             Self::Conflict(_) => Outcome::LockConflict,
             Self::TooMany => Outcome::TooManyLocks,
+            Self::TooManyOfPrincipal => Outcome::TooManyOwnLocks,
             Self::TokenTaken => Outcome::Failed,
             Self::NoSuchLock => Outcome::WrongLockToken,
             Self::NotOwner => Outcome::Forbidden,
@@ -43,7 +47,7 @@ impl LockError {
                 Some(Condition::NoConflictingLock(hrefs.collect()))
             }
             Self::NoSuchLock => Some(Condition::LockTokenMatchesRequestUri),
-            Self::TooMany | Self::TokenTaken | Self::NotOwner => None,
+            Self::TooMany | Self::TooManyOfPrincipal | Self::TokenTaken | Self::NotOwner => None,
         }
     }
 }

@@ -5,11 +5,15 @@
 mod change;
 mod entry;
 mod error;
+mod limits;
 mod table;
+mod table_change;
 #[cfg(test)]
 mod tests;
 
 pub use change::{Change, changes};
 pub use entry::{Lock, Scope};
 pub use error::LockError;
+pub use limits::LockLimits;
 pub use table::{LockTable, Submitted};
+pub use table_change::TableChange;

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, Lock, LockError};
+use super::{Change, Lock, LockError, LockLimits, TableChange};
 use crate::header::LockToken;
 use crate::path::DavPath;
 
@@ -16,6 +16,10 @@ pub struct LockTable {
     by_root: BTreeMap<DavPath, Vec<Lock>>,
     roots: BTreeMap<LockToken, DavPath>,
     ends: BTreeSet<(u64, LockToken)>,
+    /// Number of locks of each principal.
+    by_principal: BTreeMap<Box<str>, usize>,
+    /// Changes since the last call of [`Self::take_changes`].
+    changes: Vec<TableChange>,
 }
 
 /// What a request shows of locks: its tokens ([`crate::if_header::IfHeader::submitted_tokens`]), and who sent it.
@@ -33,7 +37,7 @@ impl LockTable {
 
     /// Adds a lock (RFC 4918 section 9.10), unless others exclude it: those that cover its root, and, if it is infinite,
     /// those below.
-    pub fn lock(&mut self, lock: Lock, now_s: u64, locks_max: usize) -> Result<(), LockError> {
+    pub fn lock(&mut self, lock: Lock, now_s: u64, limits: LockLimits) -> Result<(), LockError> {
         self.expire(now_s);
         let mut conflicts: Vec<_> = self
             .locks_on(&lock.root, now_s)
@@ -51,10 +55,13 @@ impl LockTable {
         }
         // What is said of a resource names all of its locks.
         let there = self.by_root.get(&lock.root).map_or(0, Vec::len);
-        if self.len() >= locks_max || there >= Self::PER_ROOT_MAX {
+        if self.len() >= limits.table_max || there >= Self::PER_ROOT_MAX {
             return Err(LockError::TooMany);
         }
-        self.insert(lock);
+        if self.held_by(&lock.principal) >= limits.principal_max {
+            return Err(LockError::TooManyOfPrincipal);
+        }
+        self.set(lock);
         Ok(())
     }
 
@@ -69,10 +76,9 @@ impl LockTable {
         now_s: u64,
     ) -> Result<&Lock, LockError> {
         let mut lock = self.find(path, token, Some(principal), now_s)?.clone();
-        self.remove(token);
         lock.expires_s = now_s.saturating_add(u64::from(timeout_s));
         let root = lock.root.clone();
-        self.insert(lock);
+        self.set(lock);
         let found = self.by_root.get(&root).and_then(|locks| locks.iter().find(|lock| lock.token == *token));
         found.ok_or(LockError::NoSuchLock)
     }
@@ -88,6 +94,13 @@ impl LockTable {
     ) -> Result<Lock, LockError> {
         self.find(path, token, principal, now_s)?;
         self.remove(token).ok_or(LockError::NoSuchLock)
+    }
+
+    /// Removes the locks that `is_meant` picks, of any principal: for operators. Returns them.
+    pub fn break_locks(&mut self, is_meant: impl Fn(&Lock) -> bool) -> Vec<Lock> {
+        let tokens: Vec<_> =
+            self.iter().filter(|lock| is_meant(lock)).map(|lock| lock.token.clone()).collect();
+        tokens.iter().filter_map(|token| self.remove(token)).collect()
     }
 
     /// The locks that cover a resource, those with the shortest root last: its `lockdiscovery`.
@@ -163,10 +176,25 @@ impl LockTable {
         while let Some((end, token)) = self.ends.first().cloned()
             && end <= now_s
         {
-            ended.extend(self.remove(&token));
+            // No change is recorded: readers of the changes see by the time that the lock has ended.
+            ended.extend(self.take_out(&token));
             self.ends.remove(&(end, token));
         }
         ended
+    }
+
+    /// Returns the changes since the last call, in their order, without the ends of expired locks. A table that was equal then is
+    /// equal again once they are applied to it.
+    pub fn take_changes(&mut self) -> Vec<TableChange> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Applies a change of another table to this one.
+    pub fn apply(&mut self, change: TableChange) {
+        match change {
+            TableChange::Set(lock) => self.put_in(lock),
+            TableChange::Remove(token) => drop(self.take_out(&token)),
+        }
     }
 
     /// When the next lock ends.
@@ -177,6 +205,16 @@ impl LockTable {
     /// All locks, also those that have ended and are still in the table.
     pub fn iter(&self) -> impl Iterator<Item = &Lock> {
         self.by_root.values().flatten()
+    }
+
+    /// Whether a resource or a member below it is the root of a lock, expired ones included.
+    pub fn has_at_or_below(&self, path: &DavPath) -> bool {
+        self.by_root.contains_key(path) || self.below(path).next().is_some()
+    }
+
+    /// Number of locks of a principal.
+    pub fn held_by(&self, principal: &str) -> usize {
+        self.by_principal.get(principal).copied().unwrap_or(0)
     }
 
     /// How many there are.
@@ -211,13 +249,33 @@ impl LockTable {
         }
     }
 
-    fn insert(&mut self, lock: Lock) {
-        self.roots.insert(lock.token.clone(), lock.root.clone());
-        self.ends.insert((lock.expires_s, lock.token.clone()));
-        self.by_root.entry(lock.root.clone()).or_default().push(lock);
+    fn set(&mut self, lock: Lock) {
+        self.changes.push(TableChange::Set(lock.clone()));
+        self.put_in(lock);
     }
 
     fn remove(&mut self, token: &LockToken) -> Option<Lock> {
+        let lock = self.take_out(token)?;
+        self.changes.push(TableChange::Remove(token.clone()));
+        Some(lock)
+    }
+
+    fn take_root(&mut self, root: &DavPath) -> Vec<Lock> {
+        let tokens: Vec<_> =
+            self.by_root.get(root).into_iter().flatten().map(|lock| lock.token.clone()).collect();
+        tokens.iter().filter_map(|token| self.remove(token)).collect()
+    }
+
+    /// Replaces the lock with the same token, if there is one.
+    fn put_in(&mut self, lock: Lock) {
+        self.take_out(&lock.token);
+        self.roots.insert(lock.token.clone(), lock.root.clone());
+        self.ends.insert((lock.expires_s, lock.token.clone()));
+        *self.by_principal.entry(lock.principal.clone()).or_default() += 1;
+        self.by_root.entry(lock.root.clone()).or_default().push(lock);
+    }
+
+    fn take_out(&mut self, token: &LockToken) -> Option<Lock> {
         let root = self.roots.remove(token)?;
         let locks = self.by_root.get_mut(&root)?;
         let at = locks.iter().position(|lock| lock.token == *token)?;
@@ -226,16 +284,13 @@ impl LockTable {
             self.by_root.remove(&root);
         }
         self.ends.remove(&(lock.expires_s, lock.token.clone()));
-        Some(lock)
-    }
-
-    fn take_root(&mut self, root: &DavPath) -> Vec<Lock> {
-        let locks = self.by_root.remove(root).unwrap_or_default();
-        for lock in &locks {
-            self.roots.remove(&lock.token);
-            self.ends.remove(&(lock.expires_s, lock.token.clone()));
+        if let Some(held) = self.by_principal.get_mut(&lock.principal) {
+            *held -= 1;
+            if *held == 0 {
+                self.by_principal.remove(&lock.principal);
+            }
         }
-        locks
+        Some(lock)
     }
 }
 
@@ -245,7 +300,7 @@ impl From<Vec<Lock>> for LockTable {
         let mut table = Self::default();
         for lock in locks {
             if !table.roots.contains_key(&lock.token) {
-                table.insert(lock);
+                table.put_in(lock);
             }
         }
         table

@@ -8,6 +8,8 @@ use crate::path::{DavPath, PathLimits};
 mod laws;
 
 const NOW: u64 = 1_000;
+const PRINCIPAL: &str = "ann";
+const LIMITS: LockLimits = LockLimits { table_max: 1_000, principal_max: 1_000 };
 
 fn path(text: &str) -> DavPath {
     DavPath::parse(text.as_bytes(), &PathLimits::default()).unwrap().path
@@ -26,7 +28,7 @@ fn lock(number: u128, root: &str) -> Lock {
         scope: Scope::Exclusive,
         infinite: true,
         owner: None,
-        principal: "ann".into(),
+        principal: PRINCIPAL.into(),
         expires_s: NOW + 10,
     }
 }
@@ -42,7 +44,7 @@ fn shallow(number: u128, root: &str) -> Lock {
 fn table(locks: impl IntoIterator<Item = Lock>) -> LockTable {
     let mut table = LockTable::default();
     for lock in locks {
-        table.lock(lock, NOW, 100).unwrap();
+        table.lock(lock, NOW, LIMITS).unwrap();
     }
     table
 }
@@ -72,14 +74,14 @@ fn locks_exclude_each_other_along_the_tree() {
         let mut table = table([held.clone()]);
         let expected =
             if conflict { Err(LockError::Conflict(vec![(held.root, held.collection)])) } else { Ok(()) };
-        assert_eq!(table.lock(wanted.clone(), NOW, 100), expected, "{wanted:?}");
+        assert_eq!(table.lock(wanted.clone(), NOW, LIMITS), expected, "{wanted:?}");
     }
 }
 
 #[test]
 fn a_conflict_says_where() {
     let mut table = table([lock(1, "/a/b/"), lock(2, "/a/c")]);
-    let error = table.lock(lock(3, "/a/"), NOW, 100).unwrap_err();
+    let error = table.lock(lock(3, "/a/"), NOW, LIMITS).unwrap_err();
     let hrefs = vec!["/a/b/".to_owned(), "/a/c".to_owned()];
     assert_eq!(error.condition(), Some(crate::xml::Condition::NoConflictingLock(hrefs)));
     assert_eq!(error.outcome().status(), 423);
@@ -186,7 +188,10 @@ fn a_lock_that_has_ended_counts_nowhere() {
     assert_eq!(table.locks_on(&a, end).count(), 0);
     assert!(!table.is_locked_by(&a, &token(1), end));
     assert_eq!(table.refresh(&a, &token(1), "ann", 60, end), Err(LockError::NoSuchLock));
-    assert_eq!(table.lock(Lock { expires_s: end + 10, ..lock(2, "/a") }, end, 1), Ok(()));
+    assert_eq!(
+        table.lock(Lock { expires_s: end + 10, ..lock(2, "/a") }, end, LockLimits { table_max: 1, ..LIMITS }),
+        Ok(())
+    );
     assert_eq!(table.len(), 1);
     assert_eq!(table.expire(end + 10).len(), 1);
     assert_eq!((table.is_empty(), table.next_end_s()), (true, None));
@@ -195,8 +200,39 @@ fn a_lock_that_has_ended_counts_nowhere() {
 #[test]
 fn the_table_is_bounded_and_tokens_are_unique() {
     let mut table = table([lock(1, "/a")]);
-    assert_eq!(table.lock(lock(1, "/b"), NOW, 100), Err(LockError::TokenTaken));
-    assert_eq!(table.lock(lock(2, "/b"), NOW, 1), Err(LockError::TooMany));
+    assert_eq!(table.lock(lock(1, "/b"), NOW, LIMITS), Err(LockError::TokenTaken));
+    assert_eq!(
+        table.lock(lock(2, "/b"), NOW, LockLimits { table_max: 1, ..LIMITS }),
+        Err(LockError::TooMany)
+    );
+}
+
+#[test]
+fn one_principal_has_so_many_locks_and_leaves_room_for_others() {
+    let limits = LockLimits { principal_max: 2, ..LIMITS };
+    let mut table = table([lock(1, "/a"), lock(2, "/b")]);
+    assert_eq!(table.lock(lock(3, "/c"), NOW, limits), Err(LockError::TooManyOfPrincipal));
+    let other = Lock { principal: "other".into(), ..lock(4, "/c") };
+    assert_eq!(table.lock(other, NOW, limits), Ok(()));
+    // A refresh is no further one; what is given back or has ended makes room.
+    table.refresh(&path("/a"), &token(1), PRINCIPAL, 5, NOW).unwrap();
+    assert_eq!(table.lock(lock(5, "/d"), NOW, limits), Err(LockError::TooManyOfPrincipal));
+    table.unlock(&path("/b"), &token(2), None, NOW).unwrap();
+    assert_eq!(table.lock(lock(5, "/d"), NOW, limits), Ok(()));
+    assert_eq!(table.lock(Lock { expires_s: NOW + 20, ..lock(6, "/e") }, NOW + 5, limits), Ok(()));
+    assert_eq!((table.held_by(PRINCIPAL), table.held_by("other"), table.held_by("nobody")), (2, 1, 0));
+}
+
+#[test]
+fn an_operator_breaks_locks_of_anybody() {
+    let mut table = table([lock(1, "/a"), shallow(2, "/b"), lock(3, "/b/c")]);
+    table.take_changes();
+    let broken = table.break_locks(|lock| lock.root.starts_with(&path("/b")));
+    assert_eq!(broken.len(), 2);
+    let gone = [TableChange::Remove(token(2)), TableChange::Remove(token(3))];
+    assert_eq!(table.take_changes(), gone);
+    assert!(table.has_at_or_below(&path("/")) && table.has_at_or_below(&path("/a")));
+    assert!(!table.has_at_or_below(&path("/b")) && !table.has_at_or_below(&path("/a/x")));
 }
 
 #[test]
@@ -216,10 +252,10 @@ fn a_deleted_tree_takes_its_locks_along_and_an_overwritten_one_keeps_its_own() {
 fn a_resource_has_no_more_locks_than_can_be_told() {
     let mut table = LockTable::default();
     for number in 0..100 {
-        assert_eq!(table.lock(shared(number, "/a"), NOW, 1_000), Ok(()));
+        assert_eq!(table.lock(shared(number, "/a"), NOW, LIMITS), Ok(()));
     }
-    assert_eq!(table.lock(shared(100, "/a"), NOW, 1_000), Err(LockError::TooMany));
-    assert_eq!(table.lock(shared(101, "/b"), NOW, 1_000), Ok(()));
+    assert_eq!(table.lock(shared(100, "/a"), NOW, LIMITS), Err(LockError::TooMany));
+    assert_eq!(table.lock(shared(101, "/b"), NOW, LIMITS), Ok(()));
     // Those that have ended make room.
-    assert_eq!(table.lock(Lock { expires_s: NOW + 20, ..shared(102, "/a") }, NOW + 10, 1_000), Ok(()));
+    assert_eq!(table.lock(Lock { expires_s: NOW + 20, ..shared(102, "/a") }, NOW + 10, LIMITS), Ok(()));
 }

@@ -303,3 +303,42 @@ fn uploads_that_servers_permit_belong_to_who_stands_for_nobody_in_particular() {
     assert_eq!(fs::read(root.join("f")).unwrap(), b"content");
     assert_eq!(fs::metadata(root.join("f")).unwrap().uid(), BOB);
 }
+
+#[test]
+fn only_those_who_may_write_get_a_lock() {
+    const LOCK: &[u8] =
+        br#"<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>"#;
+    let Some(lab) = Lab::new("") else { return };
+    lab.directory("ada", ADA, ADA, 0o755);
+    lab.file("ada/file", ADA, 0o666);
+    lab.directory("ada/sub", ADA, ADA, 0o755);
+    lab.directory("shared", ADA, LAB, 0o2775);
+    lab.directory("shared/mine", ADA, ADA, 0o755);
+    lab.file("shared/f", ADA, 0o644);
+    // Only owners may replace what is in it.
+    lab.directory("sticky", 0, 0, 0o1777);
+    lab.file("sticky/f", ADA, 0o666);
+    let lock = |who: &str, path: &str, depth: &str| lab.with(who, "LOCK", path, &[("Depth", depth)], LOCK);
+    for (path, depth) in [
+        ("/ada/file", "0"),
+        ("/ada/new", "0"),
+        ("/ada/", "0"),
+        ("/ada/", "infinity"),
+        ("/sticky/f", "0"),
+        ("/new", "0"),
+    ] {
+        assert_eq!(lock("bob", path, depth), 403, "{path} {depth}");
+    }
+    // One of its members is not Bob's to change.
+    assert_eq!(lock("bob", "/shared/", "infinity"), 207);
+    assert_eq!(lock("bob", "/sticky/", "infinity"), 207);
+    // Nothing of that is locked.
+    assert_eq!(lab.status("ada", "PUT", "/ada/file", b"new"), 204);
+    assert_eq!(lab.status("ada", "PUT", "/shared/f", b"new"), 204);
+    assert_eq!(lock("ada", "/shared/", "infinity"), 200);
+    assert_eq!((lock("bob", "/shared/f", "0"), lab.status("bob", "PUT", "/shared/f", b"")), (423, 423));
+    for path in ["/ada/file", "/ada/sub/", "/sticky/f"] {
+        assert_eq!(lock("ada", path, "infinity"), 200, "{path}");
+    }
+    assert_eq!(lock("bob", "/sticky/new", "0"), 201);
+}

@@ -18,6 +18,7 @@ mod holders;
 mod large;
 mod life;
 mod litmus;
+mod locks;
 mod meanwhile;
 mod missing;
 mod mounts;

@@ -75,3 +75,36 @@ fn conditions_on_what_goes_to_another_file_system_hold_of_what_goes() {
     assert_eq!(site.read("other/d/f").as_deref(), Some(&b"content"[..]));
     assert_eq!(site.get("/d/f").status, 404);
 }
+
+#[test]
+fn a_directory_with_something_mounted_in_it_stays_whole_whatever_asks_for_its_end() {
+    let site = Site::open("");
+    site.write("d/first", "kept");
+    site.write("e/other", "x");
+    let Some(_mount) = Mount::new(&site.root.path().join("d/m"), "size=16m") else { return };
+    let Some(_elsewhere) = Mount::new(&site.root.path().join("elsewhere"), "size=16m") else { return };
+    site.write("d/m/inner", "kept");
+    for (method, at, to) in [
+        ("DELETE", "/d", ""),
+        ("DELETE", "/d/m", ""),
+        ("MOVE", "/d", "/moved"),
+        ("MOVE", "/d", "/elsewhere/moved"),
+        ("MOVE", "/e", "/d"),
+        ("COPY", "/e", "/d"),
+    ] {
+        let headers: &[(&str, &str)] = if to.is_empty() { &[] } else { &[("Destination", to)] };
+        let refused = site.request(method, at, headers, b"");
+        let text = refused.text();
+        match refused.status {
+            409 => assert!(text.contains("mounted"), "{method} {at} {to}: {text}"),
+            status => assert!(
+                status == 207 && text.contains("<D:href>/d/m</D:href>") && text.contains("HTTP/1.1 409"),
+                "{method} {at} {to}: {status} {text}"
+            ),
+        }
+        for name in ["d/first", "d/m/inner"] {
+            assert_eq!(site.read(name).as_deref(), Some(&b"kept"[..]), "{method} {at} {to}");
+        }
+        assert!(site.read("e/other").is_some(), "{method} {at} {to}");
+    }
+}

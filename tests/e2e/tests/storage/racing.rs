@@ -2,7 +2,10 @@
 
 use std::thread;
 
-use crate::{Site, message};
+use weir_e2e::Weir;
+use weir_testkit::RawClient;
+
+use crate::{OPEN, Site, config, message};
 
 const CLIENTS: usize = 3;
 const ROUNDS: usize = 60;
@@ -41,4 +44,64 @@ fn clients_that_move_directories_to_one_name_at_once_all_succeed_and_one_of_them
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     assert_eq!(names, [".weir-store", "one"]);
+}
+
+/// Has clients of two nodes that share a directory work at once, each with a number.
+fn on_two_nodes(start: impl FnOnce(&Site), work: impl Fn(usize, &mut RawClient) + Sync) -> Site {
+    let area = |node: &str| format!("{OPEN}[weir]\nnode = \"{node}\"\n");
+    let site = Site::new(&area("one"));
+    let other = Weir::start(&config(site.root.path(), "", &area("two")));
+    start(&site);
+    thread::scope(|scope| {
+        for client in 0..2 * CLIENTS {
+            let (node, work) = (if client % 2 == 0 { &site.weir } else { &other }, &work);
+            scope.spawn(move || work(client, &mut node.client()));
+        }
+    });
+    site
+}
+
+#[test]
+fn no_conditional_update_is_lost_between_two_nodes_that_share_a_directory() {
+    let site = on_two_nodes(
+        |site| assert_eq!(site.put("/count", &[], b"0").status, 201),
+        |_, client| {
+            let mut added = 0;
+            while added < ROUNDS {
+                client.send(message("GET", "/count", &[], b""));
+                let found = client.final_response();
+                let count: usize = found.text().parse().unwrap();
+                let headers = [("If-Match", found.header("etag").unwrap())];
+                client.send(message("PUT", "/count", &headers, (count + 1).to_string().as_bytes()));
+                match client.final_response().status {
+                    204 => added += 1,
+                    status => assert_eq!(status, 412),
+                }
+            }
+        },
+    );
+    assert_eq!(site.get("/count").text(), (2 * CLIENTS * ROUNDS).to_string());
+}
+
+#[test]
+fn no_part_is_lost_between_two_nodes_that_share_a_directory() {
+    let all = 2 * CLIENTS * ROUNDS;
+    let site = on_two_nodes(
+        |site| assert_eq!(site.put("/f", &[], &vec![b'.'; all]).status, 201),
+        |number, client| {
+            for round in 0..ROUNDS {
+                let at = number * ROUNDS + round;
+                let range = format!("bytes {at}-{at}/*");
+                loop {
+                    client.send(message("PUT", "/f", &[("Content-Range", &range)], b"x"));
+                    match client.final_response().status {
+                        204 => break,
+                        // Another part was faster: this one is based on what was there before.
+                        status => assert_eq!(status, 412),
+                    }
+                }
+            }
+        },
+    );
+    assert_eq!(site.get("/f").text(), "x".repeat(all));
 }

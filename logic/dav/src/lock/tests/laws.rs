@@ -102,6 +102,8 @@ proptest! {
         questions in prop::collection::vec((any_path(), 0usize..3, any::<bool>(), any::<u16>()), 1..10),
     ) {
         let (mut table, mut model, mut now) = (LockTable::default(), Model::default(), NOW);
+        // What another node makes of the changes that it reads.
+        let mut follower = LockTable::default();
         for (number, step) in steps.into_iter().enumerate() {
             let number = number as u128;
             let picked = |pick: usize| model.locks.get(pick).map_or(99, |lock| lock.number);
@@ -122,7 +124,7 @@ proptest! {
                     };
                     let entry = Entry { number, root, scope, infinite, principal, end };
                     let possible = model.can_lock(&entry);
-                    prop_assert_eq!(table.lock(lock, now, 1_000).is_ok(), possible);
+                    prop_assert_eq!(table.lock(lock, now, LIMITS).is_ok(), possible);
                     if possible {
                         model.locks.push(entry);
                     }
@@ -162,6 +164,10 @@ proptest! {
                     table = again;
                 }
             }
+            for change in table.take_changes() {
+                let text = serde_json::to_string(&change).unwrap();
+                follower.apply(serde_json::from_str(&text).unwrap());
+            }
         }
 
         for (at, change, principal, mask) in questions {
@@ -182,6 +188,8 @@ proptest! {
             prop_assert!(expected.iter().all(|token| table.is_locked_by(&path(&at), token, now)));
         }
         table.expire(now);
+        follower.expire(now);
+        prop_assert_eq!(&follower, &table);
         prop_assert_eq!(table.len(), model.locks.len());
         prop_assert_eq!(table.next_end_s(), model.locks.iter().map(|lock| lock.end).min());
     }

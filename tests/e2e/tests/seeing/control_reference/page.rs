@@ -14,6 +14,10 @@ const CONFIG: &str = "\
 bind = \"127.0.0.1:0\"
 pool = \"web\"
 
+[storage-area.data]
+root = \"DIRECTORY\"
+access-points = \"/data\"
+
 [pool.web]
 sticky = { source = true }
 servers = [{ name = \"w1\", address = \"10.0.0.11:8080\" }, { name = \"w2\", address = \"10.0.0.12:8080\" }]
@@ -38,7 +42,7 @@ pub(super) fn start() -> Weir {
 }
 
 /// The parts of a snapshot, in the order of their sections.
-pub(super) const SNAPSHOT: [&str; 35] = [
+pub(super) const SNAPSHOT: [&str; 36] = [
     "Snapshot",
     "ProcessSnapshot",
     "ListenerSnapshot",
@@ -74,6 +78,7 @@ pub(super) const SNAPSHOT: [&str; 35] = [
     "TransfersSnapshot",
     "TransferSnapshot",
     "TransferTotals",
+    "LockSnapshot",
 ];
 
 const INTRODUCTION: &str = "\
@@ -97,7 +102,7 @@ echo '{\"show\": {\"what\": \"pools\"}}' | socat -t 60 - UNIX-CONNECT:/run/weir/
 - What is changed here holds over reloads and restarts, until `reset` takes it back: see `state` in the [config](config.md).
 
 A field without a default must be there. Names are those of the config. The examples are given one after the other to a Weir with
-a pool `web` of the servers `w1` and `w2`, and a fleet `batch`.
+a pool `web` of the servers `w1` and `w2`, a fleet `batch`, and a storage area `data`.
 ";
 
 const FIELDS: &str = "| field | value | default | meaning |\n|---|---|---|---|\n";
@@ -130,6 +135,7 @@ fn examples() -> Vec<Value> {
         json!({"fleet-scale": {"fleet": "batch", "servers": 3}}),
         json!({"fleet-pause": {"fleet": "batch", "paused": true}}),
         json!({"fleet-history": {"fleet": "batch", "rows": 0}}),
+        json!({"storage-unlock": {"path": "/data/f", "dry_run": true}}),
         json!("reload"),
     ]
 }
