@@ -19,6 +19,7 @@ use super::question;
 use super::request::{Asker, PathSpelling, RequestCopy, RequestFacts};
 use super::service::Call;
 use super::timing::Timing;
+use super::unwanted;
 use crate::pump::Pump;
 use crate::redirect::{Asked, Redirect};
 use crate::sticky::{Bond, Request};
@@ -353,7 +354,7 @@ fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>) -> Rank {
     }
 }
 
-/// Answers without a server. If a body follows that has not all come, the connection ends after the answer.
+/// Answers without a server. If a body follows that has not all come yet, the connection ends after the answer.
 fn local(
     connection: &mut Connection,
     request: &Parsed<'_>,
@@ -363,13 +364,13 @@ fn local(
     let Parsed { buf, head, table, head_bytes, spelling, timing, .. } = *request;
     let mut scanner = BodyScanner::new(head.framing);
     let rest = &buf[head.head_bytes as usize..];
-    let taken = scanner.feed(rest).unwrap_or(0);
-    let whole = scanner.is_done();
-    if whole {
-        connection.received = rest[taken..].to_vec();
+    let fed = scanner.feed(rest);
+    let mut body_bytes = fed.unwrap_or(rest.len()) as u64;
+    connection.received = rest[fed.unwrap_or(rest.len())..].to_vec();
+    if fed.is_ok() && !scanner.is_done() {
+        body_bytes += unwanted::read_for_scanner(connection, &mut scanner);
     }
-    // The rest of a body that has not all come is thrown away.
-    let body_bytes = if whole { taken } else { rest.len() } as u64;
+    let whole = scanner.is_done();
     let counters = connection.listener.counters(&connection.worker);
     counters.intercepted.one();
     counters.bytes_in.add(body_bytes);

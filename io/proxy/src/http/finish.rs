@@ -11,8 +11,9 @@ use super::answer::Answer;
 use super::answered::{AnsweredRequest, Line};
 use super::connection::Connection;
 use super::exchange::{Exchange, Hedged, Offloaded};
-use super::outcome::End;
+use super::outcome::{End, Fault};
 use super::request::RequestFacts;
+use super::unwanted;
 use crate::log::{self, Ended, Given};
 use crate::report;
 use crate::worker::{Done, Drain, Response, Served};
@@ -61,6 +62,10 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         End::Cut(ref cut) if cut.leaves_client() => After::ResetWhenDelivered,
         End::Cut(_) => After::Reset,
         End::Answer(ref fault) => {
+            // After a fault of its framing, nobody can tell where the body ends.
+            if !matches!(fault, Fault::BodyFraming(_)) && !exchange.leaves_body() {
+                unwanted::read_for_exchange(connection, &mut exchange);
+            }
             let mut answer = Answer::fault(connection, &exchange, fault);
             answer.asked = Some(exchange.timing.start);
             After::Answer(Box::new(answer))

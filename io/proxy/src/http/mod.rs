@@ -13,6 +13,7 @@ mod request_id;
 mod response;
 mod service;
 mod timing;
+mod unwanted;
 mod upgrade;
 
 pub(crate) use answer::{Answer, Unread};

@@ -451,3 +451,32 @@ fn connections_of_many_clients_are_all_given_back() {
 fn server_saw(server: &RawServer, text: &str) -> bool {
     String::from_utf8_lossy(&server.received_in_all()).to_lowercase().contains(text)
 }
+
+#[test]
+fn an_answer_of_weirs_own_keeps_the_connection_if_the_body_has_come() {
+    let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let weir = Weir::start(&format!("{}[[route]]\npath = \"/denied\"\nrespond = 403\n", web(&[dead])));
+    let mut client = weir.client();
+    // Longer than what is read with the head, and pipelined requests behind it.
+    let body = "x".repeat(20_000);
+    for (target, status) in [("/", 502), ("/denied", 403)] {
+        let post =
+            format!("POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let chunked = format!(
+            "POST {target} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4e20\r\n{body}\r\n0\r\n\r\n"
+        );
+        for request in [post.clone(), chunked, format!("{post}{post}")] {
+            let answers = request.matches("POST").count();
+            client.send(request);
+            for _ in 0..answers {
+                let answer = client.response();
+                assert!([status, 503].contains(&answer.status), "{target}: {}", answer.status);
+                assert!(!answer.says_close(), "{target}");
+            }
+        }
+        assert!([status, 503].contains(&client.exchange(get(target)).status));
+    }
+    // Of a body that has not come, nobody knows when it will.
+    client.send("POST /denied HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx");
+    assert!(client.response().says_close());
+}
