@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use weir_access::identity::Identity;
 use weir_dav::conditional::{Access, Conditions, Validators, Verdict};
 use weir_dav::date::{http_date, parse_http_date};
-use weir_dav::digest::{Digest, DigestError, parse_digest, parse_repr_digest};
+use weir_dav::digest::{Digest, DigestError, parse_content_md5, parse_digest, parse_repr_digest};
 use weir_dav::etag::EntityTag;
 use weir_dav::outcome::Outcome;
 use weir_net::service::{Answer, Request};
@@ -17,8 +17,13 @@ use crate::call::unix_now_s;
 pub(crate) fn validators(metadata: &Metadata) -> Validators {
     Validators {
         etag: EntityTag::strong(&metadata.version()),
-        last_modified_s: Some(metadata.modified.unix_s()),
+        last_modified_s: Some(metadata.modified.seconds),
     }
+}
+
+/// The Last-Modified of something that was changed then. It is never later than the answer's Date (RFC 9110 section 8.8.2.1).
+pub(crate) fn last_modified(modified_s: i64) -> String {
+    http_date(modified_s.min(unix_now_s().cast_signed()))
 }
 
 /// Adds ETag and Last-Modified.
@@ -28,7 +33,7 @@ pub(crate) fn with_validators(answer: Answer, validators: &Validators) -> Answer
         None => answer,
     };
     match validators.last_modified_s {
-        Some(modified) => answer.with("Last-Modified", http_date(modified)),
+        Some(modified) => answer.with("Last-Modified", last_modified(modified)),
         None => answer,
     }
 }
@@ -119,7 +124,7 @@ pub(crate) fn is_conditional(request: &Request) -> bool {
     ["If-Match", "If-None-Match", "If-Unmodified-Since"].iter().any(|name| request.header(name).is_some())
 }
 
-/// The digests that an upload must have, by its client's word (RFC 3230, RFC 9530).
+/// The digests that an upload must have, by its client's word (RFC 3230, RFC 9530, RFC 1864).
 #[derive(Debug)]
 pub(crate) struct Expected {
     /// Of the file that it makes.
@@ -140,5 +145,7 @@ pub(crate) fn digests(request: &Request) -> Result<Expected, DigestError> {
     };
     let mut representation = read(list("Digest"), parse_digest)?;
     representation.extend(read(list("Repr-Digest"), parse_repr_digest)?);
-    Ok(Expected { representation, content: read(list("Content-Digest"), parse_repr_digest)? })
+    let mut content = read(list("Content-Digest"), parse_repr_digest)?;
+    content.extend(read(list("Content-MD5"), parse_content_md5)?);
+    Ok(Expected { representation, content })
 }

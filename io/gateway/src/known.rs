@@ -11,6 +11,7 @@ use weir_net::service::{Answer, Value};
 use weir_storage::Metadata;
 
 use crate::call::Call;
+use crate::call::unix_now_s;
 use crate::headers::validators;
 use crate::place::Place;
 use crate::refusal::Refusal;
@@ -74,7 +75,9 @@ impl Known {
             let validators = validators(metadata);
             let shared = |bytes: Vec<u8>| Value::from(Arc::<[u8]>::from(bytes));
             let etag = validators.etag.as_ref().map(|etag| shared(etag.to_bytes()));
-            let last_modified = validators.last_modified_s.map(|at| shared(http_date(at).into_bytes()));
+            // This is kept for a second or longer: a time that is still to come would have to be told as another one each time.
+            let past = validators.last_modified_s.filter(|at| *at <= unix_now_s().cast_signed());
+            let last_modified = past.map(|at| shared(http_date(at).into_bytes()));
             Marks { validators, etag, last_modified }
         })
     }

@@ -39,9 +39,7 @@ impl Tree {
     pub fn checksums(&self, path: &DavPath, file: &OpenFile) -> Result<Vec<Digest>, StorageError> {
         let now = file.metadata_now()?;
         if let Some(text) = notes::read(file, Note::Checksums, || self.side(path, &now))? {
-            // A damaged note is no note: it can be computed again.
-            let stamp = serde_json::from_slice(&text).ok();
-            return Ok(stamp.map_or_else(Vec::new, |stamp: Stamp| stamp.digests_of(&now)));
+            return Ok(read_stamp(&text, &now));
         }
         if !self.options().trust_foreign_checksums {
             return Ok(Vec::new());
@@ -89,6 +87,22 @@ fn is_settled(content: &Metadata) -> bool {
     // Who gives a file a time that is still to come changes it nevertheless now.
     let last = content.modified.min(content.changed);
     last.unix_s().saturating_add(STEP_S) < now_s
+}
+
+/// The checksums that Weir has stored for a content.
+pub(crate) fn stored(
+    fd: impl AsFd,
+    content: &Metadata,
+    side: impl FnOnce() -> Result<Side, StorageError>,
+) -> Result<Vec<Digest>, StorageError> {
+    let text = notes::read(fd, Note::Checksums, side)?;
+    Ok(text.map_or_else(Vec::new, |text| read_stamp(&text, content)))
+}
+
+fn read_stamp(text: &[u8], content: &Metadata) -> Vec<Digest> {
+    // A damaged note is no note: it can be computed again.
+    let stamp = serde_json::from_slice(text).ok();
+    stamp.map_or_else(Vec::new, |stamp: Stamp| stamp.digests_of(content))
 }
 
 /// Stores the checksums of a content that the file is known to have.

@@ -46,6 +46,7 @@ mod sharing;
 mod store;
 mod sweep;
 mod temporary;
+mod times;
 mod tree;
 mod turn;
 mod upload;

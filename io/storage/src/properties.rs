@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use weir_dav::path::DavPath;
-use weir_dav::xml::{Fragment, PropName, PropertyUpdate};
+use weir_dav::xml::{Fragment, PropName, PropertyUpdate, win32_modified_s};
 
 use crate::gate::{Gate, pass};
 use crate::ledger::Tally;
 use crate::notes::{self, Note};
 use crate::store::Guard;
-use crate::{Durability, Metadata, StorageError, Tree};
+use crate::{Durability, Metadata, StorageError, Tree, times};
 
 /// Keeps those apart that change properties.
 const GUARD: &str = "properties.guard";
@@ -22,7 +22,7 @@ impl Tree {
         found.map_or(Ok(Vec::new()), |text| decode(&text))
     }
 
-    /// Carries out all of these instructions or, if there is an error, none (RFC 4918 section 9.2). With [`Durability::Full`] they
+    /// Carries out all of these instructions, `Win32LastModifiedTime` by giving the resource that time, or, if there is an error, none (RFC 4918 section 9.2). With [`Durability::Full`] they
     /// are on the disk then. Blocks.
     pub fn update_properties(
         self: &Arc<Self>,
@@ -72,6 +72,13 @@ impl Tree {
                 (PropertyUpdate::Remove(_), None) => {}
             }
         }
+        let modified_s = updates.iter().rev().find_map(win32_modified_s).and_then(Result::ok);
+        let metadata = match modified_s {
+            Some(modified_s) => {
+                times::give_modified_to_checked(&resource.fd, &resource.metadata, modified_s, side)?
+            }
+            None => resource.metadata,
+        };
         let mut bytes = 0;
         if properties.is_empty() {
             notes::remove(&resource.fd, Note::Properties, side)?;
@@ -84,7 +91,7 @@ impl Tree {
         self.ledger().came(Tally::properties(bytes.saturating_sub(bytes_before)));
         self.ledger().gone(Tally::properties(bytes_before.saturating_sub(bytes)));
         notes::sync(&resource.fd, durability, side)?;
-        Ok(resource.metadata)
+        Ok(metadata)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::notes::{self, Note, Side};
 use crate::partial::{Partial, PartialId, PartialState};
 use crate::permissions::{PRIVATE, Permissions, withdraw};
 use crate::temporary::Temporary;
-use crate::{Disk, Durability, Metadata, OpenFile, StorageError, Tree, checksums};
+use crate::{Disk, Durability, Metadata, OpenFile, StorageError, Tree, checksums, times};
 
 pub use prepared::Prepared;
 
@@ -41,6 +41,8 @@ pub struct Upload {
     /// Bytes that there is room for already.
     reserved: u64,
     part: bool,
+    /// The time of last change that it gets, in seconds since 1970; `None` = that of the upload.
+    modified_s: Option<i64>,
     /// Bytes of what it replaces.
     old_bytes: u64,
     /// Room in the quota for what it is longer.
@@ -135,6 +137,7 @@ impl Upload {
             received: 0,
             reserved,
             part: false,
+            modified_s: None,
             old_bytes,
             claim,
             private,
@@ -162,6 +165,7 @@ impl Upload {
             received: bytes,
             reserved: 0,
             part: false,
+            modified_s: None,
             old_bytes: 0,
             claim,
             private: true,
@@ -206,6 +210,12 @@ impl Upload {
     /// Digests that the bytes must have which come from here on, by themselves: of a part, not of the file.
     pub fn expect_received(&mut self, digests: Vec<Digest>) {
         self.expected.extend(digests.into_iter().map(|digest| (Hasher::new(digest.algorithm()), digest)));
+    }
+
+    /// Gives the file this time of last change, in seconds since 1970, instead of the time of the upload. The fraction of the second
+    /// stays that of the upload: entity tags are made of it, and no two contents may have the same.
+    pub fn set_modified_s(&mut self, modified_s: i64) {
+        self.modified_s = Some(modified_s);
     }
 
     /// Takes what comes next.
@@ -360,6 +370,10 @@ impl Upload {
             // The server sets the time of the last change when it gets the bytes.
             durability.max(Durability::Data).sync_file(fd)?;
         }
+        let content = Found::of(fd)?.metadata()?;
+        let Some(modified_s) = self.modified_s else { return Ok(content) };
+        // Where it cannot be set, the file tells the time of the upload.
+        let _ = times::give_modified(fd, &content, modified_s);
         Found::of(fd)?.metadata()
     }
 

@@ -24,7 +24,7 @@ pub struct Validators {
     /// Its entity tag, if it has one.
     pub etag: Option<EntityTag>,
     /// When it was modified last, in seconds since 1970.
-    pub last_modified_s: Option<u64>,
+    pub last_modified_s: Option<i64>,
 }
 
 /// How a request asks.
@@ -99,16 +99,18 @@ impl Conditions<'_> {
 
     /// If-Range: a strong tag that is the resource's, or exactly its date, which must be strong: older than the second
     /// in which another change might still have happened (RFC 9110 section 8.8.2.2).
-    fn range_applies(&self, etag: Option<&EntityTag>, modified_s: Option<u64>, now_s: u64) -> bool {
+    fn range_applies(&self, etag: Option<&EntityTag>, modified_s: Option<i64>, now_s: u64) -> bool {
         let Some(text) = self.if_range else { return true };
         match EntityTag::parse(text) {
             Some(asked) => etag.is_some_and(|etag| etag.strong_eq(&asked)),
-            None => modified_s.is_some_and(|at| parse_http_date(text) == Some(at) && at < now_s),
+            None => {
+                modified_s.is_some_and(|at| parse_http_date(text) == Some(at) && at < now_s.cast_signed())
+            }
         }
     }
 }
 
-fn date(header: Option<&[u8]>) -> Option<u64> {
+fn date(header: Option<&[u8]>) -> Option<i64> {
     header.and_then(parse_http_date)
 }
 
@@ -219,8 +221,8 @@ mod tests {
     #[test]
     fn a_range_applies_only_to_the_very_same_bytes() {
         let (strong, weak) = (file("\"a\""), file("W/\"a\""));
-        let fresh = Validators { etag: None, last_modified_s: Some(NOW) };
-        let (same, other, now) = (http_date(900_000), http_date(900_001), http_date(NOW));
+        let fresh = Validators { etag: None, last_modified_s: Some(NOW.cast_signed()) };
+        let (same, other, now) = (http_date(900_000), http_date(900_001), http_date(NOW.cast_signed()));
         for (text, resource, verdict) in [
             ("\"a\"", &strong, GO_RANGE),
             ("\"b\"", &strong, GO),

@@ -83,6 +83,8 @@ outcomes! {
     NotEmpty = 409, "the collection is not empty";
     /// DELETE, MOVE or an overwrite of a collection that a file system is mounted in (RFC 9110 section 15.5.10).
     HoldsMountPoint = 409, "a file system is mounted there or below; it must be unmounted first";
+    /// PROPPATCH with a value that the property cannot have (RFC 4918 section 9.2.1).
+    BadPropertyValue = 409, "the property cannot have this value";
     /// UNLOCK with a token of no lock here (RFC 4918 sections 9.11.1 and 16).
     WrongLockToken = 409, "the lock token does not belong to a lock of this resource";
     /// Without Content-Length or chunked framing where one is needed (RFC 9110 section 15.5.12).
@@ -118,6 +120,8 @@ outcomes! {
     Failed = 500, "the server could not do it";
     /// The method is not known (RFC 9110 section 15.6.2).
     NotImplemented = 501, "the method is not known";
+    /// A time of last change for an upload that may come in several requests.
+    MtimeOfResumable = 501, "X-OC-Mtime is not supported for resumable uploads; set Win32LastModifiedTime by PROPPATCH instead";
     /// The destination is on another server, and there is no third-party copy (RFC 4918 section 9.8.5).
     DestinationElsewhere = 502, "the destination is on another server";
     /// For now (RFC 9110 section 15.6.4).

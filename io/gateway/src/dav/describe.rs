@@ -103,7 +103,7 @@ impl Describer {
         let name = || self.prefix.append(path).name().unwrap_or(b"/").to_vec();
         match property {
             LiveProperty::CreationDate => {
-                give(&Property::CreationDate(metadata.created.unwrap_or(metadata.modified).unix_s()));
+                give(&Property::CreationDate(metadata.created.unwrap_or(metadata.modified).seconds));
             }
             LiveProperty::DisplayName => {
                 match dead.iter().find(|value| LiveProperty::from_name(value.name()) == Some(property)) {
@@ -119,7 +119,10 @@ impl Describer {
                 Some(etag) => give(&Property::Etag(&etag)),
                 None => return false,
             },
-            LiveProperty::LastModified => give(&Property::LastModified(metadata.modified.unix_s())),
+            LiveProperty::LastModified => {
+                let now_s = unix_now_s().cast_signed();
+                give(&Property::LastModified(metadata.modified.seconds.min(now_s)));
+            }
             LiveProperty::LockDiscovery => {
                 let now_s = unix_now_s();
                 let locks: Vec<Lock> =

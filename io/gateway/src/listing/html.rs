@@ -134,7 +134,7 @@ impl Page for Html {
             true => ("/", String::new()),
             false => ("", size(entry.metadata.size)),
         };
-        let time = rfc3339(entry.metadata.modified.unix_s()).replace('T', " ").replace('Z', "");
+        let time = rfc3339(entry.metadata.modified.seconds).replace('T', " ").replace('Z', "");
         out.push_str(&format!("{slash}</a></td><td class=\"n\">{size}</td><td class=\"n t\">{time}</td>"));
         match &self.tools {
             Some(tools) if tools.may_delete(entry) => out.push_str(&format!(

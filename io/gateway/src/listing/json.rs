@@ -31,7 +31,7 @@ impl Page for Json {
             "name": String::from_utf8_lossy(&entry.name),
             "href": path.href(is_directory),
             "type": if is_directory { "directory" } else { "file" },
-            "modified": rfc3339(entry.metadata.modified.unix_s()),
+            "modified": rfc3339(entry.metadata.modified.seconds),
         });
         if !is_directory {
             object["size"] = json!(entry.metadata.size);

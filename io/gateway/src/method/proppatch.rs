@@ -6,7 +6,7 @@ use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
 use weir_dav::xml::{
     CONTENT_TYPE, Condition, LiveProperty, Multistatus, PropName, Property, PropertyUpdate, Response,
-    XmlLimits, parse_proppatch,
+    XmlLimits, parse_proppatch, win32_modified_s,
 };
 use weir_net::service::{Answer, Content, Request};
 use weir_storage::{Metadata, StorageError};
@@ -33,7 +33,7 @@ fn carry_out(act: &Act, request: &Request, updates: &[PropertyUpdate]) -> Result
     act.allow(Method::Proppatch, kind)?;
     require_conditions(request, found.as_ref())?;
     let changes = weir_dav::lock::changes(Method::Proppatch, (&act.place.path, kind), None);
-    if updates.iter().any(is_protected) {
+    if updates.iter().any(|update| fault(update).is_some()) {
         act.locked(&changes, |_| Ok(()))?;
         return Ok(write(&act.place.full, directory, updates, None));
     }
@@ -54,11 +54,15 @@ fn carry_out(act: &Act, request: &Request, updates: &[PropertyUpdate]) -> Result
     Ok(write(&act.place.full, directory, updates, outcome))
 }
 
-fn is_protected(update: &PropertyUpdate) -> bool {
-    LiveProperty::from_name(update.name()).is_some_and(LiveProperty::is_protected)
+/// Why an instruction cannot be carried out, whatever is at the target.
+fn fault(update: &PropertyUpdate) -> Option<(Outcome, Option<Condition>)> {
+    if LiveProperty::from_name(update.name()).is_some_and(LiveProperty::is_protected) {
+        return Some((Outcome::ProtectedProperty, Some(Condition::CannotModifyProtectedProperty)));
+    }
+    win32_modified_s(update)?.is_err().then_some((Outcome::BadPropertyValue, None))
 }
 
-/// `outcome`: of all properties; `None` if those that are protected stood in the way of the others.
+/// `outcome`: of all properties; `None` if some could not be carried out, and stood in the way of the others.
 fn write(path: &DavPath, directory: bool, updates: &[PropertyUpdate], outcome: Option<Outcome>) -> String {
     let mut response = Response::new(path, directory);
     let mut named: Vec<&PropName> = Vec::new();
@@ -69,14 +73,11 @@ fn write(path: &DavPath, directory: bool, updates: &[PropertyUpdate], outcome: O
         }
         named.push(name);
         let property = Property::Name(name);
-        match outcome {
-            Some(outcome) => response.add(&property, outcome, None),
-            None if is_protected(update) => {
-                let condition = Some(Condition::CannotModifyProtectedProperty);
-                response.add(&property, Outcome::ProtectedProperty, condition);
-            }
-            None => response.add(&property, Outcome::FailedDependency, None),
-        }
+        let (outcome, condition) = match outcome {
+            Some(outcome) => (outcome, None),
+            None => fault(update).unwrap_or((Outcome::FailedDependency, None)),
+        };
+        response.add(&property, outcome, condition);
     }
     let mut out = String::new();
     let mut multistatus = Multistatus::begin(&mut out);

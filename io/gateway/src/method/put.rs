@@ -3,6 +3,7 @@ use std::sync::Arc;
 use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
 use weir_dav::digest::write_digest;
+use weir_dav::header::{HeaderError, client_mtime};
 use weir_dav::lock::{self, Change};
 use weir_dav::method::{Kind, Method};
 use weir_dav::outcome::Outcome;
@@ -43,7 +44,7 @@ pub(super) async fn patch(call: &mut Call) -> Result<Answer, Refusal> {
 
 /// Takes the body, and makes what it is, or what it is a part of, visible.
 async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<Answer, Refusal> {
-    let Start { method, mut expected, expect, is_conditional, act, changes } = start;
+    let Start { method, mut expected, expect, is_conditional, act, changes, modified_s } = start;
     let of_part = move |base| expect_of_part(method, base, expect, is_conditional);
     let (upload, base) = begin(call, &act, changes.clone(), part, of_part).await?;
     let expect = match part {
@@ -57,6 +58,9 @@ async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<
         return Err(Outcome::BadContentRange.into());
     }
     let mut upload = upload;
+    if let Some(modified_s) = modified_s {
+        upload.set_modified_s(modified_s);
+    }
     if method == Method::Patch {
         // They are of the body, which is no representation of the file (RFC 9530 section 3.1).
         upload.expect_received(std::mem::take(&mut expected.representation));
@@ -85,7 +89,12 @@ async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<
     };
     let committed = if is_long { act.run_long_on(commit).await? } else { act.run_on(commit).await? };
     match committed {
-        Ok(committed) => Ok(confirm(&committed)),
+        Ok(committed) => {
+            let answer = confirm(&committed);
+            // Its absence tells a client that the file has another time.
+            let accepted = modified_s == Some(committed.metadata.modified.seconds);
+            Ok(if accepted { answer.with("X-OC-MTime", "accepted") } else { answer })
+        }
         // Somebody else was faster.
         Err(StorageError::Exists) if is_conditional => Err(Outcome::PreconditionFailed.into()),
         Err(StorageError::Exists) => Err(Outcome::Forbidden.into()),
@@ -127,6 +136,8 @@ pub(super) struct Start {
     pub(super) is_conditional: bool,
     pub(super) act: Act,
     pub(super) changes: Vec<(DavPath, Change)>,
+    /// The time of last change that its client wants the file to have, in seconds since 1970.
+    pub(super) modified_s: Option<i64>,
 }
 
 impl Start {
@@ -161,6 +172,7 @@ impl Start {
             return Err(Outcome::UnknownBody.into());
         }
         let expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
+        let modified_s = client_mtime(call.request.header("X-OC-Mtime")).map_err(HeaderError::outcome)?;
         let is_conditional = is_conditional(&call.request);
         let expect = match seen {
             Some(seen) if is_conditional => Expectation::Version(seen),
@@ -170,7 +182,7 @@ impl Start {
 
         let act = Act::of(call)?;
         let changes = lock::changes(method, (&place.path, kind), None);
-        Ok(Self { method, expected, expect, is_conditional, act, changes })
+        Ok(Self { method, expected, expect, is_conditional, act, changes, modified_s })
     }
 }
 

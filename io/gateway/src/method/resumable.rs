@@ -122,7 +122,10 @@ pub(super) async fn create(
     };
     let id = crate::crypto::random().map(PartialId::new).ok_or(Outcome::Failed)?;
     let turn = call.area.uploads.turn(id).await;
-    let Start { expected, expect, is_conditional, act, changes, .. } = start;
+    let Start { expected, expect, is_conditional, act, changes, modified_s, .. } = start;
+    if modified_s.is_some() {
+        return Err(Outcome::MtimeOfResumable.into());
+    }
     let place = call.place.clone();
     let from = match expect {
         Expectation::Anything => StartedFrom::Anything,

@@ -340,7 +340,7 @@ fn only_if_ours(put: &Put, head: &Head) -> Result<(String, Vec<u8>), &'static st
         return Err("it has neither an entity tag nor a time that says that it is what was sent");
     };
     // Dates are of whole seconds.
-    let began_s = ended_s.saturating_sub(put.took.as_secs() + 1);
+    let began_s = ended_s.saturating_sub_unsigned(put.took.as_secs() + 1);
     match (began_s..=ended_s).contains(&changed_s) {
         true => Ok(line("If-Unmodified-Since", http_date(changed_s))),
         false => Err("its time is not that of the PUT, so that it may be somebody else's"),

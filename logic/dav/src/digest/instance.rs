@@ -40,6 +40,12 @@ pub fn parse_digest(text: &[u8]) -> Result<Vec<Digest>, DigestError> {
     }
 }
 
+/// Reads a Content-MD5 header: the MD5 of the body (RFC 1864; obsolete since RFC 7231, and still sent).
+pub fn parse_content_md5(text: &[u8]) -> Result<Vec<Digest>, DigestError> {
+    let bytes = STANDARD.decode(text).map_err(|_| DigestError::Value(Algorithm::Md5))?;
+    Digest::new(Algorithm::Md5, &bytes).map(|digest| vec![digest]).ok_or(DigestError::Value(Algorithm::Md5))
+}
+
 impl Algorithm {
     /// The algorithm that Want-Digest prefers among those `offered` (RFC 3230 section 4.3.1): the one with the highest
     /// weight, of equals the one that the client names first. `None` if it wants none of them.

@@ -13,6 +13,6 @@ mod value;
 pub use algorithm::Algorithm;
 pub use error::DigestError;
 pub use hasher::Hasher;
-pub use instance::{parse_digest, write_digest};
+pub use instance::{parse_content_md5, parse_digest, write_digest};
 pub use structured::{parse_repr_digest, write_repr_digest};
 pub use value::Digest;

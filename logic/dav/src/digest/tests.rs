@@ -158,3 +158,12 @@ proptest! {
         let _ = Algorithm::choose_want_repr_digest(text.as_bytes(), &Algorithm::ALL);
     }
 }
+
+#[test]
+fn content_md5_is_the_digest_of_the_body_in_base64() {
+    let digest = Digest::from_hex(Algorithm::Md5, b"d41d8cd98f00b204e9800998ecf8427e").unwrap();
+    assert_eq!(parse_content_md5(b"1B2M2Y8AsgTpgAmY7PhCfg=="), Ok(vec![digest]));
+    for wrong in [&b""[..], b"1B2M2Y8AsgTpgAmY7PhCfg", b"d41d8cd98f00b204e9800998ecf8427e", b"AAAA"] {
+        assert_eq!(parse_content_md5(wrong), Err(DigestError::Value(Algorithm::Md5)), "{wrong:?}");
+    }
+}

@@ -25,6 +25,9 @@ pub enum HeaderError {
     /// User names and fragments do not belong there; neither does the query of a resource here.
     #[error("a user name, a fragment or a query in Destination")]
     DestinationPart,
+    /// X-OC-Mtime is no number of seconds.
+    #[error("X-OC-Mtime must be a number of seconds since 1970")]
+    ClientMtime,
     /// Its path is unsound.
     #[error("Destination: {0}")]
     Path(#[from] PathError),

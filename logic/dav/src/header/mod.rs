@@ -1,5 +1,6 @@
 //! The headers that WebDAV adds to HTTP (RFC 4918 section 10), but for If.
 
+mod client_mtime;
 mod depth;
 mod destination;
 mod error;
@@ -7,6 +8,7 @@ mod lock_token;
 mod overwrite;
 mod timeout;
 
+pub use client_mtime::client_mtime;
 pub use depth::{Depth, DepthUse};
 pub use destination::{Destination, OwnNames, RemoteUrl, Scheme};
 pub use error::HeaderError;

@@ -84,7 +84,7 @@ impl LiveProperty {
 #[derive(Debug, Clone, Copy)]
 pub enum Property<'a> {
     /// Seconds since 1970.
-    CreationDate(u64),
+    CreationDate(i64),
     /// The name of the file; bytes that are not UTF-8 are replaced.
     DisplayName(&'a [u8]),
     /// Bytes.
@@ -94,7 +94,7 @@ pub enum Property<'a> {
     /// The entity tag.
     Etag(&'a EntityTag),
     /// Seconds since 1970.
-    LastModified(u64),
+    LastModified(i64),
     /// The locks that cover the resource.
     LockDiscovery {
         /// Those that have not expired.

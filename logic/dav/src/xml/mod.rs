@@ -18,6 +18,7 @@ mod reader;
 mod scope;
 #[cfg(test)]
 mod tests;
+mod win32;
 
 pub use condition::Condition;
 pub use error::XmlError;
@@ -30,6 +31,7 @@ pub use multistatus::{CONTENT_TYPE, Multistatus, Response};
 pub use name::PropName;
 pub use propfind::Propfind;
 pub use proppatch::{PropertyUpdate, parse_proppatch};
+pub use win32::{BadWin32Time, win32_modified_s};
 
 /// The namespace of WebDAV's own elements (RFC 4918 section 21.1).
 pub const DAV: &str = "DAV:";

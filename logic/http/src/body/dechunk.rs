@@ -1,4 +1,4 @@
-use super::{ChunkError, ChunkScanner};
+use super::{ChunkError, ChunkScanner, TrailerRules};
 
 /// Takes the data out of a chunked body, for clients that speak only HTTP/1.0. Trailers are dropped.
 #[derive(Debug, Clone, Default)]
@@ -10,6 +10,11 @@ impl Dechunker {
     /// At the start of a body.
     pub const fn new() -> Self {
         Self { scanner: ChunkScanner::new() }
+    }
+
+    /// At the start of a request's body whose trailers must keep to these rules.
+    pub fn with_trailers(rules: &TrailerRules) -> Self {
+        Self { scanner: ChunkScanner::with_trailers(rules) }
     }
 
     /// At the start of a response's body, whose chunks may have extensions ([`ChunkScanner::of_response`]).

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use crate::forward::NameSet;
 use crate::head::scan::is_token;
@@ -88,6 +88,18 @@ const FORBIDDEN: u64 = set(&[
 impl TrailerRules {
     pub(crate) fn new(names: NameSet) -> Self {
         Self(Some(Arc::new(names)))
+    }
+
+    /// Refuses digests of the body: a service that does not look at trailers must not let one go unchecked (RFC 9530 section 6.5).
+    pub fn no_digests() -> Self {
+        static NAMES: LazyLock<Arc<NameSet>> = LazyLock::new(|| {
+            let mut names = NameSet::new();
+            ["digest", "content-digest", "repr-digest", "content-md5"]
+                .iter()
+                .for_each(|name| names.add(name));
+            Arc::new(names)
+        });
+        Self(Some(Arc::clone(&NAMES)))
     }
 
     const fn none() -> Self {

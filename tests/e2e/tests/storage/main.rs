@@ -31,6 +31,7 @@ mod ranges;
 mod redirect;
 mod resumable;
 mod sending;
+mod times;
 mod tls;
 mod tokens;
 mod traced;

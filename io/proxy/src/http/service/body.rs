@@ -1,7 +1,7 @@
 use std::io;
 use std::task::{Context, Poll};
 
-use weir_http::{ChunkError, Dechunker, Framing};
+use weir_http::{ChunkError, Dechunker, Framing, TrailerRules};
 
 use super::pace::Halt;
 use crate::http::connection::Connection;
@@ -48,7 +48,7 @@ impl Incoming {
     pub(super) fn new(framing: Framing, expects_continue: bool, payload_bytes_max: Option<u64>) -> Self {
         let (left, length) = match framing {
             Framing::Length(length) => (Left::Length(length), Some(length)),
-            Framing::Chunked => (Left::Chunked(Dechunker::new()), None),
+            Framing::Chunked => (Left::Chunked(Dechunker::with_trailers(&TrailerRules::no_digests())), None),
             // Requests never end with the connection.
             Framing::None | Framing::UntilClose => (Left::Length(0), Some(0)),
         };
