@@ -11,7 +11,7 @@ mod socket;
 
 pub use csv::stat_csv;
 pub use handler::{Handler, Replying};
-pub use http::{AdminHttp, TextHttp};
+pub use http::{AdminHttp, Door, LoggingIn, Login, LoginOutcome, TextHttp};
 pub use metrics::{Exposition, Scope, metrics};
 pub use page::{Pictures, status_page};
 pub use socket::{BindError, ClientError, ControlClient, ControlSocket};

@@ -163,7 +163,7 @@ impl Weir {
     pub fn admin(&self, target: &str) -> String {
         let mut client = RawClient::connect(self.admin_addr());
         let response =
-            client.exchange(format!("GET {target} HTTP/1.1\r\nHost: admin\r\nConnection: close\r\n\r\n"));
+            client.exchange(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
         assert_eq!(response.status, 200, "{}", response.text());
         response.text()
     }

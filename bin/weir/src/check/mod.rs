@@ -1,5 +1,6 @@
 //! `weir check`: proves a config. Text by `weir_config`, then what needs the disk and the network.
 
+mod admin;
 mod files;
 mod fleet;
 mod holder;
@@ -131,6 +132,7 @@ pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
 /// What is wrong with all that a config names outside of its text.
 fn look_around(loaded: &Loaded, config: &Path, depth: Depth) -> Vec<Diagnostic> {
     let mut found = files::check(loaded);
+    found.extend(admin::check(loaded));
     found.extend(tls::check(loaded));
     found.extend(sticky::check(loaded));
     found.extend(storage::check(loaded));

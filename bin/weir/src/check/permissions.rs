@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use weir_config::plan::{
-    Certificate, FleetPlan, FleetProvider, KeySetSource, LeasePlan, SecretPlace, StickyBy, TlsOut,
+    Certificate, FleetPlan, FleetProvider, KeySetSource, LeasePlan, SecretPlace, StickyBy, TlsIn, TlsOut,
 };
 use weir_config::{Diagnostic, Loaded};
 
@@ -78,24 +78,13 @@ fn named(loaded: &Loaded) -> Vec<NamedFile> {
     let plan = &loaded.plan;
     for listener in &plan.listeners {
         let Some(tls) = &listener.tls else { continue };
-        let subject = format!("listener {}: tls", listener.name);
-        let keys = ["listener", listener.name.as_str(), "tls"];
-        for (index, Certificate { certificate, key }) in tls.certificates.iter().enumerate() {
-            let index = index.to_string();
-            if certificate != key {
-                list.add(
-                    Role::Trusted,
-                    certificate,
-                    &subject,
-                    &keys,
-                    &["certificates", &index, "certificate"],
-                );
-            }
-            list.add(Role::Secret, key, &subject, &keys, &["certificates", &index, "key"]);
-        }
-        if let Some(auth) = &tls.client_auth {
-            list.add(Role::Trusted, &auth.ca, &subject, &keys, &["client-auth", "ca"]);
-            list.add_if(Role::Trusted, auth.crl.as_ref(), &subject, &keys, &["client-auth", "crl"]);
+        let name = listener.name.as_str();
+        list.add_tls_in(tls, &format!("listener {name}: tls"), &["listener", name, "tls"]);
+    }
+    if let Some(admin) = &plan.admin {
+        list.add_if(Role::Secret, admin.htpasswd.as_ref(), "admin", &["admin"], &["htpasswd"]);
+        if let Some(tls) = &admin.tls {
+            list.add_tls_in(tls, "admin: tls", &["admin", "tls"]);
         }
     }
     for pool in &plan.pools {
@@ -208,6 +197,21 @@ impl FileList {
     fn add_place(&mut self, place: Option<&SecretPlace>, subject: &str, keys: &[&str], below: &[&str]) {
         if let Some(SecretPlace::File(path)) = place {
             self.add(Role::Secret, path, subject, keys, below);
+        }
+    }
+
+    fn add_tls_in(&mut self, tls: &TlsIn, subject: &str, keys: &[&str]) {
+        for (index, Certificate { certificate, key }) in tls.certificates.iter().enumerate() {
+            let index = index.to_string();
+            if certificate != key {
+                let below = ["certificates", &index, "certificate"];
+                self.add(Role::Trusted, certificate, subject, keys, &below);
+            }
+            self.add(Role::Secret, key, subject, keys, &["certificates", &index, "key"]);
+        }
+        if let Some(auth) = &tls.client_auth {
+            self.add(Role::Trusted, &auth.ca, subject, keys, &["client-auth", "ca"]);
+            self.add_if(Role::Trusted, auth.crl.as_ref(), subject, keys, &["client-auth", "crl"]);
         }
     }
 

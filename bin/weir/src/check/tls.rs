@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use weir_config::plan::{ListenerPlan, PoolPlan, TlsIn, TlsOut};
+use weir_config::plan::{PoolPlan, TlsIn, TlsOut};
 use weir_config::{Diagnostic, Loaded, closest};
 use weir_net::tls::{FileRole, TlsError, check_tls_in, check_tls_out, cipher_names};
 
@@ -11,8 +11,12 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for listener in &loaded.plan.listeners {
         if let Some(tls) = &listener.tls {
-            check_in(loaded, listener, tls, &mut found);
+            let name = listener.name.as_str();
+            check_in(loaded, &["listener", name, "tls"], &format!("listener {name}: tls"), tls, &mut found);
         }
+    }
+    if let Some(tls) = loaded.plan.admin.as_ref().and_then(|admin| admin.tls.as_ref()) {
+        check_in(loaded, &["admin", "tls"], "admin: tls", tls, &mut found);
     }
     for pool in &loaded.plan.pools {
         if let Some(tls) = &pool.tls {
@@ -40,8 +44,8 @@ fn check_copies(loaded: &Loaded, found: &mut Vec<Diagnostic>) {
     }
 }
 
-fn check_in(loaded: &Loaded, listener: &ListenerPlan, tls: &TlsIn, found: &mut Vec<Diagnostic>) {
-    let name = listener.name.as_str();
+/// `keys` lead to the table; `subject` is the part of the config, as messages begin.
+fn check_in(loaded: &Loaded, keys: &[&str], subject: &str, tls: &TlsIn, found: &mut Vec<Diagnostic>) {
     let report = check_tls_in(tls);
     for error in &report.errors {
         let path = match error {
@@ -53,13 +57,12 @@ fn check_in(loaded: &Loaded, listener: &ListenerPlan, tls: &TlsIn, found: &mut V
             TlsError::NoCipherForVersion => vec!["ciphers".to_owned()],
             _ => Vec::new(),
         };
-        let mut keys = vec!["listener", name, "tls"];
-        keys.extend(path.iter().map(String::as_str));
-        found.push(diagnostic(loaded, &keys, &format!("listener {name}: tls"), error));
+        let keys: Vec<&str> = keys.iter().copied().chain(path.iter().map(String::as_str)).collect();
+        found.push(diagnostic(loaded, &keys, subject, error));
     }
     for warning in report.warnings {
-        let message = format!("listener {name}: tls: {warning}");
-        found.push(loaded.warning_at(&["listener", name, "tls", "certificates"], message));
+        let keys: Vec<&str> = keys.iter().copied().chain(["certificates"]).collect();
+        found.push(loaded.warning_at(&keys, format!("{subject}: {warning}")));
     }
 }
 

@@ -3,6 +3,7 @@
 //! This thread is the control plane: checks, names, commands, signals, reloads. The data path runs on worker threads of
 //! its own, and nothing that happens here holds them up.
 
+mod faces;
 mod fleets;
 mod handler;
 mod limits;

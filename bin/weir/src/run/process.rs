@@ -12,11 +12,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{LocalSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
-use weir_admin::{AdminHttp, ControlSocket, Handler};
 use weir_config::Plan;
 use weir_config::diff::Change;
 use weir_config::plan::AccessLogPlan;
-use weir_control::{Right, RuntimeState};
+use weir_control::RuntimeState;
 use weir_gateway::{Gateway, Node};
 use weir_proxy::Workers;
 use weir_proxy::access_log::AccessLog;
@@ -25,10 +24,7 @@ use weir_proxy::control::{Controller, EventLog, Setup};
 use super::fleets::Fleets;
 use super::handler::{ProcessHandler, ReloadRequest};
 use super::sockets::Sockets;
-use super::{LoadError, limits};
-
-/// Only the owner may give commands.
-const CONTROL_SOCKET_MODE: u32 = 0o600;
+use super::{LoadError, faces, limits};
 
 /// A disk that has not answered by then does not hold up a reload: what runs goes on as it is.
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
@@ -100,7 +96,7 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
         fleets: Arc::clone(&fleets),
         reload,
     });
-    serve_faces(&plan, &handler)?;
+    faces::serve(&plan, &handler)?;
     let mut process = Process { config, plan, controller, workers, sockets, access_log, gateway, fleets };
     process.sockets.accept(&process.workers, opened);
     eprintln!("weir {} is ready: {} workers", env!("CARGO_PKG_VERSION"), shared.threads - 1);
@@ -271,30 +267,4 @@ fn read_state(path: Option<&Path>) -> Result<RuntimeState, String> {
         Err(error) => return Err(format!("state file {}: {error}", path.display())),
     };
     RuntimeState::from_text(&text).map_err(|error| format!("state file {}: {error}", path.display()))
-}
-
-/// Opens the control socket and the admin pages.
-fn serve_faces(plan: &Plan, handler: &Arc<ProcessHandler>) -> Result<(), String> {
-    if let Some(path) = &plan.process.control {
-        let socket = ControlSocket::bind(path, CONTROL_SOCKET_MODE).map_err(|error| error.to_string())?;
-        let handler: Arc<dyn Handler> = Arc::clone(handler) as _;
-        tokio::task::spawn_local(async move {
-            if let Err(error) = socket.serve(handler, Right::Admin).await {
-                eprintln!("weir: control socket: {error}");
-            }
-        });
-    }
-    if let Some(admin) = &plan.admin {
-        let http = AdminHttp::bind(&admin.bind).map_err(|error| error.to_string())?;
-        for address in http.local_addresses() {
-            eprintln!("admin: http://{address}/");
-        }
-        let handler: Arc<dyn Handler> = Arc::clone(handler) as _;
-        tokio::task::spawn_local(async move {
-            if let Err(error) = http.serve(handler).await {
-                eprintln!("weir: admin: {error}");
-            }
-        });
-    }
-    Ok(())
 }

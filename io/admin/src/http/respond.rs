@@ -1,3 +1,4 @@
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use http_body_util::Full;
@@ -6,7 +7,10 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use weir_control::Snapshot;
 
+use super::door::LoginOutcome;
 use super::pictures;
+use super::places::Place;
+use super::server::Face;
 use crate::metrics::{Exposition, Scope};
 use crate::{Handler, metrics, stat_csv, status_page};
 
@@ -18,8 +22,24 @@ const CSV: &str = "text/csv; charset=utf-8";
 /// The page has no script and loads nothing; should a name ever slip through unescaped, it still runs nothing.
 const CONTENT_SECURITY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Answers a request.
-pub(super) async fn respond(request: Request<Incoming>, handler: Arc<dyn Handler>) -> Response<Full<Bytes>> {
+/// Of a strange name so many characters are repeated.
+const HOST_SHOWN_MAX: usize = 80;
+
+const RETRY_SECS: u64 = 10;
+
+/// Answers a request. `client`: `None` = through a Unix socket.
+pub(super) async fn respond(
+    request: Request<Incoming>,
+    client: Option<IpAddr>,
+    face: &Face,
+    place: &Arc<Place>,
+) -> Response<Full<Bytes>> {
+    if let Some(host) = face.door.strange_host(client, &request) {
+        let host: String = host.chars().take(HOST_SHOWN_MAX).collect();
+        let text =
+            format!("{host:?} is no name of this face; the config can add it: [admin] hosts = {host:?}\n");
+        return page(StatusCode::MISDIRECTED_REQUEST, TEXT, text);
+    }
     let path = request.uri().path();
     if !matches!(path, "/" | "/metrics" | "/status.json" | "/status.csv" | "/healthz") {
         return page(StatusCode::NOT_FOUND, TEXT, "not found\n");
@@ -30,34 +50,77 @@ pub(super) async fn respond(request: Request<Incoming>, handler: Arc<dyn Handler
         return response;
     }
     if path == "/healthz" {
-        return health_page(&*handler);
+        return health_page(&*face.handler);
     }
-    let snapshot = handler.snapshot();
-    let histories = if path == "/" { pictures::histories(&snapshot, &*handler).await } else { Vec::new() };
+    if let Some(login) = &face.door.login {
+        let authorization = request.headers().get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        match login.check(client, authorization).await {
+            LoginOutcome::Welcome => {}
+            LoginOutcome::Wrong => return login_page(),
+            LoginOutcome::Later(seconds) => {
+                return later(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    seconds,
+                    "too many wrong passwords: try again later\n",
+                );
+            }
+        }
+    }
+    let answering = place.answer().await;
+    let Some(writer) = face.memory.writer().await else { return no_memory() };
+    let snapshot = face.handler.snapshot();
+    let histories =
+        if path == "/" { pictures::histories(&snapshot, &*face.handler).await } else { Vec::new() };
     // With thousands of servers a page takes longer to write than checks and commands should wait.
     let written = tokio::task::spawn_blocking(move || match request.uri().path() {
         "/metrics" => metrics_page(request.headers(), request.uri().query(), &snapshot),
-        "/status.json" => json_page(&snapshot),
-        "/status.csv" => page(StatusCode::OK, CSV, stat_csv(&snapshot)),
-        _ => page(StatusCode::OK, HTML, status_page(&snapshot, &pictures::draw(&histories))),
+        "/status.json" => Ok((JSON, serde_json::to_vec(&snapshot).map_err(|cause| failed(&cause))?)),
+        "/status.csv" => Ok((CSV, stat_csv(&snapshot).into_bytes())),
+        _ => Ok((HTML, status_page(&snapshot, &pictures::draw(&histories)).into_bytes())),
     });
-    written.await.unwrap_or_else(|cause| page(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{cause}\n")))
+    let (content_type, text) = match written.await {
+        Ok(Ok(written)) => written,
+        Ok(Err(response)) => return *response,
+        Err(cause) => return *failed(&cause),
+    };
+    match face.memory.hold(text, answering, writer).await {
+        Some(body) => page(StatusCode::OK, content_type, body),
+        None => no_memory(),
+    }
 }
 
-fn metrics_page(headers: &HeaderMap, query: Option<&str>, snapshot: &Snapshot) -> Response<Full<Bytes>> {
+/// A text and its type, or why there is none.
+type Written = Result<(&'static str, Vec<u8>), Box<Response<Full<Bytes>>>>;
+
+fn metrics_page(headers: &HeaderMap, query: Option<&str>, snapshot: &Snapshot) -> Written {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let exposition = Exposition::asked_for(accept.unwrap_or_default());
     match Scope::parse(query.unwrap_or_default()) {
-        Ok(scope) => page(StatusCode::OK, exposition.content_type(), metrics(snapshot, exposition, scope)),
-        Err(why) => page(StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")),
+        Ok(scope) => Ok((exposition.content_type(), metrics(snapshot, exposition, scope).into_bytes())),
+        Err(why) => Err(Box::new(page(StatusCode::BAD_REQUEST, TEXT, format!("{why}\n")))),
     }
 }
 
-fn json_page(snapshot: &Snapshot) -> Response<Full<Bytes>> {
-    match serde_json::to_vec(snapshot) {
-        Ok(json) => page(StatusCode::OK, JSON, json),
-        Err(cause) => page(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{cause}\n")),
-    }
+fn failed(cause: &dyn std::fmt::Display) -> Box<Response<Full<Bytes>>> {
+    Box::new(page(StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{cause}\n")))
+}
+
+fn login_page() -> Response<Full<Bytes>> {
+    let mut response = page(StatusCode::UNAUTHORIZED, TEXT, "a user and a password are needed\n");
+    let scheme = HeaderValue::from_static("Basic realm=\"weir\", charset=\"UTF-8\"");
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+    response
+}
+
+/// Other clients have not taken their answers yet.
+fn no_memory() -> Response<Full<Bytes>> {
+    later(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECS, "too many answers are under way: try again\n")
+}
+
+fn later(status: StatusCode, seconds: u64, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = page(status, TEXT, text);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    response
 }
 
 /// For what stands in front of Weir: a process that is stopping gets nothing new.

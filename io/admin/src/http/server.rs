@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +13,16 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 use weir_model::BindAddress;
 
+use super::door::Door;
+use super::memory::Memory;
+use super::places::{Place, Places};
 use super::respond::respond;
 use crate::Handler;
-
-/// Each may have a large page in memory.
-pub(super) const CONNECTIONS_MAX: usize = 128;
 
 /// From the start of a request to the end of its head, and between requests.
 const HEAD_MAX: Duration = Duration::from_secs(15);
@@ -51,6 +52,14 @@ enum Listener {
 #[derive(Debug)]
 struct SocketFile(PathBuf);
 
+/// What all connections share.
+pub(super) struct Face {
+    pub(super) handler: Arc<dyn Handler>,
+    pub(super) door: Door,
+    pub(super) memory: Memory,
+    places: Arc<Places>,
+}
+
 impl AdminHttp {
     /// Listens on every address. Errors name the address.
     pub fn bind(addresses: &[BindAddress]) -> io::Result<Self> {
@@ -70,12 +79,13 @@ impl AdminHttp {
         tcp.collect()
     }
 
-    /// Answers until the future is dropped. Within a tokio runtime with I/O and time.
-    pub async fn serve(self, handler: Arc<dyn Handler>) -> io::Result<()> {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    /// Answers those whom the door admits, until the future is dropped. Within a tokio runtime with I/O and time.
+    pub async fn serve(self, handler: Arc<dyn Handler>, door: Door) -> io::Result<()> {
+        let places = Arc::new(Places::default());
+        let face = Arc::new(Face { handler, door, memory: Memory::new(Arc::clone(&places)), places });
         let mut acceptors = JoinSet::new();
         for listener in self.listeners {
-            acceptors.spawn(listener.accept_all(Arc::clone(&handler), Arc::clone(&places)));
+            acceptors.spawn(listener.accept_all(Arc::clone(&face)));
         }
         while let Some(ended) = acceptors.join_next().await {
             ended.map_err(io::Error::other)??;
@@ -101,48 +111,67 @@ impl Listener {
         }
     }
 
-    async fn accept_all(self, handler: Arc<dyn Handler>, places: Arc<Semaphore>) -> io::Result<()> {
+    async fn accept_all(self, face: Arc<Face>) -> io::Result<()> {
         let mut connections = JoinSet::new();
         match self {
             Self::Tcp(listener) => {
                 let listener = TcpListener::from_std(listener)?;
                 loop {
-                    let accepted = listener.accept().await.map(|(stream, _)| stream);
-                    take(accepted, &mut connections, &handler, &places).await;
+                    match listener.accept().await {
+                        Ok((stream, peer)) => face.take(stream, Some(peer.ip()), &mut connections),
+                        Err(_) => pause_after_failure().await,
+                    }
                 }
             }
             Self::Unix(listener, _file) => {
                 let listener = UnixListener::from_std(listener)?;
                 loop {
-                    let accepted = listener.accept().await.map(|(stream, _)| stream);
-                    take(accepted, &mut connections, &handler, &places).await;
+                    match listener.accept().await {
+                        Ok((stream, _)) => face.take(stream, None, &mut connections),
+                        Err(_) => pause_after_failure().await,
+                    }
                 }
             }
         }
     }
 }
 
-/// Serves an accepted connection in a task of its own. One too many is closed at once.
-async fn take<S>(
-    accepted: io::Result<S>,
-    connections: &mut JoinSet<()>,
-    handler: &Arc<dyn Handler>,
-    places: &Arc<Semaphore>,
-) where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    while connections.try_join_next().is_some() {}
-    let Ok(stream) = accepted else { return pause_after_failure().await };
-    let Ok(place) = Arc::clone(places).try_acquire_owned() else { return };
-    let handler = Arc::clone(handler);
-    connections.spawn(async move {
-        let service = service_fn(|request| {
-            let response = respond(request, Arc::clone(&handler));
-            async { Ok::<_, Infallible>(response.await) }
+impl Face {
+    /// Serves an accepted connection in a task of its own. `client`: `None` = through a Unix socket.
+    fn take<S>(self: &Arc<Self>, stream: S, client: Option<IpAddr>, connections: &mut JoinSet<()>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        while connections.try_join_next().is_some() {}
+        if !self.door.admits(client) {
+            return;
+        }
+        let Some(place) = self.places.take(client) else { return };
+        let (face, place) = (Arc::clone(self), Arc::new(place));
+        connections.spawn(async move {
+            tokio::select! {
+                () = place.evicted() => {}
+                () = face.serve(stream, client, &place) => {}
+            }
         });
-        serve_connection(stream, service).await;
-        drop(place);
-    });
+    }
+
+    async fn serve<S>(self: &Arc<Self>, stream: S, client: Option<IpAddr>, place: &Arc<Place>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send,
+    {
+        let service = service_fn(|request| {
+            let (face, place) = (Arc::clone(self), Arc::clone(place));
+            async move { Ok::<_, Infallible>(respond(request, client, &face, &place).await) }
+        });
+        // Through a Unix socket nobody listens in.
+        let tls = self.door.tls.as_ref().filter(|_| client.is_some());
+        let Some(tls) = tls else { return serve_connection(stream, service).await };
+        // A handshake that fails is its client's trouble.
+        if let Ok(Ok(stream)) = timeout(HEAD_MAX, TlsAcceptor::from(tls.config()).accept(stream)).await {
+            serve_connection(stream, service).await;
+        }
+    }
 }
 
 /// Answers the requests of one connection, within bounds of time and memory.

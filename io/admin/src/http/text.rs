@@ -11,7 +11,8 @@ use hyper::service::service_fn;
 use hyper::{Method, Response, StatusCode};
 use tokio::task::JoinSet;
 
-use super::server::{CONNECTIONS_MAX, pause_after_failure, serve_connection};
+use super::places::PLACES_MAX;
+use super::server::{pause_after_failure, serve_connection};
 
 /// One text that changes, over HTTP: for programs that have nothing else to show.
 pub struct TextHttp {
@@ -62,7 +63,7 @@ impl TextHttp {
                 continue;
             };
             // One too many is closed at once.
-            if connections.len() < CONNECTIONS_MAX {
+            if connections.len() < PLACES_MAX {
                 let text = Arc::clone(&text);
                 let service = service_fn(move |request: hyper::Request<_>| {
                     let known = request.uri().path() == path;

@@ -3,7 +3,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use weir_admin::{Handler, Replying};
 use weir_control::{
@@ -18,12 +18,17 @@ use weir_control::{
 pub struct Fake {
     pub commands: Mutex<Vec<Command>>,
     pub stopping: AtomicBool,
+    /// Further servers of the first pool.
+    pub crowd: AtomicUsize,
 }
 
 impl Handler for Fake {
     fn snapshot(&self) -> Snapshot {
         let mut snapshot = snapshot();
         snapshot.process.stopping = self.stopping.load(Ordering::Relaxed);
+        let crowd = (0..self.crowd.load(Ordering::Relaxed))
+            .map(|index| server(&format!("crowd-{index}"), "10.0.0.1:80", Health::Up, 1));
+        snapshot.pools[0].servers.extend(crowd);
         snapshot
     }
 

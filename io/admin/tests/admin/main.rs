@@ -3,6 +3,7 @@
 
 mod common;
 mod csv;
+mod doors;
 mod http;
 mod metrics;
 mod page;

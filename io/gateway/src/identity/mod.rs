@@ -37,7 +37,7 @@ use crate::refusal::Refusal;
 use issuer::TrustedIssuer;
 use keeper::Keeper;
 pub(crate) use own::OwnTokens;
-use password_checks::PasswordChecks;
+pub(crate) use password_checks::PasswordChecks;
 pub(crate) use passwords::Passwords;
 pub use vo_maps::check_vo_maps;
 pub(crate) use vo_maps::read as read_vo_maps;

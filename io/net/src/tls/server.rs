@@ -78,6 +78,11 @@ impl ServerTls {
         Ok(TlsStream::server(socket, UnbufferedServerConnection::new(config)?))
     }
 
+    /// What new connections are accepted with, for those who run TLS by rustls themselves.
+    pub fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.loaded.load().config)
+    }
+
     /// Reads the files again if one has changed since; what is wrong with them leaves everything as it was, and is told
     /// at each call until it is mended. Returns whether anything was replaced. To be called every
     /// [`reload_interval`](Self::reload_interval). Blocks on the disk.

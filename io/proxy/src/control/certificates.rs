@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use weir_config::plan::{Certificate, PoolPlan};
-use weir_model::{ListenerName, PoolName};
+use weir_model::PoolName;
 use weir_net::tls::{ServerTls, check_certificate};
 
 use super::parts::PoolTls;
@@ -30,7 +30,8 @@ impl Controller {
         for listener in records.listeners.iter().filter(|listener| !listener.is_closing) {
             let state = &listener.state;
             if let Some(tls) = &state.tls {
-                let follow = follow_files(self.log.clone(), state.plan.name.clone(), Arc::clone(tls));
+                let follow =
+                    follow_files(self.log.clone(), format!("listener {}", state.plan.name), Arc::clone(tls));
                 watch.push(Task::new(runtime.spawn(follow).abort_handle()));
             }
         }
@@ -90,10 +91,11 @@ impl Controller {
     }
 }
 
-/// Reads a listener's files again when they change, and warns of its certificates, at once and every day.
-async fn follow_files(log: EventLog, listener: ListenerName, tls: Arc<ServerTls>) {
+/// Reads the files of TLS towards clients again when they change, and warns of its certificates, at once and every day. `owner`: what has
+/// the TLS, as lines of the log begin.
+pub async fn follow_files(log: EventLog, owner: String, tls: Arc<ServerTls>) {
     let interval = tls.reload_interval().max(INTERVAL_MIN);
-    warn(&log, &listener, &tls);
+    warn(&log, &owner, &tls);
     let mut since_warning = Duration::ZERO;
     let mut trouble = None;
     loop {
@@ -104,17 +106,15 @@ async fn follow_files(log: EventLog, listener: ListenerName, tls: Arc<ServerTls>
             Ok(Ok(false)) => {}
             Ok(Ok(true)) => {
                 trouble = None;
-                log.line(format!("listener {listener}: certificates read anew"));
-                warn(&log, &listener, &tls);
+                log.line(format!("{owner}: certificates read anew"));
+                warn(&log, &owner, &tls);
                 since_warning = Duration::ZERO;
             }
             Ok(Err(error)) => {
                 let text = error.to_string();
                 // Told at each look until it is mended; once is enough.
                 if trouble.as_ref() != Some(&text) {
-                    log.line(format!(
-                        "listener {listener}: {text}; the certificates read before stay in use"
-                    ));
+                    log.line(format!("{owner}: {text}; the certificates read before stay in use"));
                     trouble = Some(text);
                 }
             }
@@ -122,16 +122,16 @@ async fn follow_files(log: EventLog, listener: ListenerName, tls: Arc<ServerTls>
             Err(_) => return,
         }
         if since_warning >= DAY {
-            warn(&log, &listener, &tls);
+            warn(&log, &owner, &tls);
             since_warning = Duration::ZERO;
         }
     }
 }
 
-fn warn(log: &EventLog, listener: &ListenerName, tls: &ServerTls) {
+fn warn(log: &EventLog, owner: &str, tls: &ServerTls) {
     let now = unix_seconds();
     for warning in tls.certificates().iter().flat_map(|certificate| certificate.warnings(now)) {
-        log.line(format!("listener {listener}: {warning}"));
+        log.line(format!("{owner}: {warning}"));
     }
 }
 

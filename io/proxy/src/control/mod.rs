@@ -32,6 +32,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+pub use certificates::follow_files;
 pub use controller::Controller;
 pub use error::{ReloadError, StartError};
 pub use event_log::EventLog;

@@ -61,7 +61,7 @@ fn apply_to_pools(pools: &mut Vec<PoolPlan>, change: &Change) {
 fn apply_to_rest(plan: &mut Plan, change: &Change) {
     match change {
         Change::Process { process, .. } => plan.process = process.clone(),
-        Change::Admin(admin) => plan.admin.clone_from(admin),
+        Change::Admin { admin, .. } => plan.admin.clone_from(admin),
         Change::AccessLog(log) => plan.access_log.clone_from(log),
         Change::Resolver(resolver) => plan.resolver = resolver.clone(),
         Change::ErrorPages(pages) => plan.error_pages.clone_from(pages),

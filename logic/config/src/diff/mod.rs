@@ -39,7 +39,12 @@ pub enum Change {
         restart: Vec<&'static str>,
     },
     /// `[admin]`.
-    Admin(Option<AdminPlan>),
+    Admin {
+        /// As it is now.
+        admin: Option<AdminPlan>,
+        /// What is different.
+        restart: Vec<&'static str>,
+    },
     /// `[access-log]`.
     AccessLog(Option<AccessLogPlan>),
     /// `[resolver]`.
@@ -148,7 +153,7 @@ impl Change {
     pub fn needs_restart(&self) -> &[&'static str] {
         match self {
             Self::Process { restart, .. } => restart,
-            Self::Admin(_) => &["admin.bind"],
+            Self::Admin { restart, .. } => restart,
             _ => &[],
         }
     }
@@ -161,7 +166,7 @@ impl fmt::Display for Change {
             Self::Process { restart, .. } => {
                 write!(f, "[weir] changed; {} only by a restart", restart.join(", "))
             }
-            Self::Admin(_) => f.write_str("[admin] changed"),
+            Self::Admin { .. } => f.write_str("[admin] changed"),
             Self::AccessLog(_) => f.write_str("[access-log] changed"),
             Self::Resolver(_) => f.write_str("[resolver] changed"),
             Self::ErrorPages(_) => f.write_str("error pages changed"),

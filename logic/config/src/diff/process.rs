@@ -14,7 +14,18 @@ pub(super) fn diff(old: &Plan, new: &Plan, changes: &mut Vec<Change>) {
         changes.push(Change::Process { process: new.process.clone(), restart });
     }
     if old.admin != new.admin {
-        changes.push(Change::Admin(new.admin.clone()));
+        let (was, is) = (old.admin.as_ref(), new.admin.as_ref());
+        let restart = parts([
+            (was.map(|it| &it.bind) != is.map(|it| &it.bind), "admin.bind"),
+            (was.map_or(&[][..], |it| &it.allow) != is.map_or(&[][..], |it| &it.allow), "admin.allow"),
+            (
+                was.and_then(|it| it.htpasswd.as_ref()) != is.and_then(|it| it.htpasswd.as_ref()),
+                "admin.htpasswd",
+            ),
+            (was.and_then(|it| it.tls.as_ref()) != is.and_then(|it| it.tls.as_ref()), "admin.tls"),
+            (was.map_or(&[][..], |it| &it.hosts) != is.map_or(&[][..], |it| &it.hosts), "admin.hosts"),
+        ]);
+        changes.push(Change::Admin { admin: new.admin.clone(), restart });
     }
     if old.access_log != new.access_log {
         changes.push(Change::AccessLog(new.access_log.clone()));

@@ -1,5 +1,6 @@
 use super::Kind::{AnyOf, Choice, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
 use super::Presence::{Default, Otherwise};
+use super::tls::TLS_IN;
 use super::{
     AREA, COUNT, DURATION, DURATION_OR_ZERO, FLEET, LISTENER, POOL, ROUTE, Section, THIRD_PARTY_COPY,
     TOKEN_ENDPOINT, TOKEN_ISSUER, key,
@@ -168,15 +169,47 @@ pub(crate) static WEIR: Section = Section {
 pub(crate) static ADMIN: Section = Section {
     noun: "",
     title: "[admin]",
-    meaning: "Status page, metrics and JSON over HTTP. Everyone who reaches these addresses can read them. A change takes effect after \
-              a restart; a reload says so.",
-    keys: &[key(
-        "bind",
-        OneOrMany(&Text("an address to bind")),
-        Default("\"127.0.0.1:8404\""),
-        "\"127.0.0.1:8404\"",
-        "Where it listens: `address:port`, `:port` or `unix:/path`.",
-    )],
+    meaning: "Status page, metrics and JSON over HTTP. Without `allow` and `htpasswd` everyone who reaches these addresses can read \
+              them. A change takes effect after a restart; a reload says so.",
+    keys: &[
+        key(
+            "bind",
+            OneOrMany(&Text("an address to bind")),
+            Default("\"127.0.0.1:8404\""),
+            "\"127.0.0.1:8404\"",
+            "Where it listens: `address:port`, `:port` or `unix:/path`.",
+        ),
+        key(
+            "allow",
+            OneOrMany(&Text("a network or an IP address")),
+            Otherwise("everyone who reaches an address"),
+            "[\"127.0.0.1\", \"10.1.0.0/16\"]",
+            "Clients that may connect. Connections from elsewhere are closed at once; those through a Unix socket never are.",
+        ),
+        key(
+            "htpasswd",
+            Text("a path"),
+            Otherwise("nobody needs to log in"),
+            "\"/etc/weir/admin.htpasswd\"",
+            "Users and passwords, as `htpasswd -B` writes them. Everything but `/healthz` then needs one (Basic, RFC 7617).",
+        ),
+        key(
+            "tls",
+            Table(&TLS_IN),
+            Otherwise("no TLS"),
+            "{ certificates = \"/etc/weir/admin.pem\" }",
+            "TLS, as a listener has it. With `client-auth` only clients with a certificate of that authority get in.",
+        ),
+        key(
+            "hosts",
+            OneOrMany(&Text("a host name, or `*.` and a domain")),
+            Otherwise("`localhost`, the machine's host name and IP addresses"),
+            "\"weir.example.org\"",
+            "More names that requests may have in `Host`. Others are refused with 421, so that a page in an operator's browser cannot \
+             read the face under a name of its own (DNS rebinding). With `tls` or `htpasswd` that cannot happen, and every name is \
+             accepted.",
+        ),
+    ],
 };
 
 pub(crate) static ACCESS_LOG: Section = Section {

@@ -1,8 +1,12 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use ipnet::IpNet;
 use serde::Serialize;
+use weir_http::HostPattern;
 use weir_model::{BindAddress, Millis, ZoneName};
+
+use super::TlsIn;
 
 /// What concerns the process as a whole (`[weir]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -28,6 +32,14 @@ pub struct ProcessPlan {
 pub struct AdminPlan {
     /// Where it listens.
     pub bind: Vec<BindAddress>,
+    /// Networks whose clients may connect; empty = all.
+    pub allow: Vec<IpNet>,
+    /// Users and passwords; `None` = no login.
+    pub htpasswd: Option<PathBuf>,
+    /// TLS; `None` = plaintext.
+    pub tls: Option<TlsIn>,
+    /// Names beside those of the machine that requests may have in Host.
+    pub hosts: Vec<HostPattern>,
 }
 
 /// Server names are resolved with these (`[resolver]`).

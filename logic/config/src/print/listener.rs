@@ -40,7 +40,7 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan, listener: &ListenerPlan) {
         sni(writer, plan, sni_routes);
     }
     if let Some(tls) = &listener.tls {
-        tls_in(writer, &name, tls);
+        tls_in(writer, &format!("listener.{name}"), tls);
     }
     match &listener.mode {
         Mode::Http(http) => {
@@ -71,8 +71,9 @@ fn sni(writer: &mut Writer, plan: &Plan, routes: &[SniRoute]) {
     writer.lines("sni", routes.iter().map(route));
 }
 
-fn tls_in(writer: &mut Writer, name: &str, tls: &TlsIn) {
-    writer.table(&format!("[listener.{name}.tls]"));
+/// `owner`: the table that has the TLS.
+pub(super) fn tls_in(writer: &mut Writer, owner: &str, tls: &TlsIn) {
+    writer.table(&format!("[{owner}.tls]"));
     writer.many("certificates", &tls.certificates.iter().map(certificate).collect::<Vec<_>>());
     writer.key("min-version", version(tls.version_min));
     writer.many("ciphers", &tls.ciphers);

@@ -2,6 +2,8 @@ use std::path::Path;
 
 use weir_model::BindAddress;
 
+use super::listener::tls_in;
+use super::route::host_text;
 use super::writer::{Printed, Writer};
 use crate::Plan;
 use crate::keys::FACILITIES;
@@ -20,6 +22,12 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan) {
     if let Some(admin) = &plan.admin {
         writer.table("[admin]");
         writer.many("bind", &admin.bind.iter().map(Printed).collect::<Vec<_>>());
+        writer.many("allow", &admin.allow.iter().map(Printed).collect::<Vec<_>>());
+        writer.key_if("htpasswd", admin.htpasswd.as_deref().map(path));
+        writer.many("hosts", &admin.hosts.iter().map(host_text).collect::<Vec<_>>());
+        if let Some(tls) = &admin.tls {
+            tls_in(writer, "admin", tls);
+        }
     }
     if let Some(log) = &plan.access_log {
         access_log(writer, log);

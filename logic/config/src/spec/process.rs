@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use weir_model::BindAddress;
 
+use super::matching::{hosts, networks};
 use crate::keys::FACILITIES;
 use crate::plan::{
     AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
@@ -43,7 +44,14 @@ pub(super) fn admin(table: &Table<'_, '_>) -> Located<AdminPlan> {
     if table.get("bind").is_none() {
         bind.extend(table.text("bind").parse::<BindAddress>());
     }
-    Located { value: AdminPlan { bind }, span: table.get("bind").map_or(table.span(), |node| node.span) }
+    let plan = AdminPlan {
+        bind,
+        allow: networks(table, "allow"),
+        htpasswd: path_if(table, "htpasswd"),
+        tls: table.table_if("tls").map(|tls| super::tls::inbound(&tls)),
+        hosts: hosts(table, "hosts"),
+    };
+    Located { value: plan, span: table.get("bind").map_or(table.span(), |node| node.span) }
 }
 
 pub(super) fn addresses(table: &Table<'_, '_>, key: &str) -> Vec<Located<BindAddress>> {

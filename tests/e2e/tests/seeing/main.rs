@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod access_log;
+mod admin;
 mod answers;
 mod blame;
 mod clients;

@@ -1,0 +1,228 @@
+//! The connections of the face: a bounded number, of which no client can keep the others out.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+/// Connections at a time.
+pub(super) const PLACES_MAX: usize = 128;
+
+/// Answers that one client may have under way. More wait for these.
+const ANSWERS_OF_A_CLIENT_MAX: usize = 2;
+
+/// A client may take so long for its answer, and longer while nobody else needs the place or the memory.
+const TAKING_MAX: Duration = Duration::from_secs(5);
+
+/// A look for clients that take too long, while an answer waits.
+pub(super) const LOOK: Duration = Duration::from_secs(1);
+
+/// All places.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    slots: Mutex<Slots>,
+    /// An answer has been taken, or a connection is gone.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Slots {
+    next: u64,
+    open: HashMap<u64, Slot>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    client: Option<IpAddr>,
+    /// When the phase began.
+    since: Instant,
+    is_answering: bool,
+    evicted: Arc<Notify>,
+}
+
+/// The place of a connection. It is free again once this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    places: Arc<Places>,
+    id: u64,
+    client: Option<IpAddr>,
+    evicted: Arc<Notify>,
+}
+
+/// An answer of a connection, from the beginning until its client has taken it.
+#[derive(Debug)]
+pub(super) struct Answering {
+    place: Arc<Place>,
+}
+
+impl Places {
+    /// Returns a place for a new connection. If all are taken, the connection gives way that has waited longest without a whole request;
+    /// if there is none, the one that takes longest for its answer. `None`: every client takes its answer fast enough.
+    ///
+    /// `client`: `None` = through a Unix socket.
+    pub(super) fn take(self: &Arc<Self>, client: Option<IpAddr>) -> Option<Place> {
+        let mut slots = self.lock();
+        if slots.open.len() >= PLACES_MAX
+            && !slots.evict(|slot| !slot.is_answering)
+            && !slots.evict_slow(|_| true)
+        {
+            return None;
+        }
+        let id = slots.next;
+        slots.next += 1;
+        let evicted = Arc::new(Notify::new());
+        let slot = Slot { client, since: Instant::now(), is_answering: false, evicted: Arc::clone(&evicted) };
+        slots.open.insert(id, slot);
+        Some(Place { places: Arc::clone(self), id, client, evicted })
+    }
+
+    /// Ends the connection whose client takes longest for its answer, if that is too long.
+    pub(super) fn evict_slow(&self) {
+        self.lock().evict_slow(|_| true);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Slots {
+    /// Ends the oldest connection for which that holds. Returns whether there is one.
+    fn evict(&mut self, may_go: impl Fn(&Slot) -> bool) -> bool {
+        let oldest = self.open.iter().filter(|(_, slot)| may_go(slot)).min_by_key(|(_, slot)| slot.since);
+        let Some(id) = oldest.map(|(id, _)| *id) else { return false };
+        if let Some(slot) = self.open.remove(&id) {
+            slot.evicted.notify_one();
+        }
+        true
+    }
+
+    fn evict_slow(&mut self, may_go: impl Fn(&Slot) -> bool) -> bool {
+        self.evict(|slot| slot.is_answering && slot.since.elapsed() > TAKING_MAX && may_go(slot))
+    }
+
+    fn answers_of(&self, client: Option<IpAddr>) -> usize {
+        self.open.values().filter(|slot| slot.is_answering && slot.client == client).count()
+    }
+}
+
+impl Place {
+    /// Waits until the connection has to give way.
+    pub(super) async fn evicted(&self) {
+        self.evicted.notified().await;
+    }
+
+    /// Begins an answer. Waits while the client has enough of them under way.
+    pub(super) async fn answer(self: &Arc<Self>) -> Answering {
+        loop {
+            // Before the look: a change in between is not lost.
+            let freed = self.places.freed.notified();
+            let mut freed = std::pin::pin!(freed);
+            freed.as_mut().enable();
+            {
+                let mut slots = self.places.lock();
+                if slots.answers_of(self.client) < ANSWERS_OF_A_CLIENT_MAX {
+                    slots.enter(self.id, true);
+                    return Answering { place: Arc::clone(self) };
+                }
+            }
+            if timeout(LOOK, freed).await.is_err() {
+                self.places.lock().evict_slow(|slot| slot.client == self.client);
+            }
+        }
+    }
+}
+
+impl Slots {
+    fn enter(&mut self, id: u64, is_answering: bool) {
+        if let Some(slot) = self.open.get_mut(&id) {
+            (slot.since, slot.is_answering) = (Instant::now(), is_answering);
+        }
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.place.places.lock().enter(self.place.id, false);
+        self.place.places.freed.notify_waiters();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.lock().open.remove(&self.id);
+        self.places.freed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn client(last: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([10, 0, 0, last]))
+    }
+
+    /// Returns what it comes to without waiting.
+    fn now<F: Future>(future: F) -> Option<F::Output> {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn the_oldest_that_has_asked_for_nothing_gives_way_to_a_new_one() {
+        let places = Arc::new(Places::default());
+        let first = Arc::new(places.take(client(1)).unwrap());
+        let answering = now(first.answer()).unwrap();
+        let rest: Vec<_> = (1..PLACES_MAX).map(|_| places.take(client(2)).unwrap()).collect();
+        let new = places.take(client(3)).unwrap();
+        assert!(now(rest[0].evicted()).is_some());
+        assert!(
+            now(rest[1].evicted()).is_none()
+                && now(first.evicted()).is_none()
+                && now(new.evicted()).is_none()
+        );
+        drop(answering);
+        // It is younger than those that have waited since they came.
+        drop(places.take(client(3)).unwrap());
+        assert!(now(rest[1].evicted()).is_some() && now(first.evicted()).is_none());
+    }
+
+    #[test]
+    fn where_everyone_takes_an_answer_nobody_gives_way() {
+        let places = Arc::new(Places::default());
+        let mut open = Vec::new();
+        for index in 0..PLACES_MAX {
+            let place = Arc::new(places.take(client(u8::try_from(index).unwrap())).unwrap());
+            let answering = now(place.answer()).unwrap();
+            open.push((place, answering));
+        }
+        assert!(places.take(client(200)).is_none());
+        places.evict_slow();
+        assert!(open.iter().all(|(place, _)| now(place.evicted()).is_none()));
+        open.pop();
+        assert!(places.take(client(200)).is_some());
+    }
+
+    #[test]
+    fn a_client_has_two_answers_at_a_time_and_others_do_not_wait_for_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _timers = runtime.enter();
+        let places = Arc::new(Places::default());
+        let [one, two, three, other] = [1, 1, 1, 2].map(|last| Arc::new(places.take(client(last)).unwrap()));
+        let (first, _second) = (now(one.answer()).unwrap(), now(two.answer()).unwrap());
+        assert!(now(three.answer()).is_none());
+        assert!(now(other.answer()).is_some());
+        drop(first);
+        assert!(now(three.answer()).is_some());
+    }
+}
