@@ -11,6 +11,7 @@ mod listen;
 mod page_buffer;
 mod page_cache;
 mod pipe;
+mod privileges;
 mod secret;
 pub mod service;
 mod socket;
@@ -28,6 +29,7 @@ pub use listen::{ListenError, ListenOptions, ListenSocket, Listener, is_listened
 pub use page_buffer::PageBuffer;
 pub use page_cache::is_cached;
 pub use pipe::{Pipe, PipePool};
+pub use privileges::{UserIds, become_user, is_root};
 pub use secret::Secret;
 pub use socket::{Peer, Socket};
 pub use splice::{SpliceProgress, poll_splice};

@@ -87,6 +87,8 @@ fn completed(example: &str, files: &Path) -> String {
     if heads.contains("[storage-area.") && !example.contains("storage = \"data\"") {
         text.push_str("[[route]]\npath = \"/data\"\nstorage = \"data\"\n");
     }
+    // An account of every machine.
+    let text = text.replace("user = \"weir\"", "user = \"nobody\"");
     let directories = ["/etc/weir/", "/var/log/weir/", "/srv/"];
     directories.iter().fold(text, |text, directory| text.replace(directory, &format!("{files}/")))
 }
@@ -96,7 +98,7 @@ fn write_files(directory: &Path) {
     let authority = Authority::new("guide");
     let issued = authority.issue(&Request::names(&["example.org", "example.net", "*.internal"]));
     let both = format!("{}{}", issued.certificate_pem, issued.key_pem);
-    for name in ["example.org.pem", "example.net.pem", "internal.pem", "site.pem"] {
+    for name in ["example.org.pem", "example.net.pem", "internal.pem", "site.pem", "admin.pem"] {
         fs::write(directory.join(name), &both).expect("a certificate");
     }
     for name in ["ca.pem", "internal-ca.pem"] {
@@ -110,7 +112,9 @@ fn write_files(directory: &Path) {
         fs::create_dir(directory.join(root)).expect("a root");
     }
     let hash = "$2y$04$abcdefghijklmnopqrstuuQ3QvGZ0XQ6t5V8H0pE1bYc5b9hJ1m2K";
-    fs::write(directory.join("htpasswd"), format!("ada:{hash}\n")).expect("passwords");
+    for name in ["htpasswd", "admin.htpasswd"] {
+        fs::write(directory.join(name), format!("ada:{hash}\n")).expect("passwords");
+    }
     fs::write(directory.join("cms.csv"), "/C=IT/CN=Jo\n").expect("members");
     fs::create_dir_all(directory.join("policies/data.d")).expect("policies");
     for file in ["policies/common.cedar", "policies/data.d/raw.cedar"] {

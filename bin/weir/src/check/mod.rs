@@ -7,6 +7,7 @@ mod holder;
 mod permissions;
 mod plaintext;
 mod ports;
+mod privileges;
 mod report;
 mod sticky;
 mod storage;
@@ -140,6 +141,7 @@ fn look_around(loaded: &Loaded, config: &Path, depth: Depth) -> Vec<Diagnostic> 
     found.extend(fleet::check(loaded));
     found.extend(permissions::check(loaded, config));
     found.extend(plaintext::check(loaded));
+    found.extend(privileges::check(loaded));
     if depth == Depth::FilesAndPorts {
         found.extend(ports::check(loaded, config));
     }

@@ -7,7 +7,9 @@ mod faces;
 mod fleets;
 mod handler;
 mod limits;
+mod privileges;
 mod process;
+mod sandbox;
 mod sockets;
 
 use std::path::{Path, PathBuf};
@@ -17,6 +19,8 @@ use clap::Args;
 use weir_config::Plan;
 
 use crate::check::{self, Depth, Refusal};
+pub(crate) use privileges::user_ids;
+pub(crate) use sandbox::starts_programs;
 
 /// Options of `weir run`.
 #[derive(Debug, Args)]

@@ -23,6 +23,8 @@ use weir_proxy::control::{Controller, EventLog, Setup};
 
 use super::fleets::Fleets;
 use super::handler::{ProcessHandler, ReloadRequest};
+use super::privileges::{self, Successor};
+use super::sandbox::Sandbox;
 use super::sockets::Sockets;
 use super::{LoadError, faces, limits};
 
@@ -45,29 +47,44 @@ struct Process {
     access_log: Option<AccessLog>,
     gateway: Arc<Gateway>,
     fleets: Arc<Fleets>,
+    sandbox: Sandbox,
 }
 
 /// Runs `plan`, which was loaded from `config`, until a signal ends it.
 pub(super) fn run(config: &Path, plan: Plan) -> Result<(), String> {
+    if !plan.process.core_dumps {
+        privileges::forbid_core_dumps();
+    }
+    // Before there are other threads.
+    let sandbox = plan.process.sandbox.then(|| Sandbox::enter(&plan)).transpose()?;
+    let successor = Successor::find(&plan)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| format!("event loop: {error}"))?;
-    let ended = LocalSet::new().block_on(&runtime, live(config.to_owned(), plan));
+    let ended = LocalSet::new()
+        .block_on(&runtime, live(config.to_owned(), plan, sandbox.unwrap_or_default(), successor));
     // What still waits for a disk may wait for ever.
     runtime.shutdown_timeout(LAST_WAIT);
     ended
 }
 
-async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
+async fn live(
+    config: PathBuf,
+    plan: Plan,
+    sandbox: Sandbox,
+    successor: Option<Successor>,
+) -> Result<(), String> {
     // Before anything else: a signal that comes early must not kill the process.
     let mut signals = Signals::install().map_err(|error| format!("signals: {error}"))?;
     let descriptors = limits::raise_descriptor_limit();
     let access_log = start_access_log(plan.access_log.as_ref())?;
     let workers = worker_count(&plan);
     let gateway = Arc::new(Gateway::new(node(plan.process.node.as_deref())));
-    let areas = gateway.prepare(&plan).map_err(|error| error.to_string())?;
-    gateway.publish(areas);
+    // Areas make files: those of the user that the process becomes.
+    if successor.is_none() {
+        gateway.publish(gateway.prepare(&plan).map_err(|error| error.to_string())?);
+    }
     let setup = Setup {
         workers,
         connections_max: plan
@@ -89,7 +106,6 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
     let opened = sockets.open_missing(&workers, &plan)?;
     let (reload, reloads) = mpsc::channel(16);
     let fleets = Arc::new(Fleets::new(Arc::clone(&controller)));
-    fleets.follow(&plan.fleets);
     let handler = Arc::new(ProcessHandler {
         controller: Arc::clone(&controller),
         gateway: Arc::clone(&gateway),
@@ -97,7 +113,13 @@ async fn live(config: PathBuf, plan: Plan) -> Result<(), String> {
         reload,
     });
     faces::serve(&plan, &handler)?;
-    let mut process = Process { config, plan, controller, workers, sockets, access_log, gateway, fleets };
+    if let Some(successor) = successor {
+        successor.take_over(&plan)?;
+        gateway.publish(gateway.prepare(&plan).map_err(|error| error.to_string())?);
+    }
+    fleets.follow(&plan.fleets);
+    let mut process =
+        Process { config, plan, controller, workers, sockets, access_log, gateway, fleets, sandbox };
     process.sockets.accept(&process.workers, opened);
     eprintln!("weir {} is ready: {} workers", env!("CARGO_PKG_VERSION"), shared.threads - 1);
     process.obey(&mut signals, reloads).await;
@@ -152,6 +174,7 @@ impl Process {
         let plan = loaded.map_err(|error| match error {
             LoadError::Unreadable(error) | LoadError::Wrong(error) => error,
         })?;
+        self.sandbox.permits(&plan)?;
         let new_log =
             (plan.access_log != self.plan.access_log).then(|| start_access_log(plan.access_log.as_ref()));
         let new_log = new_log.transpose()?;

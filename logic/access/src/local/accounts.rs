@@ -7,6 +7,7 @@ pub struct Accounts {
     /// User and group id.
     users: BTreeMap<String, (u32, u32)>,
     groups: BTreeMap<String, BTreeSet<u32>>,
+    group_ids: BTreeMap<String, u32>,
 }
 
 /// The numbers of a user.
@@ -25,6 +26,8 @@ pub struct LocalIds {
 pub enum AccountError {
     /// Neither a name in `/etc/passwd` nor `UID:GID`.
     Unknown(String),
+    /// Neither a name in `/etc/group` nor a number.
+    UnknownGroup(String),
     /// Acting as root would be no limit.
     Root(String),
 }
@@ -43,9 +46,10 @@ impl Accounts {
         }
         for line in group.lines() {
             let fields: Vec<&str> = line.split(':').collect();
-            if let [_, _, gid, members, ..] = fields.as_slice()
+            if let [name, _, gid, members, ..] = fields.as_slice()
                 && let Ok(gid) = gid.parse()
             {
+                accounts.group_ids.entry((*name).to_owned()).or_insert(gid);
                 for member in members.split(',').map(str::trim).filter(|member| !member.is_empty()) {
                     accounts.groups.entry(member.to_owned()).or_default().insert(gid);
                 }
@@ -71,6 +75,17 @@ impl Accounts {
         }
         if ids.uid == 0 { Err(AccountError::Root(text.to_owned())) } else { Ok(ids) }
     }
+
+    /// The number of a group, by its name or written as one.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn find_group(&self, text: &str) -> Result<u32, AccountError> {
+        let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = text.parse().ok().filter(|number| plain && *number != u32::MAX);
+        let found = self.group_ids.get(text).copied().or(number);
+        found.ok_or_else(|| AccountError::UnknownGroup(text.to_owned()))
+    }
 }
 
 fn numbers(text: &str) -> Option<LocalIds> {
@@ -90,6 +105,7 @@ impl fmt::Display for AccountError {
             Self::Unknown(text) => {
                 write!(f, "{text:?} is neither a user in /etc/passwd nor written as UID:GID")
             }
+            Self::UnknownGroup(text) => write!(f, "{text:?} is neither a group in /etc/group nor a number"),
             Self::Root(text) => write!(f, "{text:?} is root: acting as root would be no limit"),
         }
     }

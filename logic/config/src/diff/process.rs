@@ -10,6 +10,10 @@ pub(super) fn diff(old: &Plan, new: &Plan, changes: &mut Vec<Change>) {
             (old.process.control != new.process.control, "weir.control"),
             (old.process.state != new.process.state, "weir.state"),
             (old.process.node != new.process.node, "weir.node"),
+            (old.process.user != new.process.user, "weir.user"),
+            (old.process.group != new.process.group, "weir.group"),
+            (old.process.sandbox != new.process.sandbox, "weir.sandbox"),
+            (old.process.core_dumps != new.process.core_dumps, "weir.core-dumps"),
         ]);
         changes.push(Change::Process { process: new.process.clone(), restart });
     }

@@ -1,4 +1,4 @@
-use super::Kind::{AnyOf, Choice, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
+use super::Kind::{AnyOf, Choice, Flag, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
 use super::Presence::{Default, Otherwise};
 use super::tls::TLS_IN;
 use super::{
@@ -109,8 +109,8 @@ pub(crate) static ROOT: Section = Section {
 pub(crate) static WEIR: Section = Section {
     noun: "",
     title: "[weir]",
-    meaning: "The process as a whole. A change of `workers`, `max-connections`, `control`, `state` or `node` takes effect after a \
-              restart; a reload says so.",
+    meaning: "The process as a whole. A change of `workers`, `max-connections`, `control`, `state`, `node`, `user`, `group`, `sandbox` or `core-dumps` takes \
+              effect after a restart; a reload says so.",
     keys: &[
         key(
             "workers",
@@ -133,6 +133,39 @@ pub(crate) static WEIR: Section = Section {
             "\"/var/lib/weir/state.toml\"",
             "Where changes made at runtime are kept, so that they survive reload and restart; `false` = they last until \
              the process ends.",
+        ),
+        key(
+            "user",
+            Text("a user's name, or `UID:GID`"),
+            Otherwise("the process stays who has started it"),
+            "\"weir\"",
+            "Started as root, Weir becomes this user once it has bound its addresses and read its keys, and keeps no right of root's but \
+             to bind ports below 1024. What a reload reads, and what Weir writes, must be the user's. Not together with `act-as`, which \
+             needs root.",
+        ),
+        key(
+            "group",
+            Text("a group's name or number"),
+            Otherwise("the user's own"),
+            "\"www-data\"",
+            "The group that the process gets with `user`. Further groups stay the user's.",
+        ),
+        key(
+            "sandbox",
+            Flag,
+            Otherwise("`true` with `user`, else `false`"),
+            "true",
+            "The process may write only below directories that the config names (state, control socket, access log, storage areas, fleets, \
+             Unix sockets), as Landlock enforces it, and may not start programs, trace others, mount or load anything (seccomp). A \
+             reload that needs another directory is refused until a restart. Not for fleets that start programs. What a kernel cannot do \
+             is said at the start.",
+        ),
+        key(
+            "core-dumps",
+            Flag,
+            Default("false"),
+            "true",
+            "The kernel may write the memory of the process to disk when it crashes. It has private keys and passwords in it.",
         ),
         key(
             "drain-timeout",

@@ -17,6 +17,14 @@ pub struct ProcessPlan {
     pub control: Option<PathBuf>,
     /// Where runtime changes are kept; `None` = they last until the process ends.
     pub state: Option<PathBuf>,
+    /// As whom the process runs once it has bound its addresses; `None` = as who has started it.
+    pub user: Option<String>,
+    /// Its group then; `None` = the user's.
+    pub group: Option<String>,
+    /// It may write only where the config says, and start nothing.
+    pub sandbox: bool,
+    /// The kernel may write its memory to disk.
+    pub core_dumps: bool,
     /// How long requests and tunnels may take to end after SIGTERM.
     pub drain_timeout: Millis,
     /// Client connections of all listeners together; `None` = what the descriptor limit allows.

@@ -15,6 +15,10 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan) {
     writer.key_if("workers", process.workers);
     writer.key_or_off("control", process.control.as_deref().map(path));
     writer.key_or_off("state", process.state.as_deref().map(path));
+    writer.key_if("user", process.user.as_ref());
+    writer.key_if("group", process.group.as_ref());
+    writer.key("sandbox", process.sandbox);
+    writer.key("core-dumps", process.core_dumps);
     writer.key("drain-timeout", Printed(process.drain_timeout));
     writer.key_if("max-connections", process.connections_max);
     writer.key_if("zone", process.zone.as_ref().map(Printed));

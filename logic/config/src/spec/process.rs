@@ -15,7 +15,15 @@ use crate::table::Table;
 use crate::tree::short;
 
 pub(super) fn process(table: &Table<'_, '_>) -> ProcessPlan {
+    let user = table.text_if("user");
+    if let (Some(group), None) = (table.get("group"), &user) {
+        table.error("group", group.span, "only together with user");
+    }
     ProcessPlan {
+        sandbox: table.get("sandbox").map_or(user.is_some(), |_| table.flag("sandbox")),
+        user: user.map(|user| user.value),
+        group: table.text_if("group").map(|group| group.value),
+        core_dumps: table.flag("core-dumps"),
         workers: table.number_if("workers"),
         control: path_unless_off(table, "control"),
         state: path_unless_off(table, "state"),

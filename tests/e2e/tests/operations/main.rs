@@ -4,6 +4,7 @@
 
 mod command_line;
 mod drain;
+mod privileges;
 mod reload;
 mod removed_pools;
 mod sockets;

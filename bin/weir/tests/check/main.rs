@@ -12,6 +12,8 @@ use socket2::{Domain, Socket, Type};
 use weir_testkit::certificates::{Authority, Request};
 use weir_testkit::{PATIENCE, TempDir, wait_until};
 
+mod rights;
+
 const GOOD: &str =
     "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = \"127.0.0.1:1\"\n";
 
@@ -463,33 +465,4 @@ fn passwords_over_a_listener_without_tls_are_warned_of() {
     ] {
         assert_eq!(warnings(quiet), "", "{quiet}");
     }
-}
-
-#[test]
-fn an_admin_face_that_strangers_can_read_is_warned_of() {
-    let directory = directory();
-    let said = |admin: &str| {
-        let output = check(directory.path(), &format!("[admin]\nbind = \"0.0.0.0:0\"\n{admin}\n{GOOD}"), &[]);
-        assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-        err(&output)
-    };
-    let users = directory.path().join("users");
-    fs::write(&users, "ada:$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW\n").unwrap();
-    fs::set_permissions(&users, fs::Permissions::from_mode(0o600)).unwrap();
-    let authority = Authority::new("test authority");
-    let files = authority.issue(&Request::names(&["localhost"])).write_to(directory.path(), "admin");
-    fs::set_permissions(&files.key, fs::Permissions::from_mode(0o600)).unwrap();
-    let tls =
-        format!("tls.certificates = {{ certificate = {:?}, key = {:?} }}", files.certificate, files.key);
-    assert!(
-        said("").contains("admin: 0.0.0.0:0: everyone who reaches this address can read the status page")
-    );
-    assert!(said(&tls).contains("everyone who reaches this address"));
-    assert!(said("htpasswd = \"users\"").contains("passwords cross the network in plaintext"));
-    assert_eq!(said("allow = \"10.0.0.0/8\""), "");
-    assert_eq!(said(&format!("htpasswd = \"users\"\n{tls}")), "");
-    fs::write(&users, "nothing\n").unwrap();
-    let output = check(directory.path(), &format!("[admin]\nhtpasswd = \"users\"\n{GOOD}"), &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(err(&output).contains("admin: htpasswd: users: "), "{}", err(&output));
 }

@@ -1,0 +1,293 @@
+//! What the process can no longer do once it runs: write elsewhere than the config says, start programs, reach into others.
+//!
+//! Reads stay as they are: a reload may name new files.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetStatus,
+};
+use rustix::thread::set_no_new_privs;
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use weir_config::Plan;
+use weir_config::plan::{FleetBalancer, FleetProvider, LeasePlan, LogTarget};
+use weir_model::BindAddress;
+
+/// What has been put around the process.
+#[derive(Debug, Default)]
+pub(super) struct Sandbox {
+    /// Directories below which the process may write; `None` = everywhere.
+    writable: Option<Vec<PathBuf>>,
+    starts_nothing: bool,
+}
+
+/// System calls that a balancer never makes, and that who has taken it over would make next.
+const FORBIDDEN: &[libc::c_long] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_adjtimex,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_personality,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+    libc::SYS_execve,
+    libc::SYS_execveat,
+];
+
+impl Sandbox {
+    /// Puts the sandbox around this thread and all that it starts: to be called before there are others. Says on standard error what the
+    /// kernel cannot do.
+    ///
+    /// # Errors
+    /// A directory cannot be opened, or the kernel refuses what it says that it can do.
+    pub(super) fn enter(plan: &Plan) -> Result<Self, String> {
+        if let Some(fleet) = starts_programs(plan) {
+            return Err(format!(
+                "weir.sandbox: fleet {fleet} starts programs, which the sandbox forbids: set sandbox = false"
+            ));
+        }
+        set_no_new_privs(true).map_err(failed)?;
+        let writable = writable(plan);
+        let mut sandbox = Self { writable: None, starts_nothing: false };
+        match restrict_writes(&writable)? {
+            RulesetStatus::NotEnforced => {
+                eprintln!(
+                    "weir: sandbox: this kernel has no Landlock: the process may write wherever its user may"
+                );
+            }
+            RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => {
+                sandbox.writable = Some(writable)
+            }
+        }
+        match forbid_calls() {
+            Ok(()) => sandbox.starts_nothing = true,
+            Err(cause) => eprintln!("weir: sandbox: no system calls are forbidden: {cause}"),
+        }
+        Ok(sandbox)
+    }
+
+    /// Checks whether a plan can be run within the sandbox.
+    ///
+    /// # Errors
+    /// Why it needs a restart.
+    pub(super) fn permits(&self, plan: &Plan) -> Result<(), String> {
+        if self.starts_nothing
+            && let Some(fleet) = starts_programs(plan)
+        {
+            return Err(format!(
+                "fleet {fleet} starts programs, and the sandbox forbids it since the start ([weir] sandbox): start Weir anew"
+            ));
+        }
+        let Some(permitted) = &self.writable else { return Ok(()) };
+        for directory in writable(plan) {
+            // What is not there yet cannot be judged by its real place.
+            let place = directory.canonicalize().unwrap_or_else(|_| directory.clone());
+            let is_within = |permitted: &PathBuf| {
+                place.starts_with(permitted.canonicalize().as_deref().unwrap_or(permitted))
+            };
+            if !permitted.iter().any(is_within) {
+                let directory = directory.display();
+                return Err(format!(
+                    "{directory}: the sandbox permits no writes there since the start ([weir] sandbox): start Weir anew"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the first fleet that starts programs on this machine.
+pub(crate) fn starts_programs(plan: &Plan) -> Option<&str> {
+    let starts = |fleet: &&weir_config::plan::FleetPlan| {
+        let has_template =
+            matches!(&fleet.balancer, FleetBalancer::Haproxy(backend) if backend.template.is_some());
+        has_template || matches!(fleet.provider, FleetProvider::Process(_) | FleetProvider::Exec(_))
+    };
+    plan.fleets.iter().find(starts).map(|fleet| fleet.name.as_str())
+}
+
+/// The directories in which the process has something to write.
+fn writable(plan: &Plan) -> Vec<PathBuf> {
+    let mut directories = Vec::new();
+    let mut of_file = |path: &Path| directories.push(path.parent().unwrap_or(Path::new(".")).to_owned());
+    plan.process.control.as_deref().map(&mut of_file);
+    plan.process.state.as_deref().map(&mut of_file);
+    if let Some(LogTarget::File(path)) = plan.access_log.as_ref().map(|log| &log.target) {
+        of_file(path);
+    }
+    let of_admin = plan.admin.iter().flat_map(|admin| &admin.bind);
+    for bind in plan.listeners.iter().flat_map(|listener| &listener.bind).chain(of_admin) {
+        if let BindAddress::Unix(path) = bind {
+            of_file(path);
+        }
+    }
+    for fleet in &plan.fleets {
+        fleet.history.iter().for_each(|history| of_file(&history.file));
+        if let LeasePlan::File(path) = &fleet.lease {
+            of_file(path);
+        }
+    }
+    directories.extend(plan.fleets.iter().map(|fleet| fleet.directory.clone()));
+    directories.extend(plan.storage_areas.iter().map(|area| area.root.clone()));
+    directories
+}
+
+fn restrict_writes(directories: &[PathBuf]) -> Result<RulesetStatus, String> {
+    // As far as the kernel knows them.
+    let writes = AccessFs::from_write(ABI::V5);
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(writes)
+        .and_then(Ruleset::create)
+        .map_err(failed)?;
+    let devices = [PathBuf::from("/dev")];
+    for directory in directories.iter().chain(&devices) {
+        if directory.as_os_str().is_empty() {
+            continue;
+        }
+        // Made now: who makes it later would need a right to the directory above.
+        let _ = fs::create_dir_all(directory);
+        let opened = PathFd::new(directory)
+            .map_err(|cause| format!("weir.sandbox: {}: {cause}", directory.display()))?;
+        rules = rules.add_rule(PathBeneath::new(opened, writes)).map_err(failed)?;
+    }
+    rules.restrict_self().map(|status| status.ruleset).map_err(failed)
+}
+
+fn forbid_calls() -> Result<(), String> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|cause| cause.to_string())?;
+    let rules: BTreeMap<i64, Vec<_>> = FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
+    let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    let filter =
+        SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).map_err(|cause| cause.to_string())?;
+    let program = BpfProgram::try_from(filter).map_err(|cause| cause.to_string())?;
+    seccompiler::apply_filter(&program).map_err(|cause| cause.to_string())
+}
+
+fn failed(cause: impl Display) -> String {
+    format!("weir.sandbox: {cause}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::thread;
+
+    use weir_config::Source;
+    use weir_testkit::TempDir;
+
+    use super::*;
+
+    fn plan(text: &str) -> Plan {
+        let text = format!("{text}\n[listener.web]\nbind = \"127.0.0.1:0\"\n[[route]]\nrespond = 204\n");
+        let source = Source { name: "test.toml".to_owned(), text };
+        weir_config::load(&[source], &|_| None).expect("a good config").plan
+    }
+
+    /// Does something in a thread that is in a sandbox. `None`: the kernel has not all that it needs.
+    fn within<T: Send>(plan: &Plan, act: impl FnOnce(&Sandbox) -> T + Send) -> Option<T> {
+        thread::scope(|scope| {
+            let job = scope.spawn(|| {
+                let sandbox = Sandbox::enter(plan).unwrap();
+                let has_all = sandbox.writable.is_some() && sandbox.starts_nothing;
+                if !has_all {
+                    weir_testkit::untested("this kernel has no Landlock or no seccomp");
+                }
+                has_all.then(|| act(&sandbox))
+            });
+            job.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn it_writes_where_the_config_says_and_nowhere_else() {
+        let (named, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let state = named.path().join("made/state.toml");
+        let plan = plan(&format!("[weir]\ncontrol = false\nstate = {state:?}\n"));
+        fs::write(other.path().join("there"), "text").unwrap();
+        let written = within(&plan, |_| {
+            let read = fs::read_to_string(other.path().join("there"));
+            let outside = [
+                fs::write(other.path().join("new"), ""),
+                fs::write(other.path().join("there"), ""),
+                fs::remove_file(other.path().join("there")),
+                fs::create_dir(other.path().join("directory")),
+            ];
+            let inside = [
+                fs::write(&state, ""),
+                fs::rename(&state, named.path().join("made/other")),
+                fs::remove_file(named.path().join("made/other")),
+            ];
+            (read.unwrap(), outside.map(|it| it.unwrap_err().kind()), inside.map(|it| it.is_ok()))
+        });
+        let denied = std::io::ErrorKind::PermissionDenied;
+        assert!(written.is_none_or(|it| it == ("text".to_owned(), [denied; 4], [true; 3])));
+    }
+
+    #[test]
+    fn it_starts_no_programs() {
+        let cause =
+            within(&plan("[weir]\ncontrol = false\nstate = false\n"), |_| Command::new("/bin/true").status());
+        assert!(cause.is_none_or(|it| it.unwrap_err().kind() == std::io::ErrorKind::PermissionDenied));
+    }
+
+    #[test]
+    fn a_config_that_needs_more_is_refused() {
+        let (named, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let area = |root: &Path| {
+            format!("[weir]\ncontrol = false\nstate = false\n[storage-area.data]\nroot = {root:?}\n")
+        };
+        let fleet = "[weir]\ncontrol = false\nstate = false\n[pool.app]\ncheck = \"GET /health\"\n[fleet.app]\npool = \"app\"\nmax = 2\ncapacity = 10\n\
+                     process = { command = \"app\" }\n";
+        assert!(Sandbox::enter(&plan(fleet)).unwrap_err().contains("fleet app starts programs"));
+        let refused = within(&plan(&area(named.path())), |sandbox| {
+            [area(named.path()), area(&named.path().join("below")), area(other.path()), fleet.to_owned()]
+                .map(|text| sandbox.permits(&plan(&text)).err())
+        });
+        let Some([same, below, elsewhere, programs]) = refused else { return };
+        assert_eq!((same, below), (None, None));
+        assert!(elsewhere.unwrap().contains("the sandbox permits no writes there since the start"));
+        assert!(programs.unwrap().contains("fleet app starts programs"));
+    }
+}

@@ -1,0 +1,60 @@
+//! A process that was started as root becomes another user.
+
+use std::io;
+
+use rustix::process::{Gid, Uid, geteuid, getgid, getgroups, getuid};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_keep_capabilities};
+
+/// The numbers of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserIds {
+    /// User id.
+    pub uid: u32,
+    /// Group id.
+    pub gid: u32,
+    /// Ids of the further groups.
+    pub groups: Vec<u32>,
+}
+
+/// Returns whether the process is root.
+pub fn is_root() -> bool {
+    geteuid().is_root()
+}
+
+/// Makes the whole process another user, for good. Of root's rights the calling thread, and those that it starts afterwards, keep the one to
+/// bind ports below 1024; other threads keep none.
+///
+/// # Errors
+/// The process may not, or is not the user afterwards. It may be the user in part then, and must end.
+#[allow(unsafe_code)]
+pub fn become_user(user: &UserIds) -> io::Result<()> {
+    // Of this thread alone: it does what a reload needs.
+    set_keep_capabilities(true)?;
+    let check = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
+    // SAFETY: the pointer and the length are those of a slice that lives through the call. The C library's calls, unlike those of the kernel,
+    // change all threads of the process.
+    check(unsafe { libc::setgroups(user.groups.len(), user.groups.as_ptr()) })?;
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::setresgid(user.gid, user.gid, user.gid) })?;
+    // SAFETY: takes numbers only.
+    check(unsafe { libc::setresuid(user.uid, user.uid, user.uid) })?;
+    set_keep_capabilities(false)?;
+    let ports = CapabilitySet::NET_BIND_SERVICE;
+    set_capabilities(
+        None,
+        CapabilitySets { effective: ports, permitted: ports, inheritable: CapabilitySet::empty() },
+    )?;
+    let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
+    let mut groups: Vec<u32> = getgroups()?.into_iter().map(Gid::as_raw).collect();
+    let mut wanted = user.groups.clone();
+    groups.sort_unstable();
+    wanted.sort_unstable();
+    wanted.dedup();
+    // SAFETY: takes numbers only. It must fail: the way back is closed.
+    let has_way_back = unsafe { libc::setresuid(0, 0, 0) } == 0;
+    if getuid() == uid && geteuid() == uid && getgid() == gid && groups == wanted && !has_way_back {
+        Ok(())
+    } else {
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, "the process is not the user that it should be"))
+    }
+}

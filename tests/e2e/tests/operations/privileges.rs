@@ -1,0 +1,135 @@
+//! What the process keeps of the rights that it was started with.
+
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+use rustix::process::geteuid;
+use weir_e2e::{Weir, get, web};
+use weir_testkit::certificates::{Authority, Request};
+use weir_testkit::{RawServer, TempDir, untested};
+
+/// Who owns nothing.
+const NOBODY: u32 = 65_534;
+
+fn is_root() -> bool {
+    let is_root = geteuid().is_root();
+    if !is_root {
+        untested("only root can become another user");
+    }
+    is_root
+}
+
+/// The values of a line of `/proc/PID/status`, of each thread.
+fn of_threads(weir: &Weir, name: &str) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", weir.pid())).unwrap();
+    let value = |thread: &Path| {
+        let status = std::fs::read_to_string(thread.join("status")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap().trim().to_owned()
+    };
+    threads.map(|thread| value(&thread.unwrap().path())).collect()
+}
+
+/// A config of a user that may write into `directory`, and of a server.
+fn config(directory: &Path, server: &RawServer) -> String {
+    chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
+    std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let process = format!(
+        "[weir]\nworkers = 2\nuser = \"{NOBODY}:{NOBODY}\"\ncontrol = {:?}\nstate = {:?}\n\n",
+        directory.join("control.sock"),
+        directory.join("state.toml")
+    );
+    process + &web(&[server.addr()])
+}
+
+#[test]
+fn started_as_root_it_becomes_the_user_of_its_config_in_every_thread_and_keeps_no_way_back() {
+    if !is_root() {
+        return;
+    }
+    let server = RawServer::answering("hi");
+    let launcher = Weir::launcher("");
+    let directory = launcher.directory().to_owned();
+    // A key that the user cannot read: it was read before.
+    let authority = Authority::new("test authority");
+    let files = authority.issue(&Request::names(&["localhost"])).write_to(&directory, "site");
+    std::fs::set_permissions(&files.key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let tls = format!(
+        "tls = {{ certificates = {{ certificate = {:?}, key = {:?} }} }}\n",
+        files.certificate, files.key
+    );
+    let secure = format!("[listener.secure]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n{tls}\n");
+    let mut weir = launcher.config(&(config(&directory, &server) + &secure)).start();
+    assert_eq!(weir.client().exchange(get("/")).status, 200);
+    let ids = format!("{NOBODY}\t{NOBODY}\t{NOBODY}\t{NOBODY}");
+    for name in ["Uid", "Gid"] {
+        let values = of_threads(&weir, name);
+        assert!(values.len() > 2 && values.iter().all(|value| *value == ids), "{name}: {values:?}");
+    }
+    assert!(of_threads(&weir, "NoNewPrivs").iter().all(|value| value == "1"));
+    assert!(of_threads(&weir, "Seccomp").iter().all(|value| value == "2"));
+    // Ports below 1024, for a reload, and nothing else of root's.
+    let rights = of_threads(&weir, "CapPrm");
+    let is_few = |value: &String| matches!(u64::from_str_radix(value, 16), Ok(0 | 0x400));
+    assert!(rights.iter().all(is_few) && rights.iter().any(|value| value.ends_with("400")), "{rights:?}");
+    // It goes on as that user: commands, state and new addresses.
+    let more =
+        format!("{}\n[listener.more]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n", config(&directory, &server));
+    weir.reload(&more);
+    assert_eq!(weir_testkit::RawClient::connect(weir.addr("more")).exchange(get("/")).status, 200);
+}
+
+#[test]
+fn a_user_that_is_not_there_or_cannot_be_become_is_named() {
+    let server = RawServer::answering("hi");
+    let config = format!("[weir]\nuser = \"no-such-user\"\n\n{}", web(&[server.addr()]));
+    let mut weir = Weir::launcher(&config).spawn();
+    assert_eq!(weir.wait().code(), Some(1));
+    let log = weir.log().join("\n");
+    assert!(
+        log.contains("weir.user: \"no-such-user\" is neither a user in /etc/passwd nor written as UID:GID"),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_reload_that_needs_another_directory_than_the_sandbox_permits_changes_nothing() {
+    let server = RawServer::answering("hi");
+    let (root, other) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let config = |root: &Path| {
+        format!(
+            "[weir]\nworkers = 1\nsandbox = true\n\n{}\n[[route]]\npath = \"/files\"\nstorage = \"data\"\n\n\
+             [storage-area.data]\nroot = {root:?}\naccess-points = \"/files\"\n[[storage-area.data.access.policy]]\ndescription = \"all\"\neffect = \"permit\"\n\
+             actions = \"all\"\nprincipals = {{ type = \"anyone\" }}\n",
+            web(&[server.addr()])
+        )
+    };
+    let mut weir = Weir::start(&config(root.path()));
+    let put = "PUT /files/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi";
+    assert_eq!(weir.client().exchange(put).status, 201, "{:?}", weir.log());
+    assert!(of_threads(&weir, "NoNewPrivs").iter().all(|value| value == "1"));
+    std::fs::write(
+        weir.config(),
+        std::fs::read_to_string(weir.config())
+            .unwrap()
+            .replace(&format!("{:?}", root.path()), &format!("{:?}", other.path())),
+    )
+    .unwrap();
+    weir.signal(weir_testkit::Signal::HUP);
+    let told = weir.wait_for_log("the sandbox permits no writes there since the start");
+    assert!(told.contains(&other.path().display().to_string()), "{told}");
+    assert_eq!(weir.client().exchange(put).status, 204);
+}
+
+#[test]
+fn its_memory_is_not_written_to_disk_when_it_crashes_unless_that_is_wished() {
+    let limits = |weir: &Weir| {
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", weir.pid())).unwrap();
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max core file size")).unwrap();
+        line.split_whitespace().take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let server = RawServer::answering("hi");
+    assert_eq!(limits(&Weir::start(&web(&[server.addr()]))), ["1", "1"]);
+    let wished = format!("[weir]\ncore-dumps = true\nworkers = 1\n\n{}", web(&[server.addr()]));
+    assert_ne!(limits(&Weir::start(&wished)), ["1", "1"]);
+}
