@@ -161,6 +161,23 @@ impl Request {
     }
 }
 
+/// A self-signed certificate of an authority, for one name, as `openssl req -x509` makes it.
+pub struct SelfSigned;
+
+impl SelfSigned {
+    /// One for this DNS name, which is its common name, too.
+    pub fn for_name(name: &str) -> Issued {
+        let mut params =
+            CertificateParams::new([name.to_owned()]).expect("a name that can be in a certificate");
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyKind::Ecdsa.generate();
+        let certificate = params.self_signed(&key).expect("a self-signed certificate");
+        Issued { certificate_pem: certificate.pem(), key_pem: key.serialize_pem(), serial: 0 }
+    }
+}
+
 impl KeyKind {
     fn generate(self) -> KeyPair {
         let algorithm = match self {

@@ -122,7 +122,7 @@ pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState,
     );
 }
 
-fn named(client: Option<SocketAddr>) -> String {
+pub(crate) fn named(client: Option<SocketAddr>) -> String {
     client.map_or_else(|| "a client of its Unix socket".to_owned(), |client| format!("client {client}"))
 }
 

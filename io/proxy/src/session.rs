@@ -6,14 +6,15 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use weir_net::tls::{ServerTls, TlsFailure};
+use weir_net::tls::{HandshakeFault, ServerTls, TlsFailure};
 use weir_net::{Deadline, Peer, Socket, Stream};
 use weir_wire::proxy::{self, Command, Endpoints, Parsed};
 
 use crate::early::{self, Early, EarlyEnd};
 use crate::http::{self, ClientTlsFacts, Connection};
+use crate::report::Seldom;
 use crate::state::ListenerState;
 use crate::tcp;
 use crate::worker::{LocalListener, LocalLive, Worker};
@@ -160,20 +161,35 @@ async fn prepare(
     match accept_tls(tls, arrival).await {
         Ok(arrival) => {
             counters.tls_handshakes.one();
-            if matches!(&arrival.stream, Stream::Tls(tls) if tls.is_resumed()) {
-                counters.tls_resumed.one();
+            if let Stream::Tls(tls) = &arrival.stream {
+                if tls.is_resumed() {
+                    counters.tls_resumed.one();
+                }
+                if let Some(why) = tls.rejected_certificate() {
+                    tell_handshake(listener, client, &format!("counts as one without a certificate: {why}"));
+                }
             }
             Some(arrival)
         }
         Err(error) => {
             counters.tls_failures.one();
             if let Some(fault) = TlsFailure::of(&error).and_then(TlsFailure::handshake_fault) {
+                use HandshakeFault::{Alert, Certificate, NothingInCommon};
+                if matches!(fault, Alert | Certificate | NothingInCommon) {
+                    tell_handshake(listener, client, &error.to_string());
+                }
                 let why = EarlyEnd::Tls(fault);
                 early::ended(worker, live, listener, &Early { client, tls: None, started, bytes_in: 0, why });
             }
             None
         }
     }
+}
+
+/// Says why a client is not served as it meant to be: the access log has only the kind of fault.
+fn tell_handshake(listener: &ListenerState, client: Option<SocketAddr>, why: &str) {
+    static EVERY_FEW_SECONDS: Seldom = Seldom::every(Duration::from_secs(5));
+    EVERY_FEW_SECONDS.line(|| format!("listener {}, {}: {why}", listener.plan.name, early::named(client)));
 }
 
 async fn accept_tls(tls: &ServerTls, arrival: Arrival) -> io::Result<Arrival> {

@@ -9,6 +9,7 @@ use weir_config::plan::Certificate;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use super::error::{FileProblem, FileRole, TlsError};
+use super::explain::explain;
 use super::files::PemFile;
 
 /// What a configured certificate says of itself.
@@ -47,14 +48,14 @@ impl LoadedCertificate {
         let key = provider
             .key_provider
             .load_private_key(key_file.private_key()?)
-            .map_err(|error| key_file.problem(FileProblem::BadKey(error)))?;
+            .map_err(|_| key_file.problem(FileProblem::BadKey))?;
         let key = CertifiedKey::new(chain, key);
         match key.keys_match() {
             Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => {}
             Err(Error::InconsistentKeys(_)) => {
                 return Err(key_file.problem(FileProblem::KeyMismatch(plan.certificate.clone())));
             }
-            Err(error) => return Err(file.problem(FileProblem::BadCertificate(1, error.to_string()))),
+            Err(error) => return Err(file.problem(FileProblem::BadCertificate(1, explain(&error)))),
         }
         let summary = CertificateSummary { key: kind_of(key.key.algorithm()), ..summary };
         Ok(Self { summary, key: Arc::new(key) })

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustls::client::danger::ServerCertVerifier;
-use rustls::client::{Resumption, UnbufferedClientConnection, WebPkiServerVerifier};
+use rustls::client::{Resumption, UnbufferedClientConnection};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::ServerName;
 use rustls::sign::SingleCertAndKey;
@@ -13,8 +13,10 @@ use super::TlsStream;
 use super::certificate::LoadedCertificate;
 use super::error::{FileProblem, FileRole, TlsError};
 use super::files::PemFile;
+use super::pins::Pins;
 use super::provider::{provider_out, versions};
 use super::raw_io::RawIo;
+use super::server_verifier::ServerVerifier;
 use super::unverified::Unverified;
 
 /// TLS towards the servers of a pool.
@@ -89,18 +91,18 @@ impl TlsConnector {
 
 fn verifier(plan: &TlsOut, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
     if !plan.verify {
-        return Ok(Arc::new(Unverified::new(provider)));
+        return Ok(Arc::new(Unverified));
     }
-    let (roots, file) = match &plan.ca {
+    let (roots, pins, file) = match &plan.ca {
         Some(path) => {
             let file = PemFile::read(FileRole::Authorities, path)?;
-            (Arc::new(file.authorities()?), Some(file))
+            let (roots, pins) = file.authorities()?;
+            (roots, pins, Some(file))
         }
-        None => (system_roots()?, None),
+        None => (system_roots()?, Pins::default(), None),
     };
-    let built = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
-    match (built, file) {
-        (Ok(verifier), _) => Ok(verifier),
+    match (ServerVerifier::new(roots, pins, provider), file) {
+        (Ok(verifier), _) => Ok(Arc::new(verifier)),
         (Err(error), Some(file)) => Err(file.problem(FileProblem::BadCertificate(1, error.to_string()))),
         (Err(error), None) => Err(TlsError::NoSystemAuthorities(Some(error.to_string()))),
     }

@@ -2,6 +2,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use super::explain::explain;
 use super::provider::cipher_names;
 
 /// Why TLS could not be set up as configured.
@@ -37,7 +38,7 @@ pub enum TlsError {
     #[error("no random bytes for session ticket keys")]
     NoRandomness,
     /// The library refuses the combination.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("TLS cannot be set up: {}", explain(.0))]
     Refused(#[from] rustls::Error),
 }
 
@@ -77,8 +78,10 @@ pub enum FileProblem {
     #[error("the key is encrypted: store it without a passphrase, readable by Weir only")]
     EncryptedKey,
     /// A key of a kind that is not supported, or broken.
-    #[error("key cannot be used: {0}")]
-    BadKey(rustls::Error),
+    #[error(
+        "key cannot be used: it must be RSA from 2048 to 8192 bits, ECDSA on P-256, P-384 or P-521, or Ed25519, in PKCS #8, PKCS #1 or SEC 1"
+    )]
+    BadKey,
     /// The key is that of another certificate.
     #[error("key does not belong to certificate {}", .0.display())]
     KeyMismatch(PathBuf),

@@ -1,12 +1,14 @@
 use std::io;
 
+use super::explain::explain;
+
 /// Why a TLS connection broke. Travels inside an [`io::Error`]: see [`TlsFailure::of`].
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsFailure {
     /// The peer broke the protocol, was refused, or refused.
-    #[error("TLS: {0}")]
-    Protocol(#[from] rustls::Error),
+    #[error("TLS: {}", explain(.0))]
+    Protocol(#[source] rustls::Error),
     /// The first bytes were those of an HTTP request.
     #[error("TLS: the client speaks plain HTTP")]
     PlainHttp,
@@ -74,6 +76,12 @@ impl TlsFailure {
             Self::Handshaking => io::ErrorKind::NotConnected,
             Self::Protocol(_) | Self::PlainHttp | Self::TooLarge => io::ErrorKind::InvalidData,
         }
+    }
+}
+
+impl From<rustls::Error> for TlsFailure {
+    fn from(error: rustls::Error) -> Self {
+        Self::Protocol(error)
     }
 }
 

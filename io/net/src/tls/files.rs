@@ -4,12 +4,15 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer, pem};
 
 use super::error::{FileProblem, FileRole, TlsError};
+use super::explain::explain;
+use super::pins::{Pins, is_authority};
 
 /// Revocation lists of large authorities reach tens of megabytes.
 pub(super) const FILE_BYTES_MAX: u64 = 128 << 20;
@@ -83,15 +86,19 @@ impl<'a> PemFile<'a> {
         })
     }
 
-    /// Its certificates as trusted authorities, at least one.
-    pub(super) fn authorities(&self) -> Result<RootCertStore, TlsError> {
+    /// Its certificates, at least one: those of authorities, and each as itself.
+    pub(super) fn authorities(&self) -> Result<(Arc<RootCertStore>, Pins), TlsError> {
         let mut roots = RootCertStore::empty();
-        for (index, certificate) in self.certificates()?.into_iter().enumerate() {
+        let certificates = self.certificates()?;
+        for (index, certificate) in certificates.iter().enumerate() {
+            if !is_authority(certificate) {
+                continue;
+            }
             roots
-                .add(certificate)
-                .map_err(|error| self.problem(FileProblem::BadCertificate(index + 1, error.to_string())))?;
+                .add(certificate.clone())
+                .map_err(|error| self.problem(FileProblem::BadCertificate(index + 1, explain(&error))))?;
         }
-        Ok(roots)
+        Ok((Arc::new(roots), Pins::new(certificates)))
     }
 
     /// An error about it.

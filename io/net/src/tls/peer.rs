@@ -3,6 +3,7 @@ use rustls::{HandshakeKind, ProtocolVersion};
 use weir_config::plan::TlsVersion;
 
 use super::TlsStream;
+use super::explain::explain;
 use super::name::text_of;
 use super::provider;
 use super::raw_io::RawIo;
@@ -33,6 +34,11 @@ impl<S: RawIo> TlsStream<S> {
         self.session.common().alpn_protocol()
     }
 
+    /// Why the certificate that the client has shown counts as none.
+    pub fn rejected_certificate(&self) -> Option<String> {
+        self.rejected.as_deref().map(explain)
+    }
+
     /// Whether an earlier session was resumed instead of a full handshake.
     pub fn is_resumed(&self) -> bool {
         self.session.common().handshake_kind() == Some(HandshakeKind::Resumed)
@@ -59,6 +65,9 @@ impl<S: RawIo> TlsStream<S> {
 
     /// The certificate that the peer has shown and that was accepted.
     pub fn peer_certificate(&self) -> Option<&CertificateDer<'static>> {
+        if self.rejected.is_some() {
+            return None;
+        }
         self.session.common().peer_certificates()?.first()
     }
 }

@@ -6,9 +6,11 @@ use rustls::{SupportedCipherSuite, SupportedProtocolVersion, version};
 use weir_config::plan::TlsVersion;
 
 use super::error::TlsError;
+use super::p521::Secp521r1;
+use super::transcript::restoring;
 
 /// All cipher suites there are, by their IANA names: rustls has other names for those of TLS 1.3.
-const CIPHERS: &[(&str, SupportedCipherSuite)] = &[
+pub(super) const CIPHERS: &[(&str, SupportedCipherSuite)] = &[
     ("TLS_AES_256_GCM_SHA384", cipher_suite::TLS13_AES_256_GCM_SHA384),
     ("TLS_AES_128_GCM_SHA256", cipher_suite::TLS13_AES_128_GCM_SHA256),
     ("TLS_CHACHA20_POLY1305_SHA256", cipher_suite::TLS13_CHACHA20_POLY1305_SHA256),
@@ -46,14 +48,21 @@ pub(super) fn provider_in(ciphers: &[String], oldest: TlsVersion) -> Result<Arc<
     if !cipher_suites.iter().any(spoken) {
         return Err(TlsError::NoCipherForVersion);
     }
+    let cipher_suites = cipher_suites.into_iter().map(restoring).collect();
     // Among the key exchange groups, post-quantum X25519MLKEM768 included, rustls follows the client's order.
-    Ok(Arc::new(CryptoProvider { cipher_suites, ..aws_lc_rs::default_provider() }))
+    Ok(Arc::new(CryptoProvider { cipher_suites, ..with_all_groups() }))
 }
 
 /// Cryptography towards servers. Given explicitly everywhere: which library is at work must not depend on what
 /// happens to be linked into the process.
 pub(super) fn provider_out() -> Arc<CryptoProvider> {
-    Arc::new(aws_lc_rs::default_provider())
+    Arc::new(with_all_groups())
+}
+
+fn with_all_groups() -> CryptoProvider {
+    let mut provider = aws_lc_rs::default_provider();
+    provider.kx_groups.push(&Secp521r1);
+    provider
 }
 
 /// The versions from `oldest` on.

@@ -11,6 +11,7 @@ use super::TlsStream;
 use super::certificate::{CertificateSummary, LoadedCertificate};
 use super::chooser::CertificateChooser;
 use super::client_auth::LoadedClientAuth;
+use super::client_verifier::ClientVerifier;
 use super::error::TlsError;
 use super::expiry::Expiry;
 use super::files::Stamp;
@@ -31,6 +32,8 @@ pub struct ServerTls {
 #[derive(Debug)]
 struct Loaded {
     config: Arc<ServerConfig>,
+    /// Judges the certificates that clients may show, but need not.
+    optional: Option<Arc<ClientVerifier>>,
     certificates: Vec<CertificateSummary>,
     revocation: Option<Expiry>,
     tickets: Option<Arc<Tickets>>,
@@ -74,8 +77,9 @@ impl ServerTls {
 
     /// Starts TLS on a connection just accepted; [`TlsStream::poll_handshake`] comes next.
     pub fn accept<S: RawIo>(&self, socket: S) -> Result<TlsStream<S>, TlsError> {
-        let config = Arc::clone(&self.loaded.load().config);
-        Ok(TlsStream::server(socket, UnbufferedServerConnection::new(config)?))
+        let loaded = self.loaded.load();
+        let connection = UnbufferedServerConnection::new(Arc::clone(&loaded.config))?;
+        Ok(TlsStream::server(socket, connection, loaded.optional.clone()))
     }
 
     /// What new connections are accepted with, for those who run TLS by rustls themselves.
@@ -142,16 +146,20 @@ impl Loaded {
             None => None,
         };
         let (verifier, rules, revocation) = match client_auth {
-            Some(LoadedClientAuth { verifier, fingerprint, expiry }) => (verifier, fingerprint, expiry),
-            None => (WebPkiClientVerifier::no_client_auth(), Vec::new(), None),
+            Some(LoadedClientAuth { verifier, fingerprint, expiry }) => (Some(verifier), fingerprint, expiry),
+            None => (None, Vec::new(), None),
         };
+        let optional = verifier.clone().filter(|verifier| verifier.is_optional());
         let tickets = match plan.ticket_rotation {
             Some(interval) => Some(Self::tickets_for(interval.duration(), &rules, before)?),
             None => None,
         };
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(versions(plan.version_min))?
-            .with_client_cert_verifier(verifier)
+            .with_client_cert_verifier(match verifier {
+                Some(verifier) => verifier,
+                None => WebPkiClientVerifier::no_client_auth(),
+            })
             .with_cert_resolver(Arc::new(CertificateChooser::new(&certificates)));
         config.alpn_protocols = alpn.to_vec();
         config.ignore_client_order = !plan.ciphers.is_empty();
@@ -162,6 +170,7 @@ impl Loaded {
         }
         Ok(Self {
             config: Arc::new(config),
+            optional,
             certificates: certificates.into_iter().map(|certificate| certificate.summary).collect(),
             revocation,
             tickets,

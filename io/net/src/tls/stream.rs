@@ -1,16 +1,21 @@
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustls::client::UnbufferedClientConnection;
+use rustls::pki_types::UnixTime;
 use rustls::server::UnbufferedServerConnection;
 
+use super::client_verifier::ClientVerifier;
 use super::failure::TlsFailure;
+use super::odd_name;
 use super::queue::ByteQueue;
 use super::raw_io::RawIo;
 use super::scratch::{self, READ_MAX, UNPROCESSED_MAX, WRITE_PORTION};
 use super::session::{Effects, Sending, Session};
 use super::sni;
+use super::transcript::Restoring;
 
 /// A read takes at least so many bytes from the socket, however few the caller asks for.
 const READ_MIN: usize = 4 * 1024;
@@ -40,11 +45,21 @@ pub struct TlsStream<S> {
     failed: Option<Box<TlsFailure>>,
     /// What the client asked for.
     pub(super) server_name: Option<Box<str>>,
+    /// The client asked for a name that rustls does not see: see [`odd_name`].
+    has_odd_name: bool,
+    /// Judges an optional client certificate at the end of the handshake.
+    optional: Option<Arc<ClientVerifier>>,
+    /// Why the client's certificate counts as none.
+    pub(super) rejected: Option<Box<rustls::Error>>,
 }
 
 impl<S: RawIo> TlsStream<S> {
-    pub(super) fn server(socket: S, connection: UnbufferedServerConnection) -> Self {
-        Self::new(socket, Session::Server(connection))
+    pub(super) fn server(
+        socket: S,
+        connection: UnbufferedServerConnection,
+        optional: Option<Arc<ClientVerifier>>,
+    ) -> Self {
+        Self { optional, ..Self::new(socket, Session::Server(connection)) }
     }
 
     pub(super) fn client(socket: S, connection: UnbufferedClientConnection) -> Self {
@@ -63,6 +78,9 @@ impl<S: RawIo> TlsStream<S> {
             ended: false,
             failed: None,
             server_name: None,
+            has_odd_name: false,
+            optional: None,
+            rejected: None,
         }
     }
 
@@ -86,6 +104,7 @@ impl<S: RawIo> TlsStream<S> {
                 return Poll::Ready(Err(self.fail(TlsFailure::EndInHandshake)));
             }
         }
+        self.judge_certificate();
         // What a server says last is awaited in TLS 1.2, but in TLS 1.3 it is only tickets.
         self.only_tickets = matches!(self.session, Session::Server(_)) && self.is_tls13();
         if !self.only_tickets && matches!(self.session, Session::Server(_)) {
@@ -222,6 +241,11 @@ impl<S: RawIo> TlsStream<S> {
     /// Hands `received` to the session; what it leaves over is kept. Returns the bytes of plaintext put in `buffer`.
     fn drive(&mut self, received: &mut [u8], buffer: &mut [u8]) -> io::Result<usize> {
         let handshaking = self.is_handshaking();
+        let is_accepting = handshaking && matches!(self.session, Session::Server(_));
+        if is_accepting && odd_name::hide(received) {
+            self.has_odd_name = true;
+        }
+        let _restoring = is_accepting.then(|| Restoring::start(self.has_odd_name));
         let mut effects = Effects {
             target: buffer,
             filled: 0,
@@ -235,7 +259,7 @@ impl<S: RawIo> TlsStream<S> {
         if effects.outgoing.len() > waited {
             self.only_tickets = false;
         }
-        if handshaking && matches!(self.session, Session::Server(_)) {
+        if is_accepting {
             self.server_name = sni::take().or(self.server_name.take());
         }
         let rest = &received[progress.consumed..];
@@ -303,6 +327,14 @@ impl<S: RawIo> TlsStream<S> {
             }
         }
         Ok(true)
+    }
+
+    /// An optional certificate that is not accepted counts as none. Resumed sessions are judged like new ones.
+    fn judge_certificate(&mut self) {
+        let Some(verifier) = self.optional.take() else { return };
+        if let Some(chain) = self.session.common().peer_certificates() {
+            self.rejected = verifier.judge(chain, UnixTime::now()).err().map(Box::new);
+        }
     }
 
     fn check_writable(&self) -> io::Result<()> {

@@ -133,5 +133,5 @@ async fn garbage_after_the_handshake_breaks_the_connection_and_tells_the_peer() 
     assert_eq!(again.to_string(), error.to_string());
     assert!(within(pair.server.send(b"x")).await.is_err());
     let heard = within(pair.client.receive(&mut [0; 16])).await.unwrap_err().to_string();
-    assert!(heard.contains("BadRecordMac"), "{heard}");
+    assert!(heard.contains("bad_record_mac"), "{heard}");
 }

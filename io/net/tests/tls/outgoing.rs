@@ -41,7 +41,7 @@ async fn expired_and_unknown_servers_are_refused_unless_verification_is_off() {
     let stranger = Authority::new("Stranger").issue(&Request::names(&["localhost"]));
     let stranger = stranger.write_to(files.directory.path(), "stranger");
     let stranger = weir_config::plan::Certificate { certificate: stranger.certificate, key: stranger.key };
-    for (certificate, reason) in [(expired, "expired"), (stranger, "UnknownIssuer")] {
+    for (certificate, reason) in [(expired, "expired"), (stranger, "issued by no authority")] {
         let server = ServerTls::load(&tls_in(vec![certificate]), HTTP).unwrap();
         let pair = shake_hands(&files.connector(), &server).await;
         let error = pair.at_client.unwrap_err().to_string();
@@ -85,4 +85,31 @@ fn the_authorities_of_the_system_are_used_where_none_are_named() {
         Ok(tls) => assert!(tls.connector("example.test").is_ok()),
         Err(error) => assert!(matches!(error, TlsError::NoSystemAuthorities(_)), "{error}"),
     }
+}
+
+/// A certificate as `openssl req -x509` makes it: self-signed, and an authority's (CA:TRUE).
+fn self_signed(files: &Files, name: &str) -> weir_config::plan::Certificate {
+    use weir_testkit::certificates::SelfSigned;
+    let issued = SelfSigned::for_name(name).write_to(files.directory.path(), name);
+    weir_config::plan::Certificate { certificate: issued.certificate, key: issued.key }
+}
+
+#[tokio::test]
+async fn a_self_signed_authority_is_accepted_as_a_server_where_its_own_certificate_is_named() {
+    let files = Files::new();
+    let (named, other) = (self_signed(&files, "named.test"), self_signed(&files, "other.test"));
+    let plan = TlsOut { ca: Some(named.certificate.clone()), ..files.tls_out() };
+    let server = ServerTls::load(&tls_in(vec![named.clone()]), HTTP).unwrap();
+    connected(&connector(&plan, "named.test"), &server).await.exchange().await;
+    // Its name is still checked.
+    let refused =
+        shake_hands(&connector(&plan, "other.test"), &server).await.at_client.unwrap_err().to_string();
+    assert!(refused.contains("not valid for name") && refused.contains("named.test"), "{refused}");
+    // Another one with the same name is not it.
+    let namesake = self_signed(&files, "named.test");
+    let server = ServerTls::load(&tls_in(vec![namesake]), HTTP).unwrap();
+    std::fs::write(plan.ca.as_ref().unwrap(), std::fs::read(&other.certificate).unwrap()).unwrap();
+    let refused =
+        shake_hands(&connector(&plan, "named.test"), &server).await.at_client.unwrap_err().to_string();
+    assert!(refused.contains("that is an authority's (CA:TRUE)"), "{refused}");
 }

@@ -86,14 +86,14 @@ pub(crate) static CLIENT_AUTH: Section = Section {
             Choice(&["required", "optional"]),
             Default("\"required\""),
             "\"optional\"",
-            "Whether a client without a certificate is refused.",
+            "Whether a client without a certificate is refused. With `optional`, a certificate that is not accepted counts as none.",
         ),
         key(
             "ca",
             Text("a path"),
             Required,
             "\"/etc/weir/ca.pem\"",
-            "PEM file with the accepted authorities.",
+            "PEM file with the accepted authorities, or with clients' own certificates.",
         ),
         key(
             "crl",
@@ -115,14 +115,14 @@ pub(crate) static TLS_OUT: Section = Section {
             Flag,
             Default("true"),
             "false",
-            "Whether the server's certificate must be valid; `false` lets anyone in the path read and change everything.",
+            "Whether the server's certificate must be valid; `false` verifies nothing, signatures neither, and lets anyone in the path read and change everything.",
         ),
         key(
             "ca",
             Text("a path"),
             Otherwise("the authorities of the system"),
             "\"/etc/weir/ca.pem\"",
-            "PEM file with the accepted authorities.",
+            "PEM file with the accepted authorities, or with servers' own certificates.",
         ),
         key(
             "server-name",

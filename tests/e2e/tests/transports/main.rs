@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod certificates;
 mod ipv6;
 mod proxy_protocol;
 mod tcp_mode;
