@@ -22,6 +22,7 @@ pub(crate) fn candidates(servers: usize) -> Vec<Candidate> {
         backup: false,
         is_local: true,
         eligible: true,
+        half_open: false,
         keeps_clients: true,
         connections_max: None,
         load: Arc::new(ServerLoad::default()),

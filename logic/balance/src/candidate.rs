@@ -37,6 +37,8 @@ pub struct Candidate {
     pub is_local: bool,
     /// Up, not ejected, not drained, not in maintenance.
     pub eligible: bool,
+    /// Back from an ejection for a few requests only. A tier that has no other servers does not suffice: the next one takes part, too.
+    pub half_open: bool,
     /// Takes requests of clients that are bound to it: up, neither ejected nor in maintenance. It may be drained, or have
     /// weight 0: then it gets no others.
     pub keeps_clients: bool,

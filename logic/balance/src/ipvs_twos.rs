@@ -64,6 +64,7 @@ mod tests {
             backup: false,
             is_local: true,
             eligible: true,
+            half_open: false,
             keeps_clients: true,
             connections_max: Some(connections_max),
             load: Arc::new(ServerLoad::default()),

@@ -86,7 +86,9 @@ impl Membership {
         let mut chosen = Vec::new();
         for same in by_tier.chunk_by(|a, b| tier(a) == tier(b)) {
             let usable = same.iter().copied().filter(|one| one.is_usable());
-            let (up, of) = (weight(usable.clone()), weight(same.iter().copied()));
+            // A half-open server takes a few requests at a time: it cannot serve the others.
+            let up = weight(usable.clone().filter(|one| !one.half_open));
+            let of = weight(same.iter().copied());
             chosen.extend(usable);
             if up > 0 && up * 100 >= of * u64::from(self.min_healthy_percent) {
                 break;
@@ -106,7 +108,7 @@ impl ZoneRule {
         // Seen from a tier that is in use, spares that are not do not count.
         let last = chosen.iter().map(|one| tier(one)).max();
         let of = weight(all.filter(|one| one.is_local && Some(tier(one)) <= last));
-        let up = weight(chosen.iter().copied().filter(|one| one.is_local));
+        let up = weight(chosen.iter().copied().filter(|one| one.is_local && !one.half_open));
         let remote = weight(chosen.iter().copied().filter(|one| !one.is_local));
         if up == 0 || remote == 0 {
             return Portion::WHOLE;
@@ -127,6 +129,26 @@ fn tier(candidate: &Candidate) -> (bool, u16) {
     (candidate.backup, candidate.priority)
 }
 
+/// The server that a retry goes to once every member has failed the request: the least loaded one with room of the best tier that
+/// takes no part, those of this zone first. O(number of servers).
+pub(crate) fn next_in_line(
+    candidates: &[Option<Candidate>],
+    takes_part: impl Fn(usize) -> bool,
+    exclude: &[usize],
+) -> Option<usize> {
+    let others = candidates.iter().flatten().filter(|one| {
+        one.is_usable() && one.has_room() && !takes_part(one.slot) && !exclude.contains(&one.slot)
+    });
+    let least = others.min_by(|a, b| {
+        let place = |one: &Candidate| (tier(one), !one.is_local);
+        // a / weight of a < b / weight of b, without the division.
+        let load =
+            |one: &Candidate, other: &Candidate| u64::from(one.load.active()) * u64::from(other.weight.get());
+        place(a).cmp(&place(b)).then_with(|| load(a, b).cmp(&load(b, a))).then_with(|| a.rank.cmp(&b.rank))
+    });
+    least.map(|one| one.slot)
+}
+
 fn weight<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> u64 {
     candidates.map(|one| u64::from(one.weight.get())).sum()
 }
@@ -139,6 +161,7 @@ mod tests {
 
     use super::*;
     use crate::ServerLoad;
+    use crate::bounded_load::TotalLoad;
 
     /// Servers of weight 1, all up, of the first tier, in this zone.
     fn servers(count: usize) -> Vec<Option<Candidate>> {
@@ -170,6 +193,45 @@ mod tests {
         assert_eq!(*rule.settle(&mut servers).members, [4, 5]);
         change(&mut servers, &[4, 5], |one| one.eligible = false);
         assert!(rule.settle(&mut servers).members.is_empty());
+    }
+
+    #[test]
+    fn a_tier_that_is_only_half_open_gets_help_from_the_next() {
+        let mut servers = servers(3);
+        change(&mut servers, &[2], |one| one.backup = true);
+        let rule = Membership::default();
+        change(&mut servers, &[0], |one| one.half_open = true);
+        assert_eq!(*rule.settle(&mut servers).members, [0, 1]);
+        change(&mut servers, &[1], |one| one.eligible = false);
+        assert_eq!(*rule.settle(&mut servers).members, [0, 2]);
+        change(&mut servers, &[2], |one| one.eligible = false);
+        assert_eq!(*rule.settle(&mut servers).members, [0]);
+    }
+
+    #[test]
+    fn a_zone_that_is_only_half_open_gets_help_from_the_others() {
+        let rule = Membership { zones: Some(ZoneRule { stay_percent: 70 }), ..Membership::default() };
+        let mut servers = servers(2);
+        change(&mut servers, &[1], |one| one.is_local = false);
+        change(&mut servers, &[0], |one| one.half_open = true);
+        let slots = rule.settle(&mut servers).members;
+        assert_eq!((&*slots, portions(&servers, &slots)), (&[0, 1][..], vec![100, 100]));
+    }
+
+    #[test]
+    fn a_retry_goes_to_the_next_tier_in_order_near_servers_first() {
+        let mut servers = servers(6);
+        change(&mut servers, &[1, 2, 3], |one| one.priority = 1);
+        change(&mut servers, &[2], |one| one.is_local = false);
+        change(&mut servers, &[3], |one| one.weight = Weight::ZERO);
+        change(&mut servers, &[4, 5], |one| one.backup = true);
+        change(&mut servers, &[4], |one| one.load.add_one(&TotalLoad::default()));
+        let next = |exclude: &[usize]| next_in_line(&servers, |slot| slot == 0, exclude);
+        assert_eq!(next(&[0]), Some(1));
+        assert_eq!(next(&[0, 1]), Some(2));
+        assert_eq!(next(&[0, 1, 2]), Some(5), "the less loaded one");
+        assert_eq!(next(&[0, 1, 2, 5]), Some(4));
+        assert_eq!(next(&[0, 1, 2, 4, 5]), None);
     }
 
     #[test]
@@ -297,6 +359,7 @@ mod tests {
             backup: false,
             is_local: true,
             eligible: true,
+            half_open: false,
             keeps_clients: true,
             connections_max: None,
             load: Arc::new(ServerLoad::default()),

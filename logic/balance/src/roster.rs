@@ -6,7 +6,7 @@ use crate::draw::Entrant;
 use crate::hub::Hub;
 use crate::key_rule::KeyRule;
 use crate::measure::Moment;
-use crate::membership::Settled;
+use crate::membership::{Settled, next_in_line};
 use crate::round_robin::Classes;
 use crate::schedule::{Cohort, Schedule};
 use crate::slot_set::SlotSet;
@@ -254,6 +254,17 @@ impl Roster {
     /// Whether keys change while nothing happens.
     pub(crate) fn goes_by_time(&self) -> bool {
         self.tournament.as_ref().is_some_and(|tournament| tournament.goes_by_time())
+    }
+
+    /// The server that a retry goes to when all members are in `exclude`, which have failed the request: one of those that take no part
+    /// (a tier that waits, another zone, another subset) and are not in `exclude` themselves. `None` = a member is left, or nobody else
+    /// has room.
+    pub fn next_in_line(&self, exclude: &[usize]) -> Option<usize> {
+        let is_left = |slot: &usize| !exclude.contains(slot);
+        if exclude.len() < self.members.len() || self.members.iter().any(is_left) {
+            return None;
+        }
+        next_in_line(&self.candidates, |slot| self.is_member(slot), exclude)
     }
 
     pub(crate) fn schedule(&self) -> &Schedule {

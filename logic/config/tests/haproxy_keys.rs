@@ -62,6 +62,7 @@ impl Column {
             backup: false,
             is_local: true,
             eligible: Some(slot) != down,
+            half_open: false,
             keeps_clients: true,
             connections_max: None,
             load: Arc::default(),

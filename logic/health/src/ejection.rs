@@ -31,13 +31,16 @@ enum Standing {
     HalfOpen,
 }
 
-/// How many servers of the pool are ejected.
+/// How many servers of a pool are ejected, as one of them needs to know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolEjections {
-    /// Servers that are ejected right now.
+    /// Servers of its tier that are ejected right now.
     pub ejected: usize,
-    /// Servers that would get requests if none were ejected: not those that are down, drained or backups that wait.
+    /// Servers of its tier (the same priority, backups apart) that would get requests if none were ejected: not those that are down or
+    /// drained.
     pub servers: usize,
+    /// Servers of other tiers that could get requests now: they take over if its tier has none.
+    pub elsewhere: usize,
 }
 
 /// What is to be done with a server.
@@ -79,8 +82,8 @@ impl EjectionState {
     /// Decides by what has happened up to `now` (since any fixed start). A verdict other than [`Verdict::Stay`] has
     /// already been taken note of: the caller carries it out.
     ///
-    /// Never ejects if that would leave the pool without a server, or (but for the first) with more than
-    /// `rule.share_max_percent` of its servers ejected.
+    /// Never ejects if that would leave the pool without a server. Where no other tier can take over, never ejects (but for the first
+    /// server) more than `rule.share_max_percent` of the tier. Ends an ejection early if the pool has no other server.
     pub fn judge(
         &mut self,
         rule: &EjectionRule,
@@ -90,7 +93,9 @@ impl EjectionState {
     ) -> Verdict {
         let is_off = rule.consecutive_failures == 0 && rule.error_percent == 0;
         match self.standing {
-            Standing::Ejected { until } if now < until && !is_off => return Verdict::Stay,
+            Standing::Ejected { until } if now < until && !is_off && !is_nobody_left(pool) => {
+                return Verdict::Stay;
+            }
             Standing::Ejected { .. } if rule.probes > 0 && !is_off => {
                 self.standing = Standing::HalfOpen;
                 return Verdict::Probe;
@@ -164,7 +169,15 @@ impl EjectionState {
     }
 }
 
+/// Whether the servers that could serve are all ejected: one that may fail is better than none.
+fn is_nobody_left(pool: PoolEjections) -> bool {
+    pool.elsewhere == 0 && pool.servers > 0 && pool.ejected >= pool.servers
+}
+
 fn may_eject(rule: &EjectionRule, pool: PoolEjections) -> bool {
+    if pool.elsewhere > 0 {
+        return true;
+    }
     let ejected = pool.ejected.saturating_add(1);
     let one_remains = ejected < pool.servers;
     let share_max = usize::from(rule.share_max_percent.min(100));

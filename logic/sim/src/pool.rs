@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,8 +23,8 @@ pub(crate) struct Pool {
     scheduling: Scheduling,
     goes_by: SimKey,
     members: Vec<Member>,
-    /// Of ordinary and of backup servers.
-    ejections: [PoolEjections; 2],
+    /// Of each tier: (backup, priority).
+    ejections: BTreeMap<(bool, u16), PoolEjections>,
     slow_start: Option<SlowStart>,
     concurrency: Option<ConcurrencyRule>,
     /// What requests are, for the judges of weights.
@@ -87,7 +88,7 @@ impl Pool {
             scheduling,
             goes_by: goes_by(balancer.key, algorithm),
             members,
-            ejections: [PoolEjections { ejected: 0, servers: 0 }; 2],
+            ejections: BTreeMap::new(),
             slow_start: balancer.slow_start,
             concurrency: balancer.concurrency,
             mix: RequestMix::default(),
@@ -103,7 +104,18 @@ impl Pool {
         pool
     }
 
-    /// Chooses a server for a request that has failed on those in `exclude`, and counts it there.
+    /// Chooses a server for a request that has failed on those in `failed`, and counts it there. Once these are all that take part, it
+    /// goes to the next tier.
+    pub(crate) fn choose_after(&mut self, flight: &Flight, now_ns: u64, failed: &[usize]) -> Pick {
+        self.refresh();
+        let beyond = if failed.is_empty() { None } else { self.roster.next_in_line(failed) };
+        match beyond.filter(|slot| self.begin(*slot)) {
+            Some(slot) => Pick::Server(slot),
+            None => self.choose(flight, now_ns, failed),
+        }
+    }
+
+    /// Chooses a server for a request that is not to go to those in `exclude` while another has room, and counts it there.
     pub(crate) fn choose(&mut self, flight: &Flight, now_ns: u64, exclude: &[usize]) -> Pick {
         self.refresh();
         let (key, random) = (Some(self.key(flight)), self.rng.next());
@@ -279,6 +291,7 @@ impl Pool {
         let Some(member) = self.members.get_mut(slot) else { return false };
         change(member);
         let was_in = member.candidate.eligible;
+        member.candidate.half_open = member.probes.is_some();
         let (serves, is_in) = member.takes();
         (member.candidate.eligible, member.candidate.keeps_clients) = (is_in, serves);
         if is_in != was_in {
@@ -306,20 +319,25 @@ impl Pool {
         }
     }
 
-    /// What ejection has to know of the others of a server's kind; `None` if it is out for another reason.
+    /// What ejection has to know of the pool, for a server of this tier; `None` if it is out for another reason.
     pub(crate) fn ejections(&self, slot: usize) -> Option<PoolEjections> {
         let member = self.members.get(slot).filter(|member| member.is_there && member.is_up)?;
-        Some(self.ejections[usize::from(member.candidate.backup)])
+        self.ejections.get(&(member.candidate.backup, member.candidate.priority)).copied()
     }
 
     fn count_ejections(&mut self) {
-        let mut counts = [PoolEjections { ejected: 0, servers: 0 }; 2];
-        for member in self.members.iter().filter(|member| member.is_there && member.is_up) {
-            let count = &mut counts[usize::from(member.candidate.backup)];
-            count.servers += 1;
-            count.ejected += usize::from(member.is_ejected);
+        let mut tiers: BTreeMap<_, PoolEjections> = BTreeMap::new();
+        for Member { candidate, is_ejected, .. } in
+            self.members.iter().filter(|one| one.is_there && one.is_up)
+        {
+            let none = PoolEjections { ejected: 0, servers: 0, elsewhere: 0 };
+            let tier = tiers.entry((candidate.backup, candidate.priority)).or_insert(none);
+            tier.servers += 1;
+            tier.ejected += usize::from(*is_ejected);
         }
-        self.ejections = counts;
+        let usable: usize = tiers.values().map(|tier| tier.servers - tier.ejected).sum();
+        tiers.values_mut().for_each(|tier| tier.elsewhere = usable + tier.ejected - tier.servers);
+        self.ejections = tiers;
     }
 
     /// Since when a server is up, if it was not from the start.
@@ -369,6 +387,7 @@ impl Member {
             backup: group.backup,
             is_local: !group.is_remote,
             eligible: is_there,
+            half_open: false,
             keeps_clients: is_there,
             connections_max: None,
             load: Arc::new(ServerLoad::default()),

@@ -174,6 +174,7 @@ fn by_key(pool: &PoolPlan, key: Option<Key>) -> Option<String> {
         backup: server.backup,
         is_local: pool.zone.is_none() || server.zone == pool.zone,
         eligible: true,
+        half_open: false,
         keeps_clients: true,
         connections_max: server.connections_max,
         load: Arc::new(ServerLoad::default()),

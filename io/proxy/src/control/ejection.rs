@@ -65,14 +65,14 @@ pub(super) struct Judgement {
 impl Judgement {
     /// Judges one server by what its traffic has come to, if its pool has a rule for that.
     pub(super) fn judge(&mut self, pool: &mut PoolRecord, slot: usize, sample: TrafficSample) {
-        let rotation = pool.rotation();
         let Some(rule) = &pool.shared.plan.ejection else { return };
+        let Some(server) = pool.members.at(slot) else { return };
+        let ejections = pool.rotation().ejections(server.spec.spec.backup, server.spec.spec.priority);
         let Some(server) = pool.members.at_mut(slot) else { return };
         if !server.is_eligible() && !server.health.is_ejected() {
             // Checks or the operator keep it out already.
             return;
         }
-        let ejections = rotation.ejections(server.spec.spec.backup);
         let was_half_open = server.health.is_half_open();
         let verdict = server.health.judge(rule, self.since_start, sample, ejections, self.now);
         let event = match verdict {

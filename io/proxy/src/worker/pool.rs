@@ -90,21 +90,51 @@ impl LocalPool {
         self.shared.counters.of(self.thread)
     }
 
-    /// Chooses a server for a request that goes by `key`, and claims it.
+    /// Chooses a server for a request that goes by `key`, and claims it. Servers in `exclude` are chosen only if no other member has room.
     pub(crate) fn choose(self: &Rc<Self>, worker: &Worker, key: Option<Key>, exclude: &[usize]) -> Choice {
+        self.choose_with(worker, key, exclude, false)
+    }
+
+    /// As [`choose`](Self::choose), for a request that the servers in `exclude` have failed: once these are all members, it goes to the
+    /// next tier.
+    pub(super) fn choose_after(
+        self: &Rc<Self>,
+        worker: &Worker,
+        key: Option<Key>,
+        failed: &[usize],
+    ) -> Choice {
+        self.choose_with(worker, key, failed, !failed.is_empty())
+    }
+
+    fn choose_with(
+        self: &Rc<Self>,
+        worker: &Worker,
+        key: Option<Key>,
+        exclude: &[usize],
+        crosses_tiers: bool,
+    ) -> Choice {
         let view = self.view();
         let Some(in_room) = self.shared.room.claim() else {
             return if view.shared.roster.members().is_empty() { Choice::Nobody } else { Choice::Busy };
         };
         let now_ms = worker.now_ms();
         let input = PickInput { key, random: worker.random(), now_ms, exclude };
-        match self.choose_in(&view, &input) {
+        let beyond = if crosses_tiers { self.claim_beyond(&view, exclude) } else { None };
+        match beyond.map_or_else(|| self.choose_in(&view, &input), Ok) {
             Ok(server) => Choice::Server(self.lease(&view, server, now_ms, in_room)),
             Err(none) => {
                 self.give_back(in_room);
                 none
             }
         }
+    }
+
+    /// A server of those that take no part, where all members have failed the request.
+    #[cold]
+    fn claim_beyond(&self, view: &LocalView, failed: &[usize]) -> Option<Rc<LocalServer>> {
+        let slot = view.shared.roster.next_in_line(failed)?;
+        let server = view.servers.get(slot)?.as_ref()?;
+        view.shared.roster.try_begin_of(slot, &server.load).then(|| Rc::clone(server))
     }
 
     fn choose_in(&self, view: &LocalView, input: &PickInput<'_>) -> Result<Rc<LocalServer>, Choice> {

@@ -185,21 +185,21 @@ impl LocalPool {
         max.is_none_or(|max| server.shared.bound.length() < max) || waits_there()
     }
 
-    /// As [`choose`](Self::choose); where the key's own server has no room, and as many wait for it as may, another one is sought, as
+    /// As [`choose_after`](Self::choose_after); where the key's own server has no room, and as many wait for it as may, another one is sought, as
     /// if that one had failed the request. `queued`: where the request has waited until now, which it may go on doing.
     pub(crate) fn choose_or_divert(
         self: &Rc<Self>,
         worker: &Worker,
         key: Option<Key>,
-        exclude: &[usize],
+        failed: &[usize],
         queued: Option<&QueuePlace>,
     ) -> Choice {
-        let choice = self.choose(worker, key, exclude);
+        let choice = self.choose_after(worker, key, failed);
         let Choice::Full(server) = &choice else { return choice };
         if self.may_wait_for(server, queued) {
             return choice;
         }
-        let exclude: Vec<usize> = exclude.iter().copied().chain([server.shared.slot]).collect();
+        let exclude: Vec<usize> = failed.iter().copied().chain([server.shared.slot]).collect();
         self.choose(worker, key, &exclude)
     }
 

@@ -22,6 +22,7 @@ fn roster(servers: usize) -> Roster {
         backup: false,
         is_local: true,
         eligible: true,
+        half_open: false,
         keeps_clients: true,
         connections_max: None,
         load: Arc::default(),

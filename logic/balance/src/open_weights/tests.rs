@@ -21,6 +21,7 @@ fn candidate(slot: usize, connections_max: u32) -> Candidate {
         backup: false,
         is_local: true,
         eligible: true,
+        half_open: false,
         keeps_clients: true,
         connections_max: Some(connections_max),
         load: Arc::new(ServerLoad::default()),

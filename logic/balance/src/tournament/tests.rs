@@ -20,6 +20,7 @@ fn entrants(count: usize) -> Box<[Option<Candidate>]> {
         backup: false,
         is_local: true,
         eligible: true,
+        half_open: false,
         keeps_clients: true,
         connections_max: None,
         load: Arc::default(),

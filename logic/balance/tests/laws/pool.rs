@@ -26,6 +26,7 @@ impl Pool {
             backup: false,
             is_local: true,
             eligible: true,
+            half_open: false,
             keeps_clients: true,
             connections_max: None,
             load: Arc::new(ServerLoad::default()),

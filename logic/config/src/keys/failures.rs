@@ -54,7 +54,7 @@ pub(crate) const EJECT_KEYS: &[Key] = &[
         Percent { min: 0, max: 100 },
         Default("\"50%\""),
         "\"20%\"",
-        "No more than this share of the pool's servers is ejected at once; one always may be, unless it is the only one.",
+        "No more than this share of the servers of one `priority` (of the backups, too) is ejected at once; one always may be, unless the pool has no other. Where servers of another priority or backups can take over, all may be.",
     ),
     key(
         "half-open-requests",

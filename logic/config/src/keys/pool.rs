@@ -216,13 +216,19 @@ pub(crate) static SERVER: Section = Section {
             "\"80%\"",
             "With `weight = \"auto\"`: how fast it is at requests that make it fetch a file, in relation to an average server.",
         ),
-        key("backup", Flag, Default("false"), "true", "Gets requests only when no other server can."),
+        key(
+            "backup",
+            Flag,
+            Default("false"),
+            "true",
+            "Gets requests only when no other server can: the others are down, drained or ejected, or have all failed the request.",
+        ),
         key(
             "priority",
             Integer { min: 0, max: 65_535 },
             Default("0"),
             "1",
-            "Gets requests only when no server of a lower number can; `backup` comes after all numbers.",
+            "Gets requests only when no server of a lower number can, or all of these have failed the request; `backup` comes after all numbers.",
         ),
         key(
             "zone",

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use weir_health::{EjectionRule, EjectionState, PoolEjections, TrafficSample, Verdict};
 use weir_model::Millis;
 
-const TEN_SERVERS: PoolEjections = PoolEjections { ejected: 0, servers: 10 };
+const TEN_SERVERS: PoolEjections = PoolEjections { ejected: 0, servers: 10, elsewhere: 0 };
 
 fn rule() -> EjectionRule {
     EjectionRule {
@@ -173,13 +173,35 @@ fn the_share_of_ejected_servers_is_kept() {
     let verdict = |ejected, servers| {
         let mut server = Server::default();
         server.fail(5);
-        server.judge_in(&rule(), 1, PoolEjections { ejected, servers }) != Verdict::Stay
+        server.judge_in(&rule(), 1, PoolEjections { ejected, servers, elsewhere: 0 }) != Verdict::Stay
     };
     assert!(verdict(2, 10), "three of ten are 30 percent");
     assert!(!verdict(3, 10), "four of ten are more");
     assert!(verdict(0, 2), "one always may be");
     assert!(!verdict(1, 2), "but not the last");
     assert!(!verdict(0, 1), "nor the only one");
+}
+
+#[test]
+fn the_last_server_of_a_tier_is_ejected_where_another_tier_can_take_over() {
+    let verdict = |ejected, servers, elsewhere| {
+        let mut server = Server::default();
+        server.fail(5);
+        server.judge_in(&rule(), 1, PoolEjections { ejected, servers, elsewhere }) != Verdict::Stay
+    };
+    assert!(verdict(0, 1, 1), "the only one");
+    assert!(verdict(3, 4, 1), "the last one, whatever the share");
+    assert!(!verdict(0, 1, 0), "the others are out, too");
+}
+
+#[test]
+fn an_ejected_server_returns_early_when_no_other_is_left() {
+    let mut server = Server::default();
+    server.get_ejected(0);
+    let alone = PoolEjections { ejected: 1, servers: 1, elsewhere: 1 };
+    assert_eq!(server.judge_in(&with_probes(), 10, alone), Verdict::Stay, "the backup serves");
+    let others_gone = PoolEjections { elsewhere: 0, ..alone };
+    assert_eq!(server.judge_in(&with_probes(), 11, others_gone), Verdict::Probe);
 }
 
 proptest! {
@@ -199,7 +221,7 @@ proptest! {
                 server.succeed(3);
             }
             server.fail(failures);
-            let pool = PoolEjections { ejected, servers: 6 };
+            let pool = PoolEjections { ejected, servers: 6, elsewhere: 0 };
             if let Verdict::Eject { until } = server.judge_in(&rule, now, pool) {
                 prop_assert!(until <= secs(now) + rule.time_max.duration());
                 prop_assert!(until >= secs(now) + rule.base_time.duration());
@@ -243,7 +265,7 @@ fn a_half_open_server_that_fails_is_kept_where_no_other_is_left() {
     server.get_ejected(0);
     assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Probe);
     server.sample.probes_failed = 1;
-    let alone = PoolEjections { ejected: 1, servers: 2 };
+    let alone = PoolEjections { ejected: 1, servers: 2, elsewhere: 0 };
     assert_eq!(server.judge_in(&with_probes(), 31, alone), Verdict::Return);
 }
 

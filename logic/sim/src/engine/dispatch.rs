@@ -149,7 +149,11 @@ impl Engine<'_> {
                 return Choice::Wait(line);
             }
         }
-        match self.pool.choose(flight, self.now_ns, exclude) {
+        let choice = match diverted.is_empty() {
+            true => self.pool.choose_after(flight, self.now_ns, exclude),
+            false => self.pool.choose(flight, self.now_ns, exclude),
+        };
+        match choice {
             Pick::Server(slot) => Choice::Server(slot),
             Pick::Busy => Choice::Wait(own),
             Pick::Nobody => Choice::Nobody,

@@ -93,8 +93,8 @@ impl PoolRecord {
     }
 
     /// Who takes requests.
-    pub(in crate::control) fn rotation(&self) -> Rotation {
-        self.rotation
+    pub(in crate::control) fn rotation(&self) -> &Rotation {
+        &self.rotation
     }
 
     /// Whether somebody is ejected, who must come back in time, or may have to be: a server has failed within the time by which

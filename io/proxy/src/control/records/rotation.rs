@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt;
 
 use weir_health::PoolEjections;
@@ -5,8 +6,10 @@ use weir_health::PoolEjections;
 use super::server::Counted;
 
 /// How many servers of a pool take requests; counted as they change, because a pool may have thousands.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(in crate::control) struct Rotation {
+    /// By (backup, priority), in the order in which they take over.
+    tiers: BTreeMap<(bool, u16), Tier>,
     ordinary: Tier,
     backup: Tier,
     /// Ejected, those included that would get no requests anyway.
@@ -26,11 +29,15 @@ impl Rotation {
     /// Replaces what a server added before by what it adds now; `None` = nothing, it is not there.
     pub(super) fn recount(&mut self, before: Option<Counted>, now: Option<Counted>) {
         if let Some(before) = before {
-            self.tier(before).subtract(before);
+            self.kind(before).subtract(before);
+            if let Some(tier) = self.tiers.get_mut(&before.tier()) {
+                tier.subtract(before);
+            }
             self.ejected -= usize::from(before.ejected);
         }
         if let Some(now) = now {
-            self.tier(now).add(now);
+            self.kind(now).add(now);
+            self.tiers.entry(now.tier()).or_default().add(now);
             self.ejected += usize::from(now.ejected);
         }
     }
@@ -45,10 +52,11 @@ impl Rotation {
         self.ordinary.usable() == 0 && self.backup.usable() > 0
     }
 
-    /// What ejection has to know of the others of a server's kind.
-    pub(in crate::control) fn ejections(&self, backup: bool) -> PoolEjections {
-        let tier = if backup { self.backup } else { self.ordinary };
-        PoolEjections { ejected: tier.ejected, servers: tier.present }
+    /// What ejection has to know of the pool, for a server of this tier.
+    pub(in crate::control) fn ejections(&self, backup: bool, priority: u16) -> PoolEjections {
+        let tier = self.tiers.get(&(backup, priority)).copied().unwrap_or_default();
+        let elsewhere = self.ordinary.usable() + self.backup.usable() - tier.usable();
+        PoolEjections { ejected: tier.ejected, servers: tier.present, elsewhere }
     }
 
     /// Whether anybody is ejected, drained or not.
@@ -56,7 +64,7 @@ impl Rotation {
         self.ejected > 0
     }
 
-    fn tier(&mut self, of: Counted) -> &mut Tier {
+    fn kind(&mut self, of: Counted) -> &mut Tier {
         if of.backup { &mut self.backup } else { &mut self.ordinary }
     }
 }
@@ -98,7 +106,13 @@ mod tests {
     #[test]
     fn a_count_says_who_is_left_and_who_takes_over() {
         let mut rotation = Rotation::default();
-        let one = |backup, present, ejected| Counted { backup, present, ejected, keeps_clients: present };
+        let one = |backup, present, ejected| Counted {
+            backup,
+            priority: 0,
+            present,
+            ejected,
+            keeps_clients: present,
+        };
         for _ in 0..3 {
             rotation.recount(None, Some(one(false, true, false)));
         }
@@ -112,11 +126,33 @@ mod tests {
         rotation.recount(Some(one(false, true, true)), Some(drained));
         assert!(rotation.has_ejected());
         rotation.recount(Some(drained), Some(one(false, true, true)));
-        assert_eq!(rotation.ejections(false), PoolEjections { ejected: 1, servers: 2 });
+        assert_eq!(rotation.ejections(false, 0), PoolEjections { ejected: 1, servers: 2, elsewhere: 1 });
         rotation.recount(Some(one(false, true, false)), None);
         assert_eq!(rotation.to_string(), "no server left, 1 backup takes over");
         assert!(rotation.is_usable() && rotation.is_on_backups());
         rotation.recount(Some(one(true, true, false)), Some(one(true, true, true)));
         assert_eq!((rotation.to_string().as_str(), rotation.is_usable()), ("no server left", false));
+    }
+
+    #[test]
+    fn a_tier_knows_how_many_could_take_over() {
+        let mut rotation = Rotation::default();
+        let one = |priority, ejected| Counted {
+            backup: false,
+            priority,
+            present: true,
+            ejected,
+            keeps_clients: !ejected,
+        };
+        let of = |ejected, servers, elsewhere| PoolEjections { ejected, servers, elsewhere };
+        rotation.recount(None, Some(one(0, false)));
+        assert_eq!(rotation.ejections(false, 0), of(0, 1, 0));
+        rotation.recount(None, Some(one(1, false)));
+        assert_eq!((rotation.ejections(false, 0), rotation.ejections(false, 1)), (of(0, 1, 1), of(0, 1, 1)));
+        rotation.recount(Some(one(0, false)), Some(one(0, true)));
+        assert_eq!((rotation.ejections(false, 0), rotation.ejections(false, 1)), (of(1, 1, 1), of(0, 1, 0)));
+        // Its priority has changed.
+        rotation.recount(Some(one(1, false)), Some(one(0, false)));
+        assert_eq!((rotation.ejections(false, 0), rotation.ejections(false, 1)), (of(1, 2, 0), of(0, 0, 1)));
     }
 }

@@ -42,11 +42,19 @@ pub(in crate::control) struct ServerRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) backup: bool,
+    pub(super) priority: u16,
     /// It would get requests if it were not ejected.
     pub(super) present: bool,
     pub(super) ejected: bool,
     /// It takes requests of clients that are bound to it. Not counted, but workers must learn of it.
     pub(super) keeps_clients: bool,
+}
+
+impl Counted {
+    /// Its tier, in the order in which tiers take over.
+    pub(super) fn tier(self) -> (bool, u16) {
+        (self.backup, self.priority)
+    }
 }
 
 impl ServerRecord {
@@ -141,6 +149,7 @@ impl ServerRecord {
     pub(super) fn count(&self) -> Counted {
         Counted {
             backup: self.spec.spec.backup,
+            priority: self.spec.spec.priority,
             present: self.is_wanted() && self.health.is_up(),
             ejected: self.health.is_ejected(),
             keeps_clients: self.keeps_clients(),
@@ -177,6 +186,7 @@ impl ServerRecord {
             backup: spec.backup,
             is_local: plan.zone.is_none() || spec.zone == plan.zone,
             eligible: self.is_eligible(),
+            half_open: self.health.is_half_open(),
             keeps_clients: self.keeps_clients(),
             connections_max: self.limit().into_iter().chain(measured_max).min(),
             load: Arc::clone(&self.state.load),

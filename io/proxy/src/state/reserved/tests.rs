@@ -97,6 +97,7 @@ fn candidates(servers: &[Arc<ServerState>; 2], shapes: [Shape; 2]) -> Vec<Candid
         backup: false,
         is_local: true,
         eligible: shape.eligible,
+        half_open: false,
         keeps_clients: shape.keeps_clients,
         connections_max: Some(shape.max),
         load: Arc::clone(&server.load),
