@@ -183,7 +183,7 @@ impl Pump {
             self.surplus.extend_from_slice(&bytes[taken..]);
         }
         let Some(dechunker) = &mut self.dechunker else {
-            return Ok(self.scanner.without_extensions(&bytes[..taken]));
+            return Ok(self.scanner.canonical(&bytes[..taken]));
         };
         let mut plain = Vec::new();
         dechunker.feed(&bytes[..taken], |data| plain.extend_from_slice(data))?;
@@ -452,7 +452,7 @@ impl Pump {
         if let Some(dechunker) = &mut self.dechunker {
             dechunker.feed(rest, |data| changed.extend_from_slice(data)).map_err(PumpError::Framing)?;
             rest = &changed;
-        } else if let Some(left) = self.scanner.without_extensions(rest) {
+        } else if let Some(left) = self.scanner.canonical(rest) {
             changed = left;
             rest = &changed;
         }

@@ -83,6 +83,13 @@ pub fn append_content_length(out: &mut Vec<u8>, bytes: u64) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// Appends a Content-Length line of digits that were read elsewhere, without zeros in front.
+pub(crate) fn append_length(out: &mut Vec<u8>, digits: &[u8]) {
+    let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
+    let plain = digits.get(zeros.min(digits.len().saturating_sub(1))..).unwrap_or_default();
+    append_line(out, "Content-Length", plain);
+}
+
 /// Appends a header line: a valid name and a valid value.
 pub fn append_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());

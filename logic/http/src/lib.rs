@@ -37,7 +37,7 @@ pub use forward::{
 };
 pub use forwarding::{ForwardedFor, ForwardingRules, RequestIdRule};
 pub use head::{
-    Framing, HeaderEntry, HeaderFault, HeaderTable, KnownHeader, Method, RequestError, RequestHead,
+    Framing, HeaderEntry, HeaderFault, HeaderTable, KnownHeader, Method, Repairs, RequestError, RequestHead,
     ResponseError, ResponseHead, ResponseTo, Span, Target, TargetForm, Version, fold_for_cgi,
     is_worth_parsing, parse_request, parse_response, split_authority,
 };

@@ -272,7 +272,7 @@ fn send_to(
         // Until the body has been read, nobody can tell where the next request begins.
         facts.keep_alive &= matches!(pending.framing, Framing::None | Framing::Length(0));
         // A question has no Upgrade to be answered.
-        facts.upgrade = false;
+        facts.upgrade = None;
         let message = Message { head: out, upload: Pump::new(BodyScanner::None), broken: None, bond };
         let exchange = Exchange::new(pool, facts, *timing, message, place);
         return Box::new(exchange.asking(Question::Before(pending)));
@@ -285,10 +285,13 @@ fn send_to(
     upload.limit(route.plan.body_bytes_max.unwrap_or(u64::MAX));
     // A body that breaks the rules within its first bytes is found again, and answered, by the exchange.
     let rest = &buf[body_at..];
-    let broken = upload.take_first(rest).err();
-    if broken.is_none() {
-        out.extend_from_slice(&rest[..upload.bytes_read as usize]);
-    }
+    let broken = match upload.take_first(rest) {
+        Ok(changed) => {
+            out.extend_from_slice(changed.as_deref().unwrap_or(&rest[..upload.bytes_read as usize]));
+            None
+        }
+        Err(error) => Some(error),
+    };
     connection.received = std::mem::take(&mut upload.surplus);
     let is_needed_later = pool.shared.plan.offload.is_some();
     let facts = facts(connection, request, route_index, is_needed_later);
@@ -319,7 +322,7 @@ fn facts(connection: &Connection, request: Parsed<'_>, route: usize, is_needed_l
             && connection.worker.drain.get() == Drain::No
             && requests_max.is_none_or(|max| connection.requests < max),
         client_persists: head.keep_alive,
-        upgrade: head.upgrade.is_some(),
+        upgrade: head.upgrade.map(|protocol| protocol.of(buf).into()),
         route,
         head_bytes,
         id,

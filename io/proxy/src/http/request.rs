@@ -13,8 +13,8 @@ pub(crate) struct RequestFacts {
     pub(crate) keep_alive: bool,
     /// The client would send another.
     pub(crate) client_persists: bool,
-    /// An upgrade was asked for and passed on.
-    pub(crate) upgrade: bool,
+    /// The protocol that an upgrade was asked for to, which was passed on.
+    pub(crate) upgrade: Option<Box<[u8]>>,
     /// Index among the listener's routes.
     pub(crate) route: usize,
     /// As it came.

@@ -226,6 +226,8 @@ fn pass(
     let Some(head) = parse_response(buf, to, &LIMITS, &mut table).map_err(Fault::BadResponse)? else {
         return Ok(None);
     };
+    head.fits_upgrade(buf, reading.request.upgrade.as_deref(), reading.request_done)
+        .map_err(Fault::BadResponse)?;
     let body_at = head.head_bytes as usize;
     out.clear();
     // What is said before the answer to a question is not for a client whose body has yet to be asked for, or has come.
@@ -393,7 +395,7 @@ fn send_now(cx: &mut Context<'_>, stream: &mut Stream, message: &[u8]) -> io::Re
 
 impl RequestFacts {
     fn response_to(&self) -> ResponseTo {
-        ResponseTo { is_head: self.is_head, is_connect: false, upgrade: self.upgrade }
+        ResponseTo { is_head: self.is_head, is_connect: false, upgrade: self.upgrade.is_some() }
     }
 
     pub(super) fn text(&self) -> RequestText<'_> {

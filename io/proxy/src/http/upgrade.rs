@@ -12,7 +12,9 @@ use crate::tunnel::Tunnel;
 pub(super) async fn tunnel(mut connection: Box<Connection>, mut exchange: Box<Exchange>) {
     let Some((mut server, download)) = exchange.take_upgraded() else { return };
     let mut upload = Pump::new(download.other_direction());
-    let received = std::mem::take(&mut connection.received);
+    let mut received = std::mem::take(&mut connection.received);
+    // Behind a body that came in pieces.
+    received.extend_from_slice(&exchange.take_pipelined());
     if !received.is_empty() {
         upload.take_over(&connection.worker, &received);
     }

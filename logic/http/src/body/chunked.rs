@@ -4,25 +4,25 @@ use std::ops::Range;
 use super::extension::Extension;
 use super::trailer::{TrailerFault, TrailerLine, TrailerRules};
 
-/// Room for so many extensions stays from one piece of a body to the next.
-const EXTENSIONS_KEPT: usize = 64;
+/// Room for so many surplus ranges stays from one piece of a body to the next.
+const SURPLUS_KEPT: usize = 64;
 
 /// Finds the end of a chunked body (RFC 9112 section 7.1), strictly, in pieces of any size, and lets the caller pass
 /// the bytes on as they came.
 ///
 /// Chunk extensions are refused in requests: nobody uses them, and what readers make of them is a source of request
-/// smuggling. In responses ([`ChunkScanner::of_response`]) they are checked and not for the next reader
-/// ([`ChunkScanner::without_extensions`]). Refused are whitespace around the size (but before an extension), more than 14 digits, and line ends
-/// other than CR LF. Trailers are checked like header lines; those that must not stand there (RFC 9110 section 6.5.1) are
+/// smuggling. In responses ([`ChunkScanner::of_response`]) extensions and whitespace behind the size are checked, and not for the next reader
+/// ([`ChunkScanner::canonical`]); nor are zeros in front of a size, of which there may be any number (RFC 9112 section 7.1): readers differ in how
+/// many digits they take. Refused are other whitespace around the size, more than 14 digits that count, and line ends other than CR LF. Trailers are checked like header lines; those that must not stand there (RFC 9110 section 6.5.1) are
 /// refused, so that a server that merges trailers into headers cannot be deceived.
 #[derive(Debug, Clone)]
 pub struct ChunkScanner {
     state: State,
     takes_extensions: bool,
-    /// Bytes between the size and the line end of the chunk that is being read.
+    /// Bytes between the size and the line end of the chunk that is being read, and zeros in front of its size.
     extension_bytes: u16,
-    /// Where extensions stand in the bytes that were fed last.
-    extensions: Vec<Range<usize>>,
+    /// Bytes that were fed last and are not for the next reader.
+    surplus: Vec<Range<usize>>,
     /// Of the chunk: its size while it is read, then what is left of its data.
     left: u64,
     payload_bytes: u64,
@@ -32,9 +32,11 @@ pub struct ChunkScanner {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// `digits` of the size were read.
+    /// `digits` of the size were read that count.
     Size {
         digits: u8,
+        /// A zero stands in front of them.
+        is_padded: bool,
     },
     Extension(Extension),
     SizeLf,
@@ -54,7 +56,7 @@ enum State {
 pub enum ChunkError {
     /// No digits, or a byte that is none.
     Size,
-    /// A size over 2^56-1, or of more than 14 digits.
+    /// A size over 2^56-1, or one that has more than [`ChunkScanner::EXTENSION_BYTES_MAX`] zeros in front of it.
     SizeTooLarge,
     /// Something between the size and its line end.
     Extension,
@@ -74,7 +76,7 @@ impl ChunkScanner {
     const SIZE_DIGITS_MAX: u8 = 14;
     /// All trailer lines together, in bytes.
     pub const TRAILER_BYTES_MAX: u32 = 16 * 1024;
-    /// The extensions of one chunk together, in bytes.
+    /// The extensions of one chunk together, in bytes, and likewise the zeros in front of its size.
     pub const EXTENSION_BYTES_MAX: u16 = 1024;
 
     /// At the start of a body.
@@ -90,10 +92,10 @@ impl ChunkScanner {
 
     const fn taking_extensions(takes_extensions: bool) -> Self {
         Self {
-            state: State::Size { digits: 0 },
+            state: State::START,
             takes_extensions,
             extension_bytes: 0,
-            extensions: Vec::new(),
+            surplus: Vec::new(),
             left: 0,
             payload_bytes: 0,
             trailer_bytes: 0,
@@ -111,17 +113,17 @@ impl ChunkScanner {
         self.advance(bytes, |_| {})
     }
 
-    /// What is left of `fed`, the bytes of the body that were fed last, without the extensions in them: those are for one
-    /// connection only, and readers differ in what they make of them. `None` = all of it.
-    pub fn without_extensions(&self, fed: &[u8]) -> Option<Vec<u8>> {
-        if self.extensions.is_empty() {
+    /// What is left of `fed`, the bytes of the body that were fed last, without the extensions in them, and with one zero at most in
+    /// front of a size: readers differ in what they make of these. `None` = all of it.
+    pub fn canonical(&self, fed: &[u8]) -> Option<Vec<u8>> {
+        if self.surplus.is_empty() {
             return None;
         }
         let mut left = Vec::with_capacity(fed.len());
         let mut at = 0;
-        for extension in &self.extensions {
-            left.extend_from_slice(fed.get(at..extension.start).unwrap_or_default());
-            at = extension.end;
+        for surplus in &self.surplus {
+            left.extend_from_slice(fed.get(at..surplus.start).unwrap_or_default());
+            at = surplus.end;
         }
         left.extend_from_slice(fed.get(at..).unwrap_or_default());
         Some(left)
@@ -155,10 +157,10 @@ impl ChunkScanner {
         mut data: impl FnMut(&'a [u8]),
     ) -> Result<usize, ChunkError> {
         // What one piece needed is not kept for a response that may last for days.
-        if self.extensions.capacity() > EXTENSIONS_KEPT {
-            self.extensions = Vec::new();
+        if self.surplus.capacity() > SURPLUS_KEPT {
+            self.surplus = Vec::new();
         } else {
-            self.extensions.clear();
+            self.surplus.clear();
         }
         let mut at = 0;
         while at < bytes.len() && self.state != State::Done {
@@ -169,9 +171,11 @@ impl ChunkScanner {
                 self.took(taken as u64);
                 at += taken;
             } else {
+                let before = self.state;
                 self.state = self.after(bytes[at])?;
-                if matches!(self.state, State::Extension(_)) {
-                    self.note_extension(at);
+                let is_padding = before == State::PADDED && self.state == State::PADDED;
+                if is_padding || matches!(self.state, State::Extension(_)) {
+                    self.note_surplus(at);
                 }
                 at += 1;
             }
@@ -190,11 +194,14 @@ impl ChunkScanner {
     /// The state after one byte of framing.
     fn after(&mut self, byte: u8) -> Result<State, ChunkError> {
         match (self.state, byte) {
-            (State::Size { digits }, b'\r') if digits > 0 => Ok(State::SizeLf),
-            (State::Size { digits }, b';' | b' ' | b'\t') if digits > 0 && self.takes_extensions => {
+            (State::Size { digits, is_padded }, b'\r') if digits > 0 || is_padded => Ok(State::SizeLf),
+            (State::Size { digits, is_padded }, b';' | b' ' | b'\t')
+                if (digits > 0 || is_padded) && self.takes_extensions =>
+            {
+                self.extension_bytes = 0;
                 self.extension(Extension::begin(byte))
             }
-            (State::Size { digits }, _) => self.size_digit(digits, byte),
+            (State::Size { digits, is_padded }, _) => self.size_digit(digits, is_padded, byte),
             (State::Extension(extension), b'\r') if extension.may_end() => Ok(State::SizeLf),
             (State::Extension(extension), _) => self.extension(extension.after(byte)),
             (State::SizeLf, b'\n') if self.left == 0 => Ok(State::TrailerStart),
@@ -203,7 +210,7 @@ impl ChunkScanner {
             (State::DataLf, b'\n') => {
                 self.left = 0;
                 self.extension_bytes = 0;
-                Ok(State::Size { digits: 0 })
+                Ok(State::START)
             }
             (State::TrailerStart, b'\r') => Ok(State::EndLf),
             (State::TrailerStart | State::TrailerLine, _) => self.trailer_byte(byte),
@@ -220,20 +227,25 @@ impl ChunkScanner {
         }
     }
 
-    fn size_digit(&mut self, digits: u8, byte: u8) -> Result<State, ChunkError> {
+    fn size_digit(&mut self, digits: u8, is_padded: bool, byte: u8) -> Result<State, ChunkError> {
         let digit = match byte {
             b'0'..=b'9' => byte - b'0',
             b'a'..=b'f' => byte - b'a' + 10,
             b'A'..=b'F' => byte - b'A' + 10,
             b'\n' => return Err(ChunkError::LineEnd),
-            b';' | b' ' | b'\t' if digits > 0 => return Err(ChunkError::Extension),
+            b';' | b' ' | b'\t' if digits > 0 || is_padded => return Err(ChunkError::Extension),
             _ => return Err(ChunkError::Size),
         };
+        if digits == 0 && digit == 0 {
+            self.extension_bytes += 1;
+            let is_too_long = self.extension_bytes > Self::EXTENSION_BYTES_MAX;
+            return if is_too_long { Err(ChunkError::SizeTooLarge) } else { Ok(State::PADDED) };
+        }
         if digits == Self::SIZE_DIGITS_MAX {
             return Err(ChunkError::SizeTooLarge);
         }
         self.left = self.left << 4 | u64::from(digit);
-        Ok(State::Size { digits: digits + 1 })
+        Ok(State::Size { digits: digits + 1, is_padded })
     }
 
     /// One byte more between size and line end, if it may stand there.
@@ -245,10 +257,10 @@ impl ChunkScanner {
         }
     }
 
-    fn note_extension(&mut self, at: usize) {
-        match self.extensions.last_mut() {
+    fn note_surplus(&mut self, at: usize) {
+        match self.surplus.last_mut() {
             Some(last) if last.end == at => last.end += 1,
-            _ => self.extensions.push(at..at + 1),
+            _ => self.surplus.push(at..at + 1),
         }
     }
 
@@ -264,6 +276,13 @@ impl ChunkScanner {
         self.trailer.push(byte).map_err(ChunkError::Trailer)?;
         Ok(State::TrailerLine)
     }
+}
+
+impl State {
+    /// Before a size.
+    const START: Self = Self::Size { digits: 0, is_padded: false };
+    /// Behind zeros that may be the size, or stand in front of it.
+    const PADDED: Self = Self::Size { digits: 0, is_padded: true };
 }
 
 impl Default for ChunkScanner {
@@ -287,7 +306,9 @@ impl fmt::Display for ChunkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Size => "a chunk size that is not a hexadecimal number (RFC 9112 section 7.1)",
-            Self::SizeTooLarge => "a chunk size over 2^56-1 (RFC 9112 section 7.1)",
+            Self::SizeTooLarge => {
+                "a chunk size over 2^56-1, or over 1,024 zeros in front of it (RFC 9112 section 7.1)"
+            }
             Self::Extension => "a chunk extension or whitespace after a chunk size (RFC 9112 section 7.1.1)",
             Self::MalformedExtension => {
                 "a chunk extension that is malformed or over 1 KiB (RFC 9112 section 7.1.1)"

@@ -4,7 +4,7 @@ use crate::head::scan::is_token;
 /// `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extension {
-    /// In whitespace that a semicolon must follow.
+    /// In whitespace behind the size or an extension; a semicolon or the line end follows.
     Space,
     /// Behind a semicolon.
     NameStart,
@@ -54,7 +54,8 @@ impl Extension {
 
     /// Whether the line may end here.
     pub(super) fn may_end(self) -> bool {
-        matches!(self, Self::Name | Self::Value | Self::QuoteEnd)
+        // Servers that reserve four columns for the size fill up with spaces.
+        matches!(self, Self::Space | Self::Name | Self::NameEnd | Self::Value | Self::QuoteEnd)
     }
 }
 

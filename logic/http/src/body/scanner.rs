@@ -79,12 +79,12 @@ impl BodyScanner {
         }
     }
 
-    /// What is left of `fed`, the bytes of the body that were fed last, without chunk extensions
-    /// ([`ChunkScanner::without_extensions`]); `None` = all of it.
+    /// What is left of `fed`, the bytes of the body that were fed last, without chunk extensions and padding
+    /// ([`ChunkScanner::canonical`]); `None` = all of it.
     #[inline]
-    pub fn without_extensions(&self, fed: &[u8]) -> Option<Vec<u8>> {
+    pub fn canonical(&self, fed: &[u8]) -> Option<Vec<u8>> {
         match self {
-            Self::Chunked(scanner) => scanner.without_extensions(fed),
+            Self::Chunked(scanner) => scanner.canonical(fed),
             Self::None | Self::Length(_) | Self::UntilClose | Self::WebSocket(_) => None,
         }
     }

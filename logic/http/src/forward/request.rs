@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::destination::UriMap;
 use super::forwarded_for::{Seen, nominates};
 use super::{Forwarder, RequestContext, RequestText, RouteRewriter};
-use crate::answer::append_line;
+use crate::answer::{append_length, append_line};
 use crate::head::{scan::list, set};
 use crate::{HeaderEntry, HeaderTable, KnownHeader, Method, RequestHead, Span, TargetForm, Version, number};
 
@@ -65,6 +65,7 @@ impl Writer<'_> {
         // Room for what is added in the usual case; longer rules and ids make it grow.
         out.reserve(head.head_bytes as usize + 512);
         let is_line_kept = head.version == Version::Http11
+            && !head.repairs.version
             && head.target.form == TargetForm::Origin
             && self.route.path.keeps();
         let kept_from = if is_line_kept {
@@ -134,7 +135,7 @@ impl Writer<'_> {
         if self.route.request.removed.has_others() || self.head.nominates {
             touched |= KnownHeader::Other.bit();
         }
-        if self.head.target.form == TargetForm::Absolute {
+        if self.head.target.form == TargetForm::Absolute || self.head.repairs.host {
             touched |= KnownHeader::Host.bit();
         }
         if !self.cx.pass_expect || self.head.version == Version::Http10 {
@@ -142,6 +143,9 @@ impl Writer<'_> {
         }
         if self.bodiless {
             touched |= BODY;
+        }
+        if self.head.repairs.content_length {
+            touched |= KnownHeader::ContentLength.bit();
         }
         if self.head.max_forwards.is_some() {
             touched |= KnownHeader::MaxForwards.bit();
@@ -197,6 +201,7 @@ impl Writer<'_> {
             KnownHeader::TransferEncoding if !self.bodiless => {
                 append_line(out, "Transfer-Encoding", CHUNKED);
             }
+            KnownHeader::ContentLength if !self.bodiless => append_length(out, entry.value().of(self.buf)),
             KnownHeader::Cookie => self.append_cookies(out, entry),
             KnownHeader::MaxForwards => {
                 if let Some(left) = self.head.max_forwards {

@@ -6,10 +6,11 @@ use super::destination::UriMap;
 use super::forwarded_for::nominates;
 use super::forwarder::{HOP_BY_HOP, RequestIdHeader};
 use super::{Forwarder, ResponseContext, ResponseWritten, RouteRewriter};
-use crate::answer::{append_content_length, append_line, append_status_line};
+use crate::answer::{append_content_length, append_length, append_line, append_status_line};
 use crate::head::{scan::list, set};
 use crate::{
-    Framing, HeaderEntry, HeaderTable, KnownHeader, ResponseHead, SetCookieEdit, Span, Version, number,
+    Framing, HeaderEntry, HeaderTable, KnownHeader, Repairs, ResponseHead, SetCookieEdit, Span, Version,
+    number,
 };
 
 const LOCATIONS: u64 = set(&[KnownHeader::Location, KnownHeader::ContentLocation]);
@@ -38,12 +39,13 @@ impl Forwarder {
             cx.keep_alive && !dechunk && head.framing != Framing::UntilClose && head.status != 101;
         let writer = Writer { forwarder: self, buf, head, table, route, cx, dechunk };
         out.reserve(head.head_bytes as usize + 256);
-        let kept_from = if head.version == Version::Http11 && head.has_space_before_reason() {
-            0
-        } else {
-            writer.append_status_line(out);
-            head.reason.end + 2
-        };
+        let kept_from =
+            if head.version == Version::Http11 && head.has_space_before_reason() && !head.repairs.version {
+                0
+            } else {
+                writer.append_status_line(out);
+                head.reason.end + 2
+            };
         writer.append_lines(out, kept_from);
         writer.append_own_lines(out, keep_alive);
         out.extend_from_slice(b"\r\n");
@@ -93,6 +95,7 @@ impl Forwarder {
             keep_alive: true,
             upgrade: None,
             nominates: false,
+            repairs: Repairs::default(),
             head_bytes: 0,
         };
         let table = &HeaderTable::without_lines();
@@ -163,9 +166,11 @@ impl Writer<'_> {
                 touched |= KnownHeader::SetCookie.bit();
             }
         }
-        if self.head.status < 200 || self.head.status == 204 {
-            // RFC 9110 section 8.6, RFC 9112 section 6.1: neither may stand there.
+        if self.has_no_length() {
             touched |= KnownHeader::ContentLength.bit() | KnownHeader::TransferEncoding.bit();
+        }
+        if self.head.repairs.content_length {
+            touched |= KnownHeader::ContentLength.bit();
         }
         if self.cx.client_version == Version::Http10 {
             touched |= KnownHeader::TransferEncoding.bit();
@@ -180,6 +185,11 @@ impl Writer<'_> {
             touched |= KnownHeader::Other.bit();
         }
         touched
+    }
+
+    /// RFC 9110 section 8.6, RFC 9112 section 6.1: neither Content-Length nor Transfer-Encoding may stand there.
+    fn has_no_length(&self) -> bool {
+        self.head.status < 200 || self.head.status == 204
     }
 
     fn is_changed(&self, entry: &HeaderEntry) -> bool {
@@ -209,6 +219,9 @@ impl Writer<'_> {
         let known = entry.known().bit();
         if entry.known() == KnownHeader::SetCookie {
             return self.append_set_cookie(out, entry);
+        }
+        if entry.known() == KnownHeader::ContentLength && !self.has_no_length() {
+            return append_length(out, entry.value().of(self.buf));
         }
         if known & LOCATIONS == 0 || (self.is_final() && self.route.response.removed.known & known != 0) {
             return;

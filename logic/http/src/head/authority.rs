@@ -1,6 +1,6 @@
 //! Host and port (RFC 3986 section 3.2), stricter than the grammar: letters, digits and `-._~`, or an IPv6 address in
-//! brackets; no userinfo, no percent-encoding, no sub-delimiters, no empty port. No name in use has those, and two
-//! readers differ about each of them.
+//! brackets; no userinfo, no percent-encoding, no sub-delimiters. No name in use has those, and two
+//! readers differ about each of them. A port without digits is none: `*DIGIT` (RFC 3986 section 3.2.3).
 
 use std::net::Ipv6Addr;
 
@@ -25,7 +25,7 @@ pub(super) fn is_authority_at(buf: &[u8], span: Span) -> bool {
         return bytes > 0;
     }
     match span.of(buf).get(host_bytes..) {
-        Some([b':', digits @ ..]) if host_bytes > 0 => port(digits).is_some(),
+        Some([b':', digits @ ..]) if host_bytes > 0 => digits.is_empty() || port(digits).is_some(),
         _ => is_authority(span.of(buf)),
     }
 }
@@ -51,7 +51,7 @@ pub fn split_authority(text: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let (host, rest) = text.split_at(host_end);
     match rest {
         _ if host.is_empty() => None,
-        [] => Some((host, None)),
+        [] | [b':'] => Some((host, None)),
         [b':', digits @ ..] => Some((host, Some(port(digits)?))),
         _ => None,
     }
@@ -71,7 +71,6 @@ fn port(digits: &[u8]) -> Option<u16> {
         }
         number = number * 10 + u32::from(digit);
     }
-    // No digits at all come out as port 0.
     u16::try_from(number).ok().filter(|port| *port != 0)
 }
 
@@ -89,11 +88,21 @@ mod tests {
     #[test]
     fn an_authority_is_a_host_and_perhaps_a_port() {
         let long = format!("{}.example", "a".repeat(40));
-        for sound in ["a", "a.example:80", "127.0.0.1:65535", "[::1]", "[2001:db8::1]:8080", "a_b~c", &long] {
+        for sound in [
+            "a",
+            "a.example:80",
+            "127.0.0.1:65535",
+            "[::1]",
+            "[2001:db8::1]:8080",
+            "a_b~c",
+            "a:",
+            "[::1]:",
+            &long,
+        ] {
             assert!(is_authority(sound.as_bytes()), "{sound}");
         }
         for wrong in [
-            "", ":80", "a:", "a:0", "a:65536", "a:080000", "a:8a", "a b", "a@b", "a/b", "a,b", "a%41",
+            "", ":", ":80", "a::", "a:0", "a:65536", "a:080000", "a:8a", "a b", "a@b", "a/b", "a,b", "a%41",
             "[::1", "[::g]", "::1", "[]", "[::1]x", "a\u{e9}", "a:-1", "a:+80",
         ] {
             assert!(!is_authority(wrong.as_bytes()), "{wrong}");

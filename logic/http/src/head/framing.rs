@@ -40,6 +40,16 @@ pub(super) fn declared_framing(buf: &[u8], table: &HeaderTable) -> Result<Declar
     read_framing(buf, table)
 }
 
+/// Whether the length is written in another form than `Content-Length: 5`: with zeros in front, or with other whitespace.
+#[inline]
+pub(super) fn is_length_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredFraming) -> bool {
+    let DeclaredFraming::Length(_) = declared else { return false };
+    table.find(KnownHeader::ContentLength).is_some_and(|entry| {
+        let is_padded = matches!(entry.value().of(buf), [b'0', _, ..]);
+        is_padded || !entry.is_plain(buf)
+    })
+}
+
 fn read_framing(buf: &[u8], table: &HeaderTable) -> Result<DeclaredFraming, HeaderFault> {
     let mut declared = DeclaredFraming::Nothing;
     for entry in table.entries() {

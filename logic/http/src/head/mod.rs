@@ -27,7 +27,7 @@ pub use known::KnownHeader;
 pub(crate) use known::{KNOWN, set};
 pub use method::Method;
 pub use progress::is_worth_parsing;
-pub use request::{RequestHead, parse_request};
+pub use request::{Repairs, RequestHead, parse_request};
 pub use request_error::RequestError;
 pub use response::{ResponseError, ResponseHead, ResponseTo, parse_response};
 pub use span::Span;

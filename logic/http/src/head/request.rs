@@ -1,5 +1,5 @@
 use super::connection::ConnectionOptions;
-use super::framing::{DeclaredFraming, declared_framing};
+use super::framing::{DeclaredFraming, declared_framing, is_length_odd};
 use super::lines::parse_lines;
 use super::scan::find_token_end;
 use super::target::parse_target;
@@ -27,14 +27,16 @@ pub struct RequestHead {
     pub keep_alive: bool,
     /// The client waits for `100 Continue` before the body.
     pub expect_continue: bool,
-    /// The client asks to change to this protocol: Upgrade and `Connection: upgrade` in an HTTP/1.1 request without body,
-    /// be it that `Content-Length: 0` says so. Never h2c (a tunnel would pass requests that no rule has seen).
+    /// The client asks to change to this protocol, behind the body if there is one: Upgrade and `Connection: upgrade` in an HTTP/1.1
+    /// request. Never h2c (a tunnel would pass requests that no rule has seen).
     pub upgrade: Option<Span>,
     /// How often a TRACE or OPTIONS may yet be forwarded (RFC 9110 section 7.6.2); `None` = as often as need be. Not read
     /// in requests of other methods.
     pub max_forwards: Option<u32>,
     /// Connection names fields to remove.
     pub nominates: bool,
+    /// What servers get in another form than it came in.
+    pub repairs: Repairs,
     /// Where the request line starts: 0, or 2 after an empty line that some clients send after a body.
     pub start: u32,
     /// Bytes up to and with the empty line; the body starts here.
@@ -47,6 +49,17 @@ impl RequestHead {
         // Behind the target stand a space, the version and CR LF.
         self.target.span.end + 11
     }
+}
+
+/// Parts of a head that may stand as they do, and that are written in their usual form nonetheless: readers differ about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Repairs {
+    /// The version is a later one than HTTP/1.1.
+    pub version: bool,
+    /// The host has a colon and no port.
+    pub host: bool,
+    /// The length has zeros in front of it, or other whitespace around it than one space in front.
+    pub content_length: bool,
 }
 
 /// Reads the request head at the start of `buf`. `Ok(None)`: it has not all come yet; limits are enforced nonetheless.
@@ -80,10 +93,18 @@ fn parse_within(
     let Some((version, lines_start)) = parse_version(buf, target.span.end as usize + 1)? else {
         return Ok(None);
     };
+    let is_later = version == Version::Http11 && buf.get(lines_start - 3) != Some(&b'1');
     let Some(end) = parse_lines(buf, lines_start, limits.headers_max, table)? else { return Ok(None) };
 
-    let host = effective_host(buf, &target, version, table)?;
-    let framing = match declared_framing(buf, table)? {
+    let whole_host = effective_host(buf, &target, version, table)?;
+    let host = whole_host.map(|host| without_empty_port(buf, host));
+    let declared = declared_framing(buf, table)?;
+    let repairs = Repairs {
+        version: is_later,
+        host: host != whole_host,
+        content_length: is_length_odd(buf, table, declared),
+    };
+    let framing = match declared {
         DeclaredFraming::Nothing => Framing::None,
         DeclaredFraming::Length(length) => Framing::Length(length),
         DeclaredFraming::Chunked if version == Version::Http10 => {
@@ -92,8 +113,7 @@ fn parse_within(
         DeclaredFraming::Chunked => Framing::Chunked,
     };
     let options = ConnectionOptions::read(buf, table)?;
-    let is_bodiless = matches!(framing, Framing::None | Framing::Length(0));
-    let upgradable = options.upgrade && version == Version::Http11 && is_bodiless;
+    let upgradable = options.upgrade && version == Version::Http11;
     let max_forwards = max_forwards(buf, &method, table)?;
     Ok(Some(RequestHead {
         method,
@@ -106,6 +126,7 @@ fn parse_within(
         upgrade: if upgradable { upgrade(buf, table) } else { None },
         max_forwards,
         nominates: options.nominates,
+        repairs,
         start: start as u32,
         head_bytes: end as u32,
     }))
@@ -167,7 +188,13 @@ fn parse_version(buf: &[u8], start: usize) -> Result<Option<(Version, usize)>, R
             return Ok(Some((Version::Http10, start + 10)));
         }
     }
-    Err(wrong_version(line))
+    match line {
+        // A later version of the same major one is read as the latest that is known (RFC 9110 section 2.5).
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9', b'\r', b'\n'] => {
+            Ok(Some((Version::Http11, start + 10)))
+        }
+        _ => Err(wrong_version(line)),
+    }
 }
 
 /// The end of the request line has not all come.
@@ -226,6 +253,15 @@ fn effective_host(
         TargetForm::Absolute | TargetForm::Authority => Some(target.authority),
         TargetForm::Origin | TargetForm::Asterisk => host,
     })
+}
+
+/// The host of `a:`, which has no port, is `a`.
+#[inline]
+fn without_empty_port(buf: &[u8], host: Span) -> Span {
+    match host.of(buf) {
+        [.., b':'] => Span { end: host.end - 1, ..host },
+        _ => host,
+    }
 }
 
 #[inline]

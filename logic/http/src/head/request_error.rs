@@ -70,7 +70,7 @@ impl fmt::Display for RequestError {
             Self::Authority => "the authority in the request target is invalid (RFC 9110 section 4.2)",
             Self::NoVersion => "the request line has no version: HTTP/0.9 (RFC 9112 section 3)",
             Self::VersionForm => "the request line does not end in a version (RFC 9112 section 2.3)",
-            Self::Version => "an HTTP version other than 1.0 and 1.1 (RFC 9112 section 2.3)",
+            Self::Version => "an HTTP version other than 1.x (RFC 9112 section 2.3)",
             Self::NoHost => "HTTP/1.1 without Host (RFC 9112 section 3.2)",
             Self::SecondHost => "more than one Host line (RFC 9112 section 3.2)",
             Self::Host => "Host is invalid (RFC 9110 section 7.2)",

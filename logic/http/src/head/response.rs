@@ -1,10 +1,10 @@
 use std::fmt;
 
 use super::connection::ConnectionOptions;
-use super::framing::{DeclaredFraming, declared_framing};
+use super::framing::{DeclaredFraming, declared_framing, is_length_odd};
 use super::lines::parse_lines;
 use super::scan::find_control;
-use super::{Framing, HeaderFault, HeaderTable, KnownHeader, Span, Version};
+use super::{Framing, HeaderFault, HeaderTable, KnownHeader, Repairs, Span, Version};
 use crate::HeadLimits;
 
 /// What a response answers; its framing depends on it (RFC 9112 section 6.3).
@@ -35,11 +35,29 @@ pub struct ResponseHead {
     pub upgrade: Option<Span>,
     /// Connection names fields to remove.
     pub nominates: bool,
+    /// What clients get in another form than it came in.
+    pub repairs: Repairs,
     /// Bytes up to and with the empty line; the body starts here.
     pub head_bytes: u32,
 }
 
 impl ResponseHead {
+    /// Whether a 101 answers a request for `asked`, of which all was sent (`is_sent`). Other statuses always fit. Servers that leave
+    /// Upgrade out of their 101 mean the only protocol there was to choose.
+    pub fn fits_upgrade(&self, buf: &[u8], asked: Option<&[u8]>, is_sent: bool) -> Result<(), ResponseError> {
+        if self.status != 101 {
+            return Ok(());
+        }
+        let asked = asked.ok_or(ResponseError::UnaskedUpgrade)?;
+        match self.upgrade {
+            Some(protocol) if !protocol.of(buf).eq_ignore_ascii_case(asked) => {
+                Err(ResponseError::OtherUpgrade)
+            }
+            _ if !is_sent => Err(ResponseError::EarlyUpgrade),
+            _ => Ok(()),
+        }
+    }
+
     /// 1xx other than 101: the final response is yet to come.
     pub const fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
@@ -102,6 +120,11 @@ fn parse_within(
         keep_alive: options.persists(version) && framing != Framing::UntilClose && status != 101,
         upgrade: table.find(KnownHeader::Upgrade).map(|entry| entry.value()),
         nominates: options.nominates,
+        repairs: Repairs {
+            version: version == Version::Http11 && buf.get(7) != Some(&b'1'),
+            host: false,
+            content_length: is_length_odd(buf, table, declared),
+        },
         head_bytes: end as u32,
     }))
 }
@@ -109,12 +132,16 @@ fn parse_within(
 fn parse_status_line(buf: &[u8]) -> Result<Option<(Version, u16, Span)>, ResponseError> {
     const START: &[u8; 9] = b"HTTP/1.1 ";
     let Some(start) = buf.first_chunk::<12>() else {
-        let agrees = buf.iter().zip(START).enumerate().all(|(i, (a, b))| a == b || (i == 7 && *a == b'0'));
+        let agrees =
+            buf.iter().zip(START).enumerate().all(|(i, (a, b))| a == b || (i == 7 && a.is_ascii_digit()));
         let digits = buf.iter().skip(START.len()).all(u8::is_ascii_digit);
         return if agrees && digits { Ok(None) } else { Err(ResponseError::StatusLine) };
     };
     let (version, digits) = match start {
-        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'1', b' ', digits @ ..] => (Version::Http11, digits),
+        // A later version of the same major one is read as the latest that is known (RFC 9110 section 2.5).
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'1'..=b'9', b' ', digits @ ..] => {
+            (Version::Http11, digits)
+        }
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'0', b' ', digits @ ..] => (Version::Http10, digits),
         _ => return Err(ResponseError::StatusLine),
     };
@@ -152,6 +179,10 @@ pub enum ResponseError {
     Status,
     /// 101 although no upgrade was asked for.
     UnaskedUpgrade,
+    /// 101 to another protocol than was asked for.
+    OtherUpgrade,
+    /// 101 before the whole request had been sent.
+    EarlyUpgrade,
     /// The header section.
     Header(HeaderFault),
 }
@@ -175,6 +206,8 @@ impl fmt::Display for ResponseError {
             Self::StatusLine => "the status line is malformed (RFC 9112 section 4)",
             Self::Status => "the status is not a number from 100 to 999 (RFC 9110 section 15)",
             Self::UnaskedUpgrade => "101 although no upgrade was asked for (RFC 9110 section 15.2.2)",
+            Self::OtherUpgrade => "101 to another protocol than was asked for (RFC 9110 section 7.8)",
+            Self::EarlyUpgrade => "101 before the whole request had been sent (RFC 9110 section 7.8)",
             Self::Header(fault) => return fault.fmt(f),
         })
     }

@@ -139,6 +139,15 @@ impl HeaderEntry {
         Span { start: self.line_start, end: self.line_end }
     }
 
+    /// Whether one space and nothing else stands around the value.
+    #[inline]
+    pub(super) fn is_plain(&self, buf: &[u8]) -> bool {
+        let colon = self.line_start + self.name_bytes;
+        self.value_start == colon + 2
+            && self.value_end + 2 == self.line_end
+            && buf.get(colon as usize + 1) == Some(&b' ')
+    }
+
     /// Which name it is.
     #[inline]
     pub fn known(&self) -> KnownHeader {

@@ -73,7 +73,9 @@ fn errors_name_their_rule_and_status() {
     assert_eq!(error("5\r\r"), ChunkError::LineEnd);
     assert_eq!(error("1\r\nab"), ChunkError::LineEnd);
     assert_eq!(error("100000000000000\r\n"), ChunkError::SizeTooLarge);
-    assert_eq!(error("000000000000001\r\n"), ChunkError::SizeTooLarge);
+    assert_eq!(error("0100000000000000\r\n"), ChunkError::SizeTooLarge);
+    assert_eq!(error(&"0".repeat(1025)), ChunkError::SizeTooLarge);
+    assert_eq!(error("00 5\r\n"), ChunkError::Extension);
     assert_eq!(error("0\r\nA\r\n"), ChunkError::Trailer(TrailerFault::Line(HeaderFault::NoColon)));
     assert_eq!(error("0\r\n: a\r\n"), ChunkError::Trailer(TrailerFault::Line(HeaderFault::EmptyName)));
     assert_eq!(error("0\r\n\rX"), ChunkError::LineEnd);
@@ -83,6 +85,23 @@ fn errors_name_their_rule_and_status() {
         "a trailer that must stand in the head (RFC 9110 section 6.5.1)"
     );
     assert_eq!(error("0\r\nHost: x\r\n").status(), 400);
+}
+
+#[test]
+fn zeros_in_front_of_a_size_do_not_count_and_are_not_for_the_next_reader() {
+    let body =
+        [&b"0".repeat(1023)[..], b"5\r\nhello\r\n0a\r\n0123456789\r\n", &b"0".repeat(1024), b"\r\n\r\n"]
+            .concat();
+    for step in [1, 7, 1000, body.len()] {
+        let mut scanner = ChunkScanner::new();
+        let mut left = Vec::new();
+        for piece in body.chunks(step) {
+            assert_eq!(scanner.feed(piece), Ok(piece.len()), "in pieces of {step}");
+            left.extend(scanner.canonical(piece).unwrap_or_else(|| piece.to_vec()));
+        }
+        assert!(scanner.is_done() && scanner.payload_bytes() == 15);
+        assert_eq!(left, b"05\r\nhello\r\n0a\r\n0123456789\r\n0\r\n\r\n", "in pieces of {step}");
+    }
 }
 
 #[test]

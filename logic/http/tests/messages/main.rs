@@ -23,3 +23,4 @@ mod routing;
 mod server_host;
 mod smuggling;
 mod smuggling_table;
+mod usual_form;

@@ -147,6 +147,69 @@ fn a_switch_that_nobody_asked_for_is_a_bad_answer() {
 }
 
 #[test]
+fn a_switch_to_another_protocol_than_was_asked_for_is_a_bad_answer() {
+    let other = SWITCH.replace("websocket", "tcp");
+    let server = RawServer::script([Step::ReadHead, Step::Send(other.into()), Step::Hold]);
+    let mut weir = Weir::start(&web(&[server.addr()]));
+    assert_eq!(weir.client().exchange(UPGRADE).status, 502);
+    weir.wait_for_log("101 to another protocol than was asked for");
+}
+
+const EXEC: &str = "POST /exec/1/start HTTP/1.1\r\nHost: docker\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n";
+const EXEC_SWITCH: &str = "HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n";
+
+#[test]
+fn an_upgrade_with_a_body_switches_behind_the_body() {
+    for (framing, body) in [
+        ("Content-Length: 13\r\n\r\n", "{\"Tty\": true}"),
+        ("Transfer-Encoding: chunked\r\n\r\n", "d\r\n{\"Tty\": true}\r\n0\r\n\r\n"),
+    ] {
+        let length = body.len();
+        let server = RawServer::start(move |peer| {
+            let head = String::from_utf8_lossy(&peer.head()?).to_lowercase();
+            assert!(head.contains("connection: upgrade\r\n") && head.contains("upgrade: tcp\r\n"), "{head}");
+            let got = peer.take(length)?;
+            peer.send(format!("{EXEC_SWITCH}prompt$ "))?;
+            let early = peer.take(5)?;
+            peer.send([got, early].concat())
+        });
+        let weir = Weir::start(&web(&[server.addr()]));
+        // At once, and with the body and what follows it in pieces of their own.
+        for pieces in [vec![format!("{EXEC}{framing}{body}early")], {
+            let mut pieces = vec![format!("{EXEC}{framing}"), body[..5].to_owned()];
+            pieces.push(format!("{}early", &body[5..]));
+            pieces
+        }] {
+            let mut client = weir.client();
+            for piece in pieces {
+                client.send(piece);
+            }
+            assert_eq!(client.response().status, 101);
+            assert_eq!(client.read_exact(8), b"prompt$ ");
+            assert_eq!(client.read_to_end(), (format!("{body}early").into_bytes(), Ending::Fin));
+        }
+    }
+}
+
+#[test]
+fn a_switch_before_the_body_has_come_is_a_bad_answer() {
+    let server = RawServer::script([Step::ReadHead, Step::Send(EXEC_SWITCH.into()), Step::Hold]);
+    let mut weir = Weir::start(&web(&[server.addr()]));
+    let mut client = weir.client();
+    assert_eq!(client.send(format!("{EXEC}Content-Length: 13\r\n\r\n{{")).response().status, 502);
+    weir.wait_for_log("101 before the whole request had been sent");
+}
+
+#[test]
+fn a_server_that_does_not_upgrade_a_request_with_a_body_answers_it() {
+    let server = RawServer::answering("no");
+    let weir = Weir::start(&web(&[server.addr()]));
+    let mut client = weir.client();
+    client.send(format!("{EXEC}Content-Length: 2\r\n\r\n{{}}{}", get("/next")));
+    assert_eq!((client.response().status, client.response().status), (200, 200));
+}
+
+#[test]
 fn upgrade_without_connection_upgrade_is_not_passed_on() {
     let server = RawServer::answering("hi");
     let weir = Weir::start(&web(&[server.addr()]));

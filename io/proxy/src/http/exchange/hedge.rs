@@ -63,7 +63,7 @@ impl Exchange {
     /// Whether this request may have a second try at all.
     pub(super) fn wants_hedge(&self) -> Hedge {
         let bodiless = self.upload.is_read() && self.upload.bytes_read == 0;
-        let may = || self.request.method.is_safe() && bodiless && !self.request.upgrade;
+        let may = || self.request.method.is_safe() && bodiless && self.request.upgrade.is_none();
         if self.pool.shared.plan.hedge.is_some() && may() { Hedge::Wanted } else { Hedge::Off }
     }
 
