@@ -27,7 +27,7 @@ pub struct Socket {
     fd: OwnedFd,
     kind: Kind,
     untold: Cell<Untold>,
-    /// The events that told of room were taken by [`Self::poll_broken`]: no other one may come before something is written. Or
+    /// The events that told of room were taken by [`Self::is_broken`]: no other one may come before something is written. Or
     /// somebody doubts that it is full.
     room_untold: Cell<bool>,
 }
@@ -324,33 +324,6 @@ impl Socket {
         })
     }
 
-    /// Whether the peer has broken the connection; if not, the task is woken when it does. A peer that has only ended its own
-    /// direction has not. Not to be asked once the own direction has been ended.
-    #[inline]
-    pub fn is_broken(&self, cx: &mut Context<'_>) -> bool {
-        match self.poll_peek(cx, &mut [0]) {
-            Poll::Ready(Err(_)) => true,
-            // The events of a Unix socket do not tell a break from an end, and what came before an end is still wanted.
-            Poll::Ready(Ok(_)) => self.kind == Kind::Tcp && self.poll_broken(cx).is_ready(),
-            Poll::Pending => false,
-        }
-    }
-
-    /// Ready once the peer has broken the connection, by a reset, though bytes of it are unread: reading tells of these first,
-    /// and no event of reading comes while they are there.
-    fn poll_broken(&self, cx: &mut Context<'_>) -> Poll<()> {
-        // One that cannot be watched tells when it is written to.
-        let Ok(watch) = self.watch() else { return Poll::Pending };
-        while let Ok(mut ready) = ready!(watch.poll_write_ready(cx)) {
-            if ready.ready().is_write_closed() {
-                return Poll::Ready(());
-            }
-            self.room_untold.set(true);
-            ready.clear_ready();
-        }
-        Poll::Pending
-    }
-
     /// Sends a last message as far as there is room, ends the own direction, and throws away what has come, so that
     /// the close that follows does not become a reset that overtakes the message. Never waits.
     pub fn try_send_and_end(&self, message: &[u8]) {
@@ -496,5 +469,6 @@ impl AsFd for Socket {
     }
 }
 
+mod presence;
 #[cfg(test)]
 mod tests;

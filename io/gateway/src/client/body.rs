@@ -1,3 +1,4 @@
+use tokio::task::yield_now;
 use weir_http::{Dechunker, Framing};
 
 use super::{Connection, Fault, Head};
@@ -5,10 +6,17 @@ use super::{Connection, Fault, Head};
 /// So much of a chunked body is read at a time.
 const READ_BYTES: usize = 64 * 1024;
 
+/// After so many bytes of a body, framing included, it is the turn of the worker's other tasks.
+const TURN_BYTES: usize = 512 * 1024;
+/// The same for a chunked body, each byte of which is looked at.
+const CHUNKED_TURN_BYTES: usize = READ_BYTES;
+
 /// A body on its way in, its framing taken off.
 pub(crate) struct Incoming {
     connection: Connection,
     left: Left,
+    /// Bytes that came since other tasks have had their turn.
+    turn_bytes: usize,
 }
 
 enum Left {
@@ -35,7 +43,7 @@ impl Incoming {
             Framing::UntilClose if connection.is_tls() => Left::UntilClose,
             Framing::UntilClose => return Err(Fault::lasting("the answer does not say where it ends")),
         };
-        Ok(Self { connection, left })
+        Ok(Self { connection, left, turn_bytes: 0 })
     }
 
     /// How much is still to come, where that is known.
@@ -49,7 +57,15 @@ impl Incoming {
 
     /// Reads into `buffer`, which is not empty; 0 = the body is complete.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
-        let Self { connection, left } = self;
+        let Self { connection, left, turn_bytes } = self;
+        let turn_bytes_max = match left {
+            Left::Chunked { .. } => CHUNKED_TURN_BYTES,
+            _ => TURN_BYTES,
+        };
+        if *turn_bytes >= turn_bytes_max {
+            *turn_bytes = 0;
+            yield_now().await;
+        }
         match left {
             Left::Length(0) | Left::Nothing => Ok(0),
             Left::UntilClose => {
@@ -57,6 +73,7 @@ impl Incoming {
                 if read == 0 {
                     self.left = Left::Nothing;
                 }
+                *turn_bytes += read;
                 Ok(read)
             }
             Left::Length(left) => {
@@ -66,6 +83,7 @@ impl Incoming {
                     return Err(Fault::passing(format!("broken off {left} bytes before the end")));
                 }
                 *left -= read as u64;
+                *turn_bytes += read;
                 Ok(read)
             }
             Left::Chunked { chunks, data, at } => {
@@ -76,7 +94,12 @@ impl Incoming {
                     data.clear();
                     *at = 0;
                     let mut raw = vec![0; READ_BYTES];
+                    if *turn_bytes >= CHUNKED_TURN_BYTES {
+                        *turn_bytes = 0;
+                        yield_now().await;
+                    }
                     let read = connection.read(&mut raw).await?;
+                    *turn_bytes += read;
                     if read == 0 {
                         return Err(Fault::passing("broken off before the last chunk"));
                     }

@@ -55,6 +55,53 @@ async fn a_peer_that_has_sent_all_over_a_unix_socket_and_closed_it_has_not_broke
     }
 }
 
+#[tokio::test]
+async fn an_end_behind_unread_bytes_wakes_and_the_bytes_are_read_all_the_same() {
+    let (mut socket, mut peer) = connected();
+    let all_of_it = async {
+        for bytes in [b"unread", b"second"] {
+            peer.write_all(bytes).unwrap();
+            // Until the events that there are have been taken.
+            for _ in 0..3 {
+                assert!(!poll_fn(|cx| Poll::Ready(socket.has_ended(cx))).await);
+                tokio::task::yield_now().await;
+            }
+        }
+        let mut buffer = [0; 64];
+        assert_eq!(poll_fn(|cx| socket.poll_read(cx, &mut buffer[..6])).await.unwrap(), 6);
+        assert!(!poll_fn(|cx| Poll::Ready(socket.has_ended(cx))).await);
+        peer.shutdown(std::net::Shutdown::Write).unwrap();
+        poll_fn(|cx| if socket.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
+        assert_eq!(poll_fn(|cx| socket.poll_read(cx, &mut buffer)).await.unwrap(), 6);
+        assert_eq!(&buffer[..6], b"second");
+        assert_eq!(poll_fn(|cx| socket.poll_read(cx, &mut buffer)).await.unwrap(), 0);
+    };
+    tokio::time::timeout(Duration::from_secs(60), all_of_it).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_break_is_an_end() {
+    let (socket, mut peer) = connected();
+    peer.write_all(b"unread").unwrap();
+    assert!(!poll_fn(|cx| Poll::Ready(socket.has_ended(cx))).await);
+    socket2::SockRef::from(&peer).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(peer);
+    let ended = poll_fn(|cx| if socket.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending });
+    tokio::time::timeout(Duration::from_secs(60), ended).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_peer_that_has_closed_a_unix_socket_has_ended() {
+    let (own, mut peer) = UnixStream::pair().unwrap();
+    own.set_nonblocking(true).unwrap();
+    let socket = Socket::from_unix(own.into());
+    peer.write_all(b"all of it").unwrap();
+    assert!(!poll_fn(|cx| Poll::Ready(socket.has_ended(cx))).await);
+    drop(peer);
+    let ended = poll_fn(|cx| if socket.has_ended(cx) { Poll::Ready(()) } else { Poll::Pending });
+    tokio::time::timeout(Duration::from_secs(60), ended).await.unwrap();
+}
+
 #[test]
 fn what_is_written_with_more_to_follow_goes_out_when_pushed() {
     let (mut socket, mut peer) = connected();

@@ -15,7 +15,7 @@ use super::answer::{Answer, Unread};
 use super::answered::{AnsweredRequest, Line};
 use super::connection::Connection;
 use super::exchange::{Exchange, Message, PendingUpload, Place, Question};
-use super::question;
+use super::question::{self, BodyIs};
 use super::request::{Asker, PathSpelling, RequestCopy, RequestFacts};
 use super::service::Call;
 use super::timing::Timing;
@@ -278,7 +278,9 @@ fn send_to(
         return Box::new(exchange.asking(Question::Before(pending)));
     }
     let to = (route_index, request.asker());
-    let mut out = question::head(connection, (buf, head, table), &pool, to, false);
+    let collected = collected_body_bytes(&pool, head);
+    let body = if collected.is_some() { BodyIs::Collected } else { BodyIs::PassedOn };
+    let mut out = question::head(connection, (buf, head, table), &pool, to, body);
     let route = &connection.listener.http.routes[route_index];
     let body_at = head.head_bytes as usize;
     let mut upload = Pump::new(BodyScanner::with_trailers(head.framing, &route.trailers));
@@ -296,7 +298,18 @@ fn send_to(
     let is_needed_later = pool.shared.plan.offload.is_some();
     let facts = facts(connection, request, route_index, is_needed_later);
     let message = Message { head: out, upload, broken, bond };
-    connection.worker.exchanges.put(Exchange::new(pool, facts, *timing, message, place))
+    let mut exchange = connection.worker.exchanges.put(Exchange::new(pool, facts, *timing, message, place));
+    if collected.is_some() {
+        exchange.collect_first(head.expect_continue);
+    }
+    exchange
+}
+
+/// The length of a body that is to be here before a server is chosen.
+fn collected_body_bytes(pool: &LocalPool, head: &RequestHead) -> Option<u64> {
+    let Framing::Length(bytes @ 1..) = head.framing else { return None };
+    let max = pool.shared.plan.collected_body_bytes_max?;
+    (bytes <= max && head.upgrade.is_none()).then_some(bytes)
 }
 
 /// The status for a body that says of itself that it is larger than its route permits.

@@ -98,6 +98,7 @@ fn phase(exchange: &Exchange) -> Phase {
         (Some(_), _) => Phase::Data,
         (None, Some(_)) if exchange.timing.connect().is_none() => Phase::Connect,
         (None, Some(_)) => Phase::Head,
+        (None, None) if exchange.is_collecting() => Phase::Request,
         (None, None) => Phase::Queue,
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn before(
     asked: &Asked<'_>,
     pending: &PendingUpload,
 ) -> Vec<u8> {
-    let mut out = head(connection, request, &asked.pool, (asked.route, asked.asker), true);
+    let mut out = head(connection, request, &asked.pool, (asked.route, asked.asker), BodyIs::Kept);
     append(&mut out, |out| {
         write!(out, "X-Weir-Upload: begin\r\nX-Weir-Upload-Id: {}\r\n", pending.id)?;
         match pending.framing {
@@ -76,7 +76,7 @@ pub(super) fn after(
     asked: &Asked<'_>,
     (id, target, taken): (&str, &[u8], &TakenUpload),
 ) -> Vec<u8> {
-    let mut out = head(connection, request, &asked.pool, (asked.route, asked.asker), true);
+    let mut out = head(connection, request, &asked.pool, (asked.route, asked.asker), BodyIs::Kept);
     append(&mut out, |out| {
         write!(out, "X-Weir-Upload: complete\r\nX-Weir-Upload-Id: {id}\r\n")?;
         write!(out, "X-Weir-Upload-Size: {}\r\nX-Weir-Upload-Target: ", taken.size)?;
@@ -98,13 +98,24 @@ fn append(out: &mut Vec<u8>, lines: impl FnOnce(&mut Vec<u8>) -> std::io::Result
     out.extend_from_slice(b"\r\n");
 }
 
-/// The head of a request as its server gets it; `bodiless`: without what frames a body.
+/// What becomes of a request's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyIs {
+    /// It is passed on as it comes.
+    PassedOn,
+    /// It is read whole first: nobody has to ask the client for it.
+    Collected,
+    /// It stays here: the head is without what frames it.
+    Kept,
+}
+
+/// The head of a request as its server gets it.
 pub(super) fn head(
     connection: &Connection,
     (buf, head, table): Head<'_>,
     pool: &LocalPool,
     (route, asker): (usize, Asker<'_>),
-    bodiless: bool,
+    body: BodyIs,
 ) -> Vec<u8> {
     let http = &connection.listener.http;
     let route = &http.routes[route];
@@ -119,15 +130,17 @@ pub(super) fn head(
         exchange: connection.names(asker, route.plan.name.as_str(), plan.name.as_str(), tls.as_ref()),
         server_scheme: if plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
         default_host: &default_host,
-        upgrade: head.upgrade.is_some() && !bodiless,
-        pass_expect: true,
+        upgrade: head.upgrade.is_some() && body != BodyIs::Kept,
+        pass_expect: body == BodyIs::PassedOn,
         close: plan.reuse.idle_max == 0 || plan.proxy_protocol.is_some(),
         cookie: request_edit(plan),
     };
     let mut out = connection.worker.buffers.take();
-    match bodiless {
-        true => http.forwarder.write_question(&mut out, buf, head, table, &route.rewriter, &context),
-        false => http.forwarder.write_request(&mut out, buf, head, table, &route.rewriter, &context),
+    match body {
+        BodyIs::Kept => http.forwarder.write_question(&mut out, buf, head, table, &route.rewriter, &context),
+        BodyIs::PassedOn | BodyIs::Collected => {
+            http.forwarder.write_request(&mut out, buf, head, table, &route.rewriter, &context)
+        }
     }
     out
 }

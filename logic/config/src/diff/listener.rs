@@ -34,6 +34,8 @@ pub enum ListenerPart {
     Paths,
     /// `forwarded`.
     Forwarded,
+    /// `half-close`.
+    HalfClose,
     /// Nothing but the places of routes in the file.
     Places,
 }
@@ -105,7 +107,7 @@ fn changed_parts(old: &ListenerPlan, new: &ListenerPlan) -> Vec<ListenerPart> {
 }
 
 fn http_parts(old: &HttpPlan, new: &HttpPlan) -> Vec<ListenerPart> {
-    let HttpPlan { routes, timeouts, limits, paths, forwarding, keep_alive_requests_max } = old;
+    let HttpPlan { routes, timeouts, limits, paths, forwarding, keep_alive_requests_max, half_close } = old;
     let mut placed_anew = routes.clone();
     for (route, new) in placed_anew.iter_mut().zip(&new.routes) {
         route.origin.clone_from(&new.origin);
@@ -121,6 +123,7 @@ fn http_parts(old: &HttpPlan, new: &HttpPlan) -> Vec<ListenerPart> {
         ),
         (*paths != new.paths, ListenerPart::Paths),
         (*forwarding != new.forwarding, ListenerPart::Forwarded),
+        (*half_close != new.half_close, ListenerPart::HalfClose),
     ])
 }
 
@@ -146,6 +149,7 @@ impl fmt::Display for ListenerPart {
             Self::Limits => "limits",
             Self::Paths => "paths",
             Self::Forwarded => "forwarded",
+            Self::HalfClose => "half-close",
             Self::Places => "places of routes",
         })
     }

@@ -46,6 +46,8 @@ pub enum PoolPart {
     Hedge,
     /// `reuse`.
     Reuse,
+    /// `buffer-requests`.
+    BufferRequests,
     /// `when-empty`.
     WhenEmpty,
     /// `redirect`.
@@ -95,6 +97,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         retry,
         hedge,
         reuse,
+        collected_body_bytes_max,
         nobody_left,
         redirect,
         offload,
@@ -118,6 +121,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         (*retry != new.retry, PoolPart::Retry),
         (*hedge != new.hedge, PoolPart::Hedge),
         (*reuse != new.reuse, PoolPart::Reuse),
+        (*collected_body_bytes_max != new.collected_body_bytes_max, PoolPart::BufferRequests),
         (*nobody_left != new.nobody_left, PoolPart::WhenEmpty),
         (*redirect != new.redirect, PoolPart::Redirect),
         (*offload != new.offload, PoolPart::Offload),
@@ -157,6 +161,7 @@ impl fmt::Display for PoolPart {
             Self::Retry => "retry",
             Self::Hedge => "hedge",
             Self::Reuse => "reuse",
+            Self::BufferRequests => "buffer-requests",
             Self::WhenEmpty => "when-empty",
             Self::Redirect => "redirect",
             Self::Offload => "offload",

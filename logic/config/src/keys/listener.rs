@@ -74,6 +74,14 @@ pub(crate) static LISTENER: Section = Section {
             "The kernel's queue of connections that are not yet accepted.",
         ),
         key(
+            "half-close",
+            Flag,
+            Default("false"),
+            "true",
+            "HTTP only: clients may end their direction (`shutdown`, `nc -N`) after their last request and still get their responses. Else \
+             a client that does so while Weir waits for its server counts as gone: its request ends, at the server, too.",
+        ),
+        key(
             "timeouts",
             Table(&TIMEOUTS),
             Otherwise("every key has its default"),
@@ -158,10 +166,10 @@ pub(crate) static TIMEOUTS: Section = Section {
         key(
             "min-body-rate",
             ByteRate,
-            Default("\"0B/s\""),
-            "\"500B/s\"",
-            "HTTP only: a body of which the client sends or takes less than this over the time of `body` ends like an idle one; \
-             0 = off.",
+            Default("\"500B/s\""),
+            "\"2KiB/s\"",
+            "HTTP only: a body of which the client sends or takes less than this over the time of `body`, while it is the client that is \
+             waited for, ends like an idle one; \"0B/s\" = off.",
         ),
         key(
             "tunnel",

@@ -1,4 +1,4 @@
-use super::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, On, OneOrMany, Percent, Table, Text};
+use super::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, On, OneOrMany, Percent, Size, Table, Text};
 use super::Presence::{Default, Otherwise, Required};
 use super::balance::{ALGORITHM_NAMES, BALANCE};
 use super::failures::{BREAKER, EJECT, HEDGE, RETRY};
@@ -171,6 +171,16 @@ pub(crate) static POOL: Section = Section {
             Otherwise("every key has its default"),
             "{ idle = 16 }",
             "How connections are kept for further requests; `false` = one connection for each request.",
+        ),
+        key(
+            "buffer-requests",
+            AnyOf(&[Size { min: 1 << 10, max: 1 << 20 }, Off]),
+            Otherwise(
+                "`\"16KiB\"` where `max-connections` (of the pool or a server), `concurrency` or `agent` limits requests, else `false`",
+            ),
+            "\"64KiB\"",
+            "HTTP only: a request with a Content-Length up to this is read whole before a server is chosen, so that a client that sends \
+             slowly keeps no server busy; `false` = no body is waited for.",
         ),
         key(
             "when-empty",

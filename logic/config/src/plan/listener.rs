@@ -50,6 +50,8 @@ pub struct HttpPlan {
     pub forwarding: ForwardingRules,
     /// Requests on one connection, after which it is closed; `None` = no limit.
     pub keep_alive_requests_max: Option<u32>,
+    /// Clients may end their direction and still get their response; else the end of it ends their request.
+    pub half_close: bool,
 }
 
 /// A TCP listener's part.
@@ -83,7 +85,7 @@ pub struct ClientTimeouts {
     pub idle: Millis,
     /// No byte of a body in either direction, or no room in the client's window.
     pub body: Millis,
-    /// A body that stays below this many bytes per second over `body` ends like an idle one; 0 = off.
+    /// A body of which a client that is waited for sends or takes fewer bytes per second over `body` ends like an idle one; 0 = off.
     pub body_bytes_per_second_min: u64,
     /// No byte in either direction of an upgraded connection.
     pub tunnel: Millis,

@@ -58,6 +58,8 @@ pub struct PoolPlan {
     pub hedge: Option<HedgePlan>,
     /// How server connections are kept.
     pub reuse: ConnectionReuse,
+    /// A request whose body says that it is no longer than this is read whole before a server is chosen; `None` = none is. In bytes.
+    pub collected_body_bytes_max: Option<u64>,
     /// What clients get when no server is left.
     pub nobody_left: NobodyLeft,
     /// Clients are sent on to the servers; `None` = their requests are passed on.

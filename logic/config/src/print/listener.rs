@@ -33,6 +33,9 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan, listener: &ListenerPlan) {
     }
     writer.key_if("max-connections", listener.connections_max);
     writer.key("backlog", listener.backlog);
+    if let Mode::Http(http) = &listener.mode {
+        writer.key("half-close", http.half_close);
+    }
     if matches!(&listener.mode, Mode::Http(http) if http.paths.is_none()) {
         writer.key("paths", OFF);
     }

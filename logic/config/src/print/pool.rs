@@ -1,7 +1,7 @@
 use toml::{Table, Value};
 use weir_balance::ConcurrencyAlgorithm;
 use weir_health::InitialState;
-use weir_model::Millis;
+use weir_model::{ByteSize, Millis};
 
 use super::listener::{certificate, version};
 use super::process::path;
@@ -27,6 +27,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
         }),
     );
     spread(writer, pool);
+    writer.key_or_off("buffer-requests", pool.collected_body_bytes_max.map(|bytes| Printed(ByteSize(bytes))));
     if pool.concurrency.is_none() {
         writer.key("concurrency", OFF);
     }

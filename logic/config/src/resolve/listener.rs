@@ -66,7 +66,7 @@ fn listener(cx: &Context<'_>, pools: &mut Pools, spec: ListenerSpec, routes: Vec
         cx.report(Problem::error(spec.name.span, message).help("add pool = \"NAME\""));
     }
     let mode = match spec.mode {
-        ModeSpec::Http { timeouts, limits, paths, forwarding, keep_alive_requests_max } => {
+        ModeSpec::Http { timeouts, limits, paths, forwarding, keep_alive_requests_max, half_close } => {
             Mode::Http(HttpPlan {
                 routes: routes.into_iter().map(|placed| placed.plan).collect(),
                 timeouts,
@@ -74,6 +74,7 @@ fn listener(cx: &Context<'_>, pools: &mut Pools, spec: ListenerSpec, routes: Vec
                 paths,
                 forwarding,
                 keep_alive_requests_max,
+                half_close,
             })
         }
         ModeSpec::Tcp { sni, idle_timeout, head_timeout } => Mode::Tcp(TcpPlan {

@@ -39,6 +39,18 @@ pub(super) fn is_unlimited(plan: &PoolPlan) -> bool {
         && plan.servers.iter().all(|server| server.connections_max.is_none())
 }
 
+/// Where requests are limited, one that waits for its client would take the place of another.
+const COLLECTED_WHERE_LIMITED: u64 = 16 << 10;
+
+/// How large the bodies are that are read before a server is chosen.
+pub(super) fn collected_body_bytes_max(pool: &Table<'_, '_>, plan: &PoolPlan) -> Option<u64> {
+    match pool.get("buffer-requests") {
+        Some(_) if pool.is_off("buffer-requests") => None,
+        Some(_) => Some(pool.size("buffer-requests").0),
+        None => (!is_unlimited(plan)).then_some(COLLECTED_WHERE_LIMITED),
+    }
+}
+
 /// What is written for nothing where nobody ever waits. What is as without it may stay.
 pub(super) fn warn_of_queue(pool: &Table<'_, '_>, plan: &PoolPlan) {
     let (queue, timeouts) = (pool.table("queue"), pool.table("timeouts"));

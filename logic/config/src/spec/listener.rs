@@ -40,6 +40,7 @@ pub(crate) enum ModeSpec {
         paths: Option<PathRules>,
         forwarding: ForwardingRules,
         keep_alive_requests_max: Option<u32>,
+        half_close: bool,
     },
     Tcp {
         sni: Vec<SniSpec>,
@@ -111,11 +112,16 @@ fn http(table: &Table<'_, '_>) -> ModeSpec {
         paths: super::paths::read(table),
         forwarding: forwarding(&table.table("forwarded")),
         keep_alive_requests_max: limits.number_if("requests-per-connection"),
+        half_close: table.flag("half-close"),
     }
 }
 
 fn tcp(table: &Table<'_, '_>) -> ModeSpec {
     let timeouts = table.table("timeouts");
+    if let Some(node) = table.get("half-close") {
+        let message = "a listener with mode = \"tcp\" always passes on that one direction has ended";
+        table.error("half-close", node.span, message);
+    }
     for key in ["limits", "paths", "forwarded"] {
         if let Some(node) = table.get(key) {
             table.error(key, node.span, "a listener with mode = \"tcp\" has none");

@@ -62,7 +62,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     let (offload, areas) = offload::read(&table);
     let (algorithm, hash, measure) = super::balance::read(&table);
     let servers = servers(&table);
-    let plan = PoolPlan {
+    let mut plan = PoolPlan {
         name: name.value.clone(),
         algorithm,
         hash,
@@ -95,9 +95,11 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         retry: retry(&table),
         hedge: limits::hedge(&table),
         reuse: reuse(&table),
+        collected_body_bytes_max: None,
         nobody_left: nobody_left(&table.table("when-empty")),
         offload,
     };
+    plan.collected_body_bytes_max = limits::collected_body_bytes_max(&table, &plan);
     warn_of_servers(&table, &plan);
     let balance = table.get("balance");
     let key_at = balance.and_then(|node| node.get("key")).or(balance).map(|node| node.span);

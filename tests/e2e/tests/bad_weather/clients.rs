@@ -96,7 +96,7 @@ fn a_slow_body_that_keeps_coming_is_served_however_long_it_takes() {
         let request = peer.request()?;
         peer.respond(request.body)
     });
-    let weir = with_timeouts(&server, "body = \"400ms\"");
+    let weir = with_timeouts(&server, "body = \"400ms\"\nmin-body-rate = \"0B/s\"");
     let mut client = weir.client();
     client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\n");
     // A second in all.

@@ -7,7 +7,7 @@ use std::thread;
 use std::io::{Read, Write};
 
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{PATIENCE, RawServer, rss_bytes, wait_until};
+use weir_testkit::{PATIENCE, RawServer, TempDir, rss_bytes, wait_until};
 
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
@@ -43,10 +43,27 @@ fn server() -> RawServer {
     })
 }
 
+/// Rules by which everyone may write into the storage area.
+const EVERYTHING: &str = "[[storage-area.files.access.policy]]\ndescription = \"everything\"\neffect = \"permit\"\n\
+                          actions = \"all\"\nprincipals = { type = \"anyone\" }\n";
+
 /// Small requests are answered while `hog` runs against the same worker. It gets a connection, and a sign when to end.
 fn served_beside(hog: impl Fn(TcpStream, &AtomicBool) + Sync) {
+    let grown = memory_beside(hog);
+    assert!(grown < 16 << 20, "{grown} bytes more memory");
+}
+
+/// The same. Returns how much more memory Weir has then, in bytes.
+fn memory_beside(hog: impl Fn(TcpStream, &AtomicBool) + Sync) -> u64 {
     let server = server();
-    let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));
+    let files = TempDir::new().unwrap();
+    std::fs::create_dir(files.path().join("files")).unwrap();
+    let weir = Weir::start(&format!(
+        "{}[weir]\nworkers = 1\n\n[[route]]\npath = \"/files\"\nstorage = \"files\"\n\n\
+         [storage-area.files]\nroot = \"{}\"\n\n{EVERYTHING}",
+        web(&[server.addr()]),
+        files.path().display()
+    ));
     let (over, begun) = (AtomicBool::new(false), AtomicUsize::new(0));
     let before = rss_bytes(weir.pid());
     thread::scope(|scope| {
@@ -69,8 +86,7 @@ fn served_beside(hog: impl Fn(TcpStream, &AtomicBool) + Sync) {
         over.store(true, Ordering::SeqCst);
         served.unwrap();
     });
-    let grown = rss_bytes(weir.pid()).saturating_sub(before);
-    assert!(grown < 16 << 20, "{grown} bytes more memory");
+    rss_bytes(weir.pid()).saturating_sub(before)
 }
 
 fn ask(mut stream: TcpStream, request: &str) -> TcpStream {
@@ -105,6 +121,26 @@ fn an_endless_upload_starves_nobody() {
             stream.write_all(&piece).unwrap();
         }
     });
+}
+
+#[test]
+fn an_endless_upload_in_chunks_of_one_byte_into_a_storage_area_starves_nobody() {
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let grown = memory_beside(|stream, over| {
+        let number = NUMBER.fetch_add(1, Ordering::SeqCst);
+        let head = format!("PUT /files/{number} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let mut stream = ask(stream, &head);
+        let pieces = "1\r\nx\r\n".repeat(100_000);
+        while !over.load(Ordering::SeqCst) {
+            stream.write_all(pieces.as_bytes()).unwrap();
+        }
+        stream.write_all(b"0\r\n\r\n").unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        assert_eq!(&status, b"HTTP/1.1 201");
+    });
+    // Each of the three fills one portion while another one is being written.
+    assert!(grown < 128 << 20, "{grown} bytes more memory");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod bound;
 mod breaker;
+mod collecting;
 mod concurrency;
 mod gate;
 mod hedge;

@@ -6,6 +6,7 @@ mod access_log;
 mod admin;
 mod answers;
 mod blame;
+mod client_aborts;
 mod clients;
 mod connections;
 mod control_reference;

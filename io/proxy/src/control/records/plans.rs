@@ -165,6 +165,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         retry,
         hedge,
         reuse,
+        collected_body_bytes_max,
         nobody_left,
         redirect,
         offload,
@@ -191,6 +192,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         && *timeouts == b.timeouts
         && *retry == b.retry
         && *reuse == b.reuse
+        && *collected_body_bytes_max == b.collected_body_bytes_max
         && *nobody_left == b.nobody_left
         && *redirect == b.redirect
         && *offload == b.offload

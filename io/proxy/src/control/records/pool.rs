@@ -284,6 +284,7 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         retry: plan.retry.clone(),
         hedge: plan.hedge.clone(),
         reuse: plan.reuse.clone(),
+        collected_body_bytes_max: plan.collected_body_bytes_max,
         nobody_left: plan.nobody_left.clone(),
         redirect: plan.redirect.clone(),
         offload: plan.offload.clone(),

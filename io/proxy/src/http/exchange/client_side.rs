@@ -40,13 +40,22 @@ impl ClientSide<'_> {
         }
     }
 
-    /// Whether the client has broken the connection. One that has only ended its own direction still wants its answer.
+    /// Whether the client does not wait for its response any more: it has broken the connection, or it has ended its direction and the
+    /// listener does not expect that of clients that still read. Bytes that it has sent before, pipelined requests for one, do not count.
     /// A client that has never been waited for is asked only `surely`: that costs a call, and most waits are short.
     pub(super) fn is_gone(&self, cx: &mut Context<'_>, surely: bool) -> bool {
-        if !surely && !self.stream.socket().is_watched() {
+        let socket = self.stream.socket();
+        if !surely && !socket.is_watched() {
             return false;
         }
-        self.stream.socket().is_broken(cx)
+        if self.listener.http.plan.half_close { socket.is_broken(cx) } else { socket.has_ended(cx) }
+    }
+
+    /// The same while bytes wait for the client to take them. One that has closed breaks the connection with the next of them; one
+    /// that has only ended its direction takes them.
+    pub(super) fn is_broken(&self, cx: &mut Context<'_>, surely: bool) -> bool {
+        let socket = self.stream.socket();
+        (surely || socket.is_watched()) && socket.is_broken(cx)
     }
 
     /// Whether the client's connection may be used for another request, as far as this process is concerned.

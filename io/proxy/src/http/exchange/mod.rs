@@ -5,6 +5,7 @@
 
 mod choose;
 mod client_side;
+mod collect;
 mod hedge;
 mod keep;
 mod offload;
@@ -96,12 +97,18 @@ pub(crate) struct Exchange {
     unsent_at_arm: usize,
     /// Without any movement until then, somebody is too slow.
     idle_until: Instant,
+    /// When the deadline was last set.
+    armed_at: Instant,
+    /// The client has ended its direction within the response.
+    client_ended: bool,
     rate: RateWindow,
     /// What its server is asked, if the body of the request stays here.
     question: Option<Box<Question>>,
 }
 
 enum State {
+    /// The rest of a small body is awaited.
+    Collecting,
     Choose,
     /// In a queue: `queued` is there.
     Queued,
@@ -188,6 +195,8 @@ impl Exchange {
             moved_at_arm: 0,
             unsent_at_arm: 0,
             idle_until: timing.start,
+            armed_at: timing.start,
+            client_ended: false,
             rate: RateWindow::default(),
             question: None,
         };
@@ -206,6 +215,11 @@ impl Exchange {
         }
         loop {
             match &mut self.state {
+                State::Collecting => match self.poll_collect(cx, client) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Some(end)) => return Poll::Ready(end),
+                    Poll::Ready(None) => self.state = State::Choose,
+                },
                 State::Choose => {
                     if let Some(error) = self.broken.take() {
                         return Poll::Ready(End::Answer(Fault::BodyFraming(error)));

@@ -13,6 +13,9 @@ use crate::pump::Pump;
 /// looked at: it may have gone.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
+/// A response that stands still for so long has paused.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// A batch of a large body that is not complete after this long (or a tick of the timers later) is passed on as it is.
 const BATCH_WAIT_MAX: Duration = Duration::from_millis(10);
 
@@ -34,8 +37,7 @@ impl Exchange {
             }
         }
         let expired = client.deadline.poll_expired(cx);
-        // Without an upload nobody else reads from the client.
-        if self.upload_state == Upload::Done && client.is_gone(cx, expired) {
+        if self.is_left_by(client, cx, expired) {
             return Poll::Ready(Some(End::Cut(Cut::ClientGone)));
         }
         if !expired {
@@ -51,7 +53,8 @@ impl Exchange {
         let timeouts = client.listener.timeouts();
         if now < self.idle_until && !self.rate.is_too_low(now, self.body_bytes(), timeouts) {
             let limit = self.rate_check(now, timeouts);
-            client.deadline.arm(now, (self.idle_until - now).min(limit).min(self.until_hedge(now)));
+            let look = self.until_hedge(now).min(self.until_pause(now));
+            client.deadline.arm(now, (self.idle_until - now).min(limit).min(look));
             return if client.deadline.poll_expired(cx) { self.wait(cx, client) } else { Poll::Pending };
         }
         Poll::Ready(match (&self.download, self.upload_state) {
@@ -69,6 +72,35 @@ impl Exchange {
                 self.failed(Fault::ResponseTimeout, progress, client)
             }
         })
+    }
+
+    /// Whether the client does not wait any more. While the rest of its request is read, that tells.
+    fn is_left_by(&mut self, client: &ClientSide<'_>, cx: &mut Context<'_>, surely: bool) -> bool {
+        let reads_on = self.upload_state == Upload::Sending && !self.upload.is_read();
+        let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
+        match () {
+            () if reads_on && !self.waits_for_server() => false,
+            () if gives => client.is_broken(cx, surely),
+            () if !client.is_gone(cx, surely) => false,
+            () if self.download.is_none() || client.is_broken(cx, surely) => true,
+            () => self.has_paused_since_end(client),
+        }
+    }
+
+    /// The client has ended its direction within the response. If it has closed, the next bytes that it gets break the connection; so
+    /// that only a server that pauses keeps that from being seen.
+    #[cold]
+    fn has_paused_since_end(&mut self, client: &ClientSide<'_>) -> bool {
+        if !std::mem::replace(&mut self.client_ended, true) {
+            self.arm(client);
+        }
+        client.worker.now().saturating_duration_since(self.armed_at) >= PAUSE
+    }
+
+    /// How long a response must still pause for its client to count as gone, where that has ended its direction.
+    fn until_pause(&self, now: Instant) -> Duration {
+        let left = PAUSE.saturating_sub(now.saturating_duration_since(self.armed_at));
+        if self.client_ended && !left.is_zero() { left } else { Duration::MAX }
     }
 
     pub(super) fn arm(&mut self, client: &ClientSide<'_>) {
@@ -96,6 +128,8 @@ impl Exchange {
         let in_bulk = self.download.as_ref().is_some_and(|it| it.is_in_bulk() && !it.waits_for_sink());
         let batch = if in_bulk { BATCH_WAIT_MAX } else { Duration::MAX };
         self.idle_until = now + after;
+        self.armed_at = now;
+        let look = look.min(self.until_pause(now));
         let until = after.min(limit).min(look).min(batch).min(self.until_hedge(now));
         client.deadline.arm(now, until);
     }
@@ -106,9 +140,9 @@ impl Exchange {
         self.moved_at_arm = u64::MAX;
     }
 
-    /// When the rate of the bodies is to be judged next. While there is none, it is not.
+    /// When the rate of the bodies is to be judged next. While the client is not waited for, it is not.
     fn rate_check(&mut self, now: Instant, timeouts: &ClientTimeouts) -> Duration {
-        if self.download.is_none() && self.upload_state != Upload::Sending {
+        if !self.waits_for_client() {
             self.rate = RateWindow::default();
             return Duration::MAX;
         }
@@ -127,7 +161,13 @@ impl Exchange {
 
     /// Some of the request is here that the server has not taken yet.
     fn waits_for_server(&self) -> bool {
-        self.upload.waits_for_sink() || self.head_sent < self.head.len()
+        !self.is_collecting() && (self.upload.waits_for_sink() || self.head_sent < self.head.len())
+    }
+
+    /// Whether it is the client that has to send or to take something.
+    fn waits_for_client(&self) -> bool {
+        let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
+        gives || self.upload_state == Upload::Sending && !self.upload.is_read() && !self.waits_for_server()
     }
 
     /// Bytes that went to the server and came from it, as far as its heads are not concerned.

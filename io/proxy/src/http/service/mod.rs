@@ -121,11 +121,12 @@ async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
     let mut pace = Pace::default();
     let mut is_taken_up = false;
     poll_fn(|cx| {
-        // For the first time it is by the event that has brought the request, which has looked.
-        if std::mem::replace(&mut is_taken_up, true)
-            && let Some(lent) = slot.borrow().as_ref()
-        {
-            lent.connection.worker.look_at_clock();
+        if let Some(Lent { connection, incoming }) = slot.borrow_mut().as_mut() {
+            incoming.begin_turn();
+            // For the first time it is by the event that has brought the request, which has looked.
+            if std::mem::replace(&mut is_taken_up, true) {
+                connection.worker.look_at_clock();
+            }
         }
         let polled = answering.as_mut().poll(cx);
         let mut slot = slot.borrow_mut();
