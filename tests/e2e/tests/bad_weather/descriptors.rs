@@ -38,7 +38,7 @@ fn take_all_but_one(weir: &Weir) -> Vec<RawClient> {
 
 /// A metric, over a connection to the admin face that is open already and takes no further descriptor.
 fn metric(admin: &mut RawClient, series: &str) -> f64 {
-    let page = admin.exchange("GET /metrics HTTP/1.1\r\nHost: admin\r\n\r\n").text();
+    let page = admin.exchange("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").text();
     let value = page.lines().find_map(|line| line.strip_prefix(series));
     value.unwrap_or_else(|| panic!("no {series} in:\n{page}")).trim().parse().unwrap()
 }
