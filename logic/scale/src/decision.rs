@@ -139,6 +139,8 @@ pub enum Alarm {
     Failed(u32),
     /// Machines fail before they have served: none is made for a while.
     Withheld {
+        /// Why the last one has.
+        cause: StartFailure,
         /// How many times in a row.
         failures: u32,
         /// How much longer.
@@ -148,6 +150,30 @@ pub enum Alarm {
     LeftOut(u32),
     /// Machines or what balances could not be asked for so long.
     Silent(Duration),
+}
+
+/// Why a machine has never served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartFailure {
+    /// The provider says that it has failed.
+    Provider,
+    /// It runs, and its checks do not pass.
+    Checks,
+    /// It does not run in time.
+    Late,
+    /// It was started, and stays stopped.
+    StaysStopped,
+}
+
+impl fmt::Display for StartFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Provider => "the provider fails with them",
+            Self::Checks => "they run, and their checks do not pass",
+            Self::Late => "the provider does not make them in time",
+            Self::StaysStopped => "the provider starts them, and they stay stopped",
+        })
+    }
 }
 
 impl fmt::Display for Action {
@@ -195,9 +221,9 @@ impl fmt::Display for Alarm {
             Self::Bounded { wanted, most } => write!(f, "{wanted} servers are wanted, {most} are permitted"),
             Self::Overdue(servers) => write!(f, "{servers} servers should have been ready long ago"),
             Self::Failed(servers) => write!(f, "the provider has failed with {servers} servers"),
-            Self::Withheld { failures, wait } => write!(
+            Self::Withheld { cause, failures, wait } => write!(
                 f,
-                "machines fail before they have served, {failures} times in a row: none is made for another {} s",
+                "machines fail before they have served, {failures} times in a row ({cause}): none is made for another {} s",
                 wait.as_secs() + 1
             ),
             Self::LeftOut(servers) => {

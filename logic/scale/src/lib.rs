@@ -32,12 +32,13 @@ mod scaler;
 mod server;
 mod signals;
 mod time;
+mod view;
 mod window;
 
 pub use capacity::{Capacity, CapacityRule, Learner, Observation};
 pub use choice::Leaver;
 pub use counter::{Counter, Increase};
-pub use decision::{Action, Alarm, Decision, Fleet, Part, Successor};
+pub use decision::{Action, Alarm, Decision, Fleet, Part, StartFailure, Successor};
 pub use demand_log::DemandLog;
 pub use policy::Policy;
 pub use rules::{Bounds, Combination, CoolDown, Rules, SignalKind, SignalRule, Standby};

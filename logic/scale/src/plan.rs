@@ -4,22 +4,10 @@ use std::time::Duration;
 
 use weir_model::ServerName;
 
-use crate::capacity::Capacities;
 use crate::choice::{Leaver, place};
 use crate::decision::{Action, Alarm, Fleet, Successor};
-use crate::rules::Rules;
 use crate::server::{Server, ServerState};
-
-/// What is to be judged.
-#[derive(Clone, Copy)]
-pub(crate) struct View<'v> {
-    pub(crate) rules: &'v Rules,
-    pub(crate) capacities: &'v Capacities,
-    pub(crate) servers: &'v [Server],
-    pub(crate) now: Duration,
-    /// How long a new server takes until it gets requests.
-    pub(crate) start_up: Duration,
-}
+use crate::view::View;
 
 /// What is to be done, and what is in the way.
 #[derive(Debug, Default)]
@@ -30,35 +18,13 @@ pub(crate) struct Plan {
 
 /// Rounding makes no server.
 const EPSILON: f64 = 1e-6;
-/// A server that is overdue for so many times as long as it should take to start will never come. Those that are only late, as
-/// all are where starts take longer than anybody thought, must not be made over and over again.
-const OVERDUE_LOST: u32 = 10;
-/// Nothing is overdue sooner than this behind its time.
-const OVERDUE_MIN: Duration = Duration::from_secs(30);
 
 impl View<'_> {
-    /// Counts the fleet by what it can do. A server counts when it is healthy, or for what it will be when it is on its way.
-    pub(crate) fn count(&self) -> Fleet {
-        let mut fleet = Fleet { servers: self.servers.len() as u32, ..Fleet::default() };
-        for server in self.servers {
-            let (now, later) = self.does(server);
-            fleet.healthy += now;
-            fleet.coming += later;
-            match server.state {
-                ServerState::Active | ServerState::Warming { .. } => fleet.healthy_servers += 1,
-                state if state.ready().is_some() => fleet.coming_servers += 1,
-                ServerState::Draining { .. } => fleet.draining_servers += 1,
-                ServerState::Stopped => fleet.stopped_servers += 1,
-                _ => {}
-            }
-        }
-        fleet
-    }
-
     /// What leads from the fleet there is to one that can do what `wanted` servers of the standard kind can.
     pub(crate) fn plan(&self, fleet: &Fleet, wanted: u32, may_shrink: bool) -> Plan {
         let mut planner = Planner::new(self, fleet, wanted, may_shrink);
         planner.recall();
+        planner.spare_the_overdue(fleet);
         planner.replace();
         planner.wake();
         planner.create();
@@ -66,60 +32,6 @@ impl View<'_> {
         planner.clear_away();
         planner.stand_by();
         planner.finish()
-    }
-
-    fn units(&self, server: &Server) -> f64 {
-        self.capacities.of(server.flavour.as_ref())
-    }
-
-    /// What a server can do now, and what it will do besides.
-    fn does(&self, server: &Server) -> (f64, f64) {
-        match server.state {
-            ServerState::Active => (self.units(server), 0.0),
-            ServerState::Warming { share, .. } => {
-                let (units, share) = (self.units(server), share.clamp(0.0, 1.0));
-                // One that does not rise takes no more than it does now.
-                let later = if self.is_coming(server) { units * (1.0 - share) } else { 0.0 };
-                (units * share, later)
-            }
-            // One that is shunned for long is no capacity, but never lost either.
-            ServerState::Unhealthy { since } | ServerState::Shunned { since } if !self.is_lost(since) => {
-                (0.0, self.units(server))
-            }
-            _ if self.is_coming(server) => (0.0, self.units(server)),
-            _ => (0.0, 0.0),
-        }
-    }
-
-    /// On its way, and not overdue.
-    fn is_coming(&self, server: &Server) -> bool {
-        server.state.ready().is_some_and(|ready| self.now <= ready.saturating_add(self.grace()))
-    }
-
-    fn is_overdue(&self, server: &Server) -> bool {
-        !matches!(server.state, ServerState::Warming { .. })
-            && server.state.ready().is_some()
-            && !self.is_coming(server)
-    }
-
-    fn grace(&self) -> Duration {
-        self.start_up.max(OVERDUE_MIN)
-    }
-
-    fn is_lost(&self, since: Duration) -> bool {
-        self.now.saturating_sub(since) >= self.rules.replace_after
-    }
-
-    /// It will not get well any more.
-    fn is_to_be_replaced(&self, server: &Server) -> bool {
-        match server.state {
-            ServerState::Unhealthy { since } => self.is_lost(since),
-            _ => {
-                let patience = self.grace().saturating_mul(OVERDUE_LOST).max(self.rules.replace_after);
-                self.is_overdue(server)
-                    && server.state.ready().is_some_and(|ready| self.now > ready.saturating_add(patience))
-            }
-        }
     }
 }
 
@@ -218,22 +130,34 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// Servers that do not get well. Not all at once: if most fail, it is hardly the servers' fault.
+    /// A server that is overdue has one successor at most, and that one has none while both are awaited: servers that never
+    /// come must not pile up to the fleet's `max`.
+    fn spare_the_overdue(&mut self, fleet: &Fleet) {
+        let open = f64::from(self.wanted) - self.healthy;
+        if open > 0.0 {
+            let free = 2.0 * open - fleet.coming - self.view.overdue();
+            self.missing = self.missing.min(free);
+        }
+    }
+
+    /// Servers that do not get well. Of those that have served not all at once: if most fail, it is hardly the servers' fault.
     fn replace(&mut self) {
         let coming = self.view.servers.iter().filter(|server| self.view.is_coming(server)).count();
-        let most = (self.wanted as usize / 3).max(1).saturating_sub(coming);
+        let mut left = (self.wanted as usize / 3).max(1).saturating_sub(coming);
         let lost = self.view.servers.iter().filter(|server| self.view.is_to_be_replaced(server));
-        for (at, server) in lost.enumerate() {
-            if at >= most {
+        for server in lost {
+            let has_served = matches!(server.state, ServerState::Unhealthy { .. });
+            if has_served && left == 0 {
                 // Its turn will come: until then nobody else is made in its place.
                 self.add(server);
                 continue;
             }
+            left = left.saturating_sub(usize::from(has_served));
             let (by, delete_first) = match self.successor() {
                 Some(found) => found,
                 // Nobody comes in its place, and it may get well after all.
-                None if self.is_missing() => continue,
-                None if !self.may_shrink => continue,
+                None if has_served && self.is_missing() => continue,
+                None if has_served && !self.may_shrink => continue,
                 None => (Successor::Nobody, false),
             };
             let (name, cut) = (server.name.clone(), server.active);
@@ -319,7 +243,9 @@ impl<'v> Planner<'v> {
             let is_awaited = !view.is_coming(server) && self.healthy < f64::from(self.wanted) - EPSILON;
             if self.can_spare(later) && !is_awaited {
                 self.take_away(later);
-                let can_be_kept = matches!(server.state, ServerState::Booting { .. });
+                // One that did not come in time would not come the next time either.
+                let can_be_kept =
+                    matches!(server.state, ServerState::Booting { .. }) && view.is_coming(server);
                 self.put_away(server, 0, can_be_kept);
             }
         }

@@ -5,13 +5,13 @@ use weir_model::Name;
 
 use crate::capacity::{Capacities, Observation};
 use crate::decision::{Alarm, Decision, Part};
-use crate::plan::View;
 use crate::policy::{Situation, Tracker, servers_for};
 use crate::rules::Rules;
 use crate::sample::Sample;
 use crate::server::Server;
 use crate::signals::{Reading, Signals};
 use crate::time::Now;
+use crate::view::View;
 
 /// Decides for one fleet.
 ///
@@ -25,6 +25,7 @@ pub struct Scaler {
     trackers: Vec<Tracker>,
     start_up: Duration,
     wake_up: Duration,
+    failed_starts: u32,
     wanted: Option<u32>,
     pinned: Option<u32>,
     decided: Option<Duration>,
@@ -46,6 +47,7 @@ impl Scaler {
             trackers: rules.policies.iter().map(Tracker::new).collect(),
             start_up: rules.start_up,
             wake_up: rules.wake_up,
+            failed_starts: 0,
             wanted: None,
             pinned: None,
             decided: None,
@@ -102,6 +104,11 @@ impl Scaler {
         *expected = Duration::from_secs_f64(believed.max(0.0));
     }
 
+    /// So many starts in a row have come to nothing: the next are waited for longer.
+    pub fn set_failed_starts(&mut self, count: u32) {
+        self.failed_starts = count;
+    }
+
     /// How long a new server (or, `woken`, a stopped one) is expected to take.
     pub fn expected(&self, woken: bool) -> Duration {
         if woken { self.wake_up } else { self.start_up }
@@ -121,6 +128,7 @@ impl Scaler {
             servers,
             now: now.at,
             start_up: self.start_up,
+            failed_starts: self.failed_starts,
         };
         let fleet = view.count();
         let bounds = rules.bounds;

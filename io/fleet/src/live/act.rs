@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use weir_model::ServerName;
-use weir_scale::{Action, Decision, Successor};
+use weir_scale::{Action, Decision, StartFailure, Successor};
 
 use super::look::name_of;
 use super::memory::Memory;
 use super::{Balancer, Done, Live};
-use crate::{Failure, FailureKind, Machine, MachineId};
+use crate::{Failure, FailureKind, Machine, MachineId, MachineState};
 
 /// What a decision asks of the provider.
 #[derive(Default)]
@@ -46,15 +46,13 @@ impl<B: Balancer> Live<B> {
         for (id, result) in asked.chain(orders.stop.iter().zip(&stopped)) {
             match result {
                 Ok(()) => self.memory.is_let_go(id, now),
-                Err(why) if why.kind == FailureKind::Conflict => {
-                    self.memory.is_refused(id, now, why.to_string());
-                }
-                Err(_) => {}
+                Err(why) => self.is_refused(id, now, why),
             }
         }
         for (id, result) in orders.start.iter().zip(&started) {
-            if result.is_ok() {
-                self.memory.ordered(id, now, true, false);
+            match result {
+                Ok(()) => self.memory.ordered(id, now, true, false),
+                Err(why) => self.is_refused(id, now, why),
             }
         }
         for (at, result) in created.iter().enumerate() {
@@ -81,6 +79,13 @@ impl<B: Balancer> Live<B> {
         done
     }
 
+    /// The state of a machine may not permit something for long: the provider is not asked at every look.
+    fn is_refused(&mut self, id: &MachineId, now: Duration, why: &Failure) {
+        if why.kind == FailureKind::Conflict {
+            self.memory.is_refused(id, now, why.to_string());
+        }
+    }
+
     /// What concerns the balancer is done at once. A server leaves it before its machine is stopped.
     fn tell_balancer(
         &mut self,
@@ -95,16 +100,17 @@ impl<B: Balancer> Live<B> {
         };
         let mut orders = Orders::default();
         let mut refusals: Vec<String> = Vec::new();
-        let mut gone = |memory: &mut Memory, server: &ServerName| {
-            let id = id(server)?;
-            memory.leaves(&id, now);
-            match memory.refusal(&id, now) {
-                Some(why) => {
-                    refusals.push(why.to_owned());
-                    None
-                }
-                None => Some(id),
+        let mut unless_refused = |memory: &Memory, id: MachineId| match memory.refusal(&id, now) {
+            Some(why) => {
+                refusals.push(why.to_owned());
+                None
             }
+            None => Some(id),
+        };
+        let gone = |memory: &mut Memory, server: &ServerName, for_good: bool| {
+            let id = id(server)?;
+            memory.leaves(&id, now, for_good);
+            Some(id)
         };
         for action in &decision.actions {
             let told = match action {
@@ -122,7 +128,7 @@ impl<B: Balancer> Live<B> {
                     self.recalled.drained(server);
                 }),
                 Action::Wake { server } => {
-                    orders.start.extend(id(server));
+                    orders.start.extend(id(server).and_then(|id| unless_refused(&self.memory, id)));
                     Ok(())
                 }
                 Action::Create { count, for_standby: false, .. } => {
@@ -135,19 +141,27 @@ impl<B: Balancer> Live<B> {
                 }
                 // Whoever has got something to do again is asked anew at the next look.
                 Action::Stop { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
-                    orders.stop.extend(gone(&mut self.memory, server));
+                    let id = gone(&mut self.memory, server, false);
+                    orders.stop.extend(id.and_then(|id| unless_refused(&self.memory, id)));
                     orders.done.cut += cut;
                 }),
                 Action::Delete { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
-                    orders.delete.extend(gone(&mut self.memory, server));
+                    let id = gone(&mut self.memory, server, true);
+                    orders.delete.extend(id.and_then(|id| unless_refused(&self.memory, id)));
                     orders.done.cut += cut;
                 }),
                 Action::Replace { server, by, delete_first, cut } => {
-                    orders.delete.extend(gone(&mut self.memory, server));
+                    if let Some(machine) = machines.iter().find(|one| name_of(one).as_ref() == Some(server)) {
+                        self.note_failed_start(now, machine);
+                    }
+                    let leaver = gone(&mut self.memory, server, true);
+                    orders.delete.extend(leaver.and_then(|id| unless_refused(&self.memory, id)));
                     orders.delete_first |= *delete_first;
                     orders.done.replaced += 1;
                     match by {
-                        Successor::Woken(other) => orders.start.extend(id(other)),
+                        Successor::Woken(other) => {
+                            orders.start.extend(id(other).and_then(|id| unless_refused(&self.memory, id)));
+                        }
                         Successor::Created(_) => orders.create += 1,
                         Successor::Nobody => {}
                     }
@@ -162,6 +176,21 @@ impl<B: Balancer> Live<B> {
         refusals.dedup();
         troubles.extend(refusals);
         orders
+    }
+
+    /// Notes for the pause between creations that a machine is given up which has never served.
+    fn note_failed_start(&mut self, now: Duration, machine: &Machine) {
+        let seen = self.memory.of(&machine.id, now);
+        if !seen.awaited {
+            return;
+        }
+        let cause = match machine.state {
+            MachineState::Running => StartFailure::Checks,
+            MachineState::Stopped => StartFailure::StaysStopped,
+            MachineState::Failed => StartFailure::Provider,
+            _ => StartFailure::Late,
+        };
+        self.failing.failed(now, cause);
     }
 
     fn take_out(&self, server: &ServerName, cut: u64, troubles: &mut Vec<String>) -> Result<(), String> {

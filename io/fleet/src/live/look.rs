@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use weir_model::{Name, ServerName, ZoneName};
-use weir_scale::{Now, Server, ServerState};
+use weir_scale::{Now, Server, ServerState, StartFailure};
 
 use super::absent::Verdict;
 use super::{Balancer, Health, Live, Member};
@@ -27,7 +27,11 @@ impl<B: Balancer> Live<B> {
             let is_member = member.is_some();
             let told = match machine.state {
                 MachineState::Running if self.memory.of(&machine.id, now).for_standby => {
-                    to_stop.push(machine.id.clone());
+                    let is_asked = self.memory.of(&machine.id, now).is_being_stopped(now)
+                        || self.memory.refusal(&machine.id, now).is_some();
+                    if !is_asked {
+                        to_stop.push(machine.id.clone());
+                    }
                     Ok(())
                 }
                 MachineState::Running if self.memory.of(&machine.id, now).leaving.is_some() => Ok(()),
@@ -143,7 +147,10 @@ impl<B: Balancer> Live<B> {
         let seen = self.memory.of(&machine.id, now);
         let was_failed = std::mem::replace(&mut seen.failed, machine.state == MachineState::Failed);
         if seen.failed && !was_failed && seen.awaited {
-            self.failing.failed(now);
+            self.failing.failed(now, StartFailure::Provider);
+        }
+        if matches!(machine.state, MachineState::Running | MachineState::Building | MachineState::Failed) {
+            seen.start_accepted = false;
         }
         match (machine.state, seen.leaving) {
             // It is asked again to go, or called back if it is needed.
@@ -153,6 +160,12 @@ impl<B: Balancer> Live<B> {
                 } else {
                     ServerState::Draining { since: leaving.since }
                 };
+            }
+            // A list may name it for a while after the provider has agreed to delete it.
+            (MachineState::Stopped | MachineState::Failed, Some(leaving))
+                if leaving.for_good && leaving.is_under_way(now) =>
+            {
+                return ServerState::Deleting;
             }
             (MachineState::Stopping | MachineState::Stopped | MachineState::Deleting, _) => {
                 seen.leaving = None
@@ -172,6 +185,8 @@ impl<B: Balancer> Live<B> {
             (MachineState::Running, None) => return ServerState::Booting { ready },
             (MachineState::Building, _) => return coming,
             (MachineState::Stopping, _) => return ServerState::Stopping,
+            // It is on its way, as far as the provider says: asking again would not help.
+            (MachineState::Stopped, _) if seen.start_accepted => return ServerState::Booting { ready },
             (MachineState::Stopped, _) => return ServerState::Stopped,
             (MachineState::Failed, _) => return ServerState::Failed,
             // Nothing is known of what the provider does not explain, so it is left alone like what goes anyway.

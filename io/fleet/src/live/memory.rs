@@ -21,9 +21,13 @@ pub(super) struct Seen {
     pub(super) awaited: bool,
     /// It is made to be kept stopped.
     pub(super) for_standby: bool,
+    /// The provider has agreed to start it, and it has not been seen to run since.
+    pub(super) start_accepted: bool,
+    /// When the provider agreed to stop one that was made to be kept stopped.
+    pub(super) stop_accepted: Option<Duration>,
     /// It was taken out to be stopped or deleted: it gets no requests until that is abandoned.
     pub(super) leaving: Option<Leaving>,
-    /// The provider does not let it go now: for how long it is not asked again, and what it said.
+    /// The provider refuses now to start it or to let it go: for how long it is not asked again, and what it said.
     pub(super) refused: Option<(Backoff, String)>,
     pub(super) unhealthy_since: Option<Duration>,
     pub(super) shunned_since: Option<Duration>,
@@ -42,6 +46,8 @@ pub(super) struct Leaving {
     pub(super) since: Duration,
     /// When the provider has agreed.
     pub(super) accepted: Option<Duration>,
+    /// It is deleted, and not only stopped.
+    pub(super) for_good: bool,
 }
 
 /// A provider that has agreed to stop or delete a machine may list it as running for so long, and may leave out for so long one
@@ -60,10 +66,11 @@ impl Leaving {
 
 impl Memory {
     /// Taken out of the balancer, to be stopped or deleted.
-    pub(super) fn leaves(&mut self, id: &MachineId, now: Duration) {
+    pub(super) fn leaves(&mut self, id: &MachineId, now: Duration, for_good: bool) {
         let seen = self.of(id, now);
         let since = seen.leaving.map_or(now, |leaving| leaving.since);
-        seen.leaving = Some(Leaving { since, accepted: None });
+        seen.start_accepted = false;
+        seen.leaving = Some(Leaving { since, accepted: None, for_good });
     }
 
     /// The provider has agreed to let it go.
@@ -75,7 +82,7 @@ impl Memory {
         }
     }
 
-    /// The provider does not let it go as it is.
+    /// The provider does not start it, or let it go, as it is.
     pub(super) fn is_refused(&mut self, id: &MachineId, now: Duration, why: String) {
         let new = || (Backoff::new(REFUSED_FIRST, REFUSED_LONGEST), String::new());
         let (backoff, said) = self.of(id, now).refused.get_or_insert_with(new);
@@ -83,7 +90,7 @@ impl Memory {
         *said = why;
     }
 
-    /// Why the provider is not asked again yet to let it go; `None` = it may be.
+    /// Why the provider is not asked again yet; `None` = it may be.
     pub(super) fn refusal(&self, id: &MachineId, now: Duration) -> Option<&str> {
         let (backoff, why) = self.0.get(id)?.refused.as_ref()?;
         backoff.wait(now).map(|_| why.as_str())
@@ -102,7 +109,7 @@ impl Memory {
     }
 
     pub(super) fn ordered(&mut self, id: &MachineId, now: Duration, woken: bool, for_standby: bool) {
-        self.0.insert(id.clone(), Seen { for_standby, ..Seen::ordered(now, woken) });
+        self.0.insert(id.clone(), Seen { for_standby, start_accepted: woken, ..Seen::ordered(now, woken) });
     }
 
     /// Forgets what no list has named for long. `start_up`: how long a machine is expected to take until it serves.
@@ -124,6 +131,11 @@ impl Memory {
 }
 
 impl Seen {
+    /// The provider has agreed to stop it, and may list it as running for a while.
+    pub(super) fn is_being_stopped(&self, now: Duration) -> bool {
+        self.stop_accepted.is_some_and(|at| now.saturating_sub(at) < LISTED_MAX)
+    }
+
     /// It starts or is not to be found in the balancer. One that has served does so anew, and has its whole time for it; what
     /// that takes says nothing about how long it takes to make or wake one.
     pub(super) fn starts(&mut self, now: Duration) {
@@ -142,6 +154,8 @@ impl Seen {
             woken,
             awaited: true,
             for_standby: false,
+            start_accepted: false,
+            stop_accepted: None,
             leaving: None,
             refused: None,
             unhealthy_since: None,

@@ -24,7 +24,7 @@ use self::memory::Memory;
 use self::recalled::Recalled;
 use self::turn::Turn;
 use crate::journal::{Action, Outcome};
-use crate::{Actuator, Settled};
+use crate::{Actuator, FailureKind, Settled};
 
 /// What balances over the fleet's servers. It may balance over others as well: those it does not tell of.
 pub trait Balancer {
@@ -247,7 +247,17 @@ impl<B: Balancer> Live<B> {
         self.absent.look(now.at, &machines, &members);
         let to_stop = self.meet(now.at, &machines, &members, &mut round.troubles);
         let stopped = self.actuator.stop(&to_stop).await;
-        round.troubles.extend(stopped.into_iter().filter_map(Result::err).map(|why| why.to_string()));
+        for (id, result) in to_stop.iter().zip(stopped) {
+            match result {
+                Ok(()) => self.memory.of(id, now.at).stop_accepted = Some(now.at),
+                Err(why) => {
+                    if why.kind == FailureKind::Conflict {
+                        self.memory.is_refused(id, now.at, why.to_string());
+                    }
+                    round.troubles.push(why.to_string());
+                }
+            }
+        }
         let members = match self.balancer.members() {
             Ok(members) => members,
             Err(why) => {
@@ -263,9 +273,10 @@ impl<B: Balancer> Live<B> {
             let server = round.servers.iter().find(|server| server.name == name);
             self.scaler.learn(server.and_then(|server| server.flavour.as_ref()), &observation);
         }
+        self.scaler.set_failed_starts(self.failing.failures());
         let mut decision = self.scaler.decide(now, &round.servers);
         self.absent.decided(decision.wanted);
-        self.failing.hold_back(now.at, &mut decision);
+        self.failing.hold_back(now.at, &mut decision, &round.servers);
         match self.left_out(now.at, &members) {
             0 => {}
             servers => decision.alarms.push(Alarm::LeftOut(servers)),

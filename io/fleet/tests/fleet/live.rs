@@ -61,6 +61,12 @@ struct World {
     answers_lost: u32,
     /// The provider refuses to stop and delete.
     keeps: bool,
+    /// Checks of what is made from now on never pass.
+    sick: bool,
+    /// What is started stays stopped.
+    stays_stopped: bool,
+    /// What is deleted stays in the list.
+    lingers: bool,
     /// What was done to machines and members, in order.
     log: Vec<String>,
 }
@@ -128,7 +134,9 @@ impl Provider for Shared {
         Box::pin(async move {
             let mut world = self.0.borrow_mut();
             let from = world.second + 1;
-            world.machines.insert(id.to_string(), (MachineState::Running, from));
+            if !world.stays_stopped {
+                world.machines.insert(id.to_string(), (MachineState::Running, from));
+            }
             world.log.push("start".to_owned());
             Ok(())
         })
@@ -156,7 +164,9 @@ impl Provider for Shared {
                 return Err(Failure::new(FailureKind::Conflict, "it is locked"));
             }
             assert!(!world.members.contains_key(id.as_str()), "it still gets requests");
-            world.machines.remove(id.as_str());
+            if !world.lingers {
+                world.machines.remove(id.as_str());
+            }
             world.log.push("delete".to_owned());
             Ok(())
         })
@@ -195,7 +205,7 @@ impl Balancer for Shared {
 
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
         let mut world = self.0.borrow_mut();
-        let from = world.second + CHECKS_S;
+        let from = if world.sick { u64::MAX } else { world.second + CHECKS_S };
         let member = Member {
             server: server.clone(),
             address: Some(address),

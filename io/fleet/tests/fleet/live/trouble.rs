@@ -1,7 +1,7 @@
 //! Servers that are restarted, ill, or not let go.
 
 use weir_fleet::MachineState;
-use weir_scale::Alarm;
+use weir_scale::{Alarm, StartFailure};
 
 use super::{CHECKS_S, Play};
 use crate::tools::run_virtually;
@@ -228,5 +228,74 @@ fn a_server_that_is_drained_because_its_machine_is_missing_is_called_back_when_t
         play.log();
         play.seconds(20, 55).await;
         assert!(play.log().contains(&"recall".to_owned()));
+    });
+}
+
+#[test]
+fn machines_that_never_become_healthy_do_not_pile_up() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(120, 35).await;
+        assert_eq!(play.counts(), (4, 0, 4));
+        play.world.0.borrow_mut().sick = true;
+        play.log();
+        let (mut most, mut causes) = (0, Vec::new());
+        for _ in 0..1_500 {
+            let round = play.seconds(1, 55).await;
+            most = most.max(play.world.0.borrow().machines.len());
+            causes.extend(round.decision.unwrap().alarms.into_iter().filter_map(|alarm| match alarm {
+                Alarm::Withheld { cause, .. } => Some(cause),
+                _ => None,
+            }));
+        }
+        // Two are missing: each has one in its place at most that is late, and one that is awaited.
+        assert!((7..=8).contains(&most), "{most} machines");
+        assert!(
+            !causes.is_empty() && causes.iter().all(|cause| *cause == StartFailure::Checks),
+            "{causes:?}"
+        );
+        let log = play.log();
+        let count = |what: &str| log.iter().filter(|done| *done == what).count();
+        assert!(count("delete") >= 4, "they are deleted: {log:?}");
+        assert!(count("create") <= 24, "{} made in 25 minutes", count("create"));
+        // Once the image is mended, the fleet is whole again.
+        play.world.0.borrow_mut().sick = false;
+        let round = play.seconds(900, 55).await;
+        assert_eq!((play.counts().0, round.decision.unwrap().alarms), (6, Vec::new()));
+    });
+}
+
+#[test]
+fn a_machine_that_stays_stopped_is_started_once_and_then_replaced() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(120, 35).await;
+        play.seconds(600, 5).await;
+        assert_eq!(play.counts(), (2, 1, 2));
+        play.world.0.borrow_mut().stays_stopped = true;
+        play.log();
+        play.seconds(300, 25).await;
+        let log = play.log();
+        let count = |what: &str| log.iter().filter(|done| *done == what).count();
+        assert_eq!((count("start"), count("delete")), (1, 1), "{log:?}");
+        assert_eq!(play.counts(), (3, 0, 3));
+    });
+}
+
+#[test]
+fn what_a_provider_has_agreed_to_delete_is_not_asked_for_at_every_look() {
+    run_virtually(async {
+        let mut play = Play::new();
+        play.seconds(60, 5).await;
+        {
+            let mut world = play.world.0.borrow_mut();
+            world.lingers = true;
+            let name = world.machines.keys().next().unwrap().clone();
+            world.machines.insert(name, (MachineState::Failed, 0));
+        }
+        play.log();
+        play.seconds(150, 5).await;
+        let asked = play.log().iter().filter(|done| *done == "delete").count();
+        assert!((2..=4).contains(&asked), "asked {asked} times in 150 seconds");
     });
 }
