@@ -4,6 +4,7 @@
 //! Pure: commands are carried by io/admin and obeyed by bin/weir. A config reload is expressed in the same commands, so
 //! there is one way in. Nothing here knows how a socket or a page works.
 
+mod address_server;
 mod command;
 mod found;
 pub mod human;
@@ -12,6 +13,7 @@ mod right;
 mod runtime;
 mod snapshot;
 
+pub use address_server::AddressOf;
 pub use command::{AdminState, Command, ServerSpec, What};
 pub use reply::{Answer, Code, Refusal, Reply};
 pub use right::Right;

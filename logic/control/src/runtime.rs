@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use weir_balance::{AVERAGE_WEIGHT, KnownSpeeds};
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
+use crate::address_server::{AddressOf, is_address_of};
 use crate::{AdminState, Command, ServerSpec};
 
 /// What was changed at runtime, by pool and server. The config defines; what stands here wins until it is reset. Kept
@@ -80,6 +81,8 @@ pub struct EffectiveServer {
     pub origin: Origin,
     /// What was changed at runtime: any of `state`, `weight`, `address`.
     pub overridden: Vec<&'static str>,
+    /// It stands for one address of a host name that has several.
+    pub at: Option<AddressOf>,
 }
 
 /// Who defined a server.
@@ -227,10 +230,14 @@ impl RuntimeState {
         for (pool, changes) in &mut self.pool {
             let specs: Option<HashMap<&ServerName, &ServerSpec>> =
                 configured(pool).map(|specs| specs.iter().map(|spec| (&spec.name, spec)).collect());
+            let added: Vec<ServerSpec> =
+                changes.iter().filter_map(|(name, change)| change.added_spec(name)).collect();
             changes.retain(|server, change| {
+                let all = specs.iter().flat_map(HashMap::values).copied().chain(&added);
                 let spec = specs.as_ref().and_then(|specs| specs.get(server));
                 let note = match (&specs, spec, &change.added) {
                     (None, ..) => Some("the config has no such pool any more"),
+                    (Some(_), None, None) if is_address_of(server, all) => None,
                     (Some(_), None, None) => Some("the config has no such server any more"),
                     (Some(_), Some(spec), Some(added)) if AddedServer::from(*spec) == *added => {
                         change.added = None;
@@ -292,6 +299,11 @@ impl Override {
         Some(server)
     }
 
+    /// The server that was added.
+    fn added_spec(&self, name: &ServerName) -> Option<ServerSpec> {
+        Some(self.added_as(name, self.added.as_ref()?).spec)
+    }
+
     fn added_as(&self, name: &ServerName, added: &AddedServer) -> EffectiveServer {
         let AddedServer {
             address,
@@ -319,13 +331,13 @@ impl Override {
         };
         let state = self.state.unwrap_or_default();
         let overridden = self.state.map(|_| "state").into_iter().collect();
-        EffectiveServer { spec, state, origin: Origin::Runtime, overridden }
+        EffectiveServer { spec, state, origin: Origin::Runtime, overridden, at: None }
     }
 }
 
 impl EffectiveServer {
     fn unchanged(spec: ServerSpec) -> Self {
-        Self { spec, state: AdminState::Ready, origin: Origin::Config, overridden: Vec::new() }
+        Self { spec, state: AdminState::Ready, origin: Origin::Config, overridden: Vec::new(), at: None }
     }
 }
 

@@ -2,12 +2,15 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use weir_balance::AVERAGE_WEIGHT;
-use weir_control::{AdminState, Answer, Code, Command, EffectiveServer, Refusal, Reply, ServerSpec, What};
+use weir_config::plan::PoolPlan;
+use weir_control::{
+    AddressOf, AdminState, Answer, Code, Command, EffectiveServer, Refusal, Reply, ServerSpec, What,
+};
 use weir_model::{PoolName, ServerAddress, ServerName};
 
 use super::Controller;
 use super::phrase::count;
-use super::records::{Ground, PoolRecord, Records, ServerRecord, spec_of, tls_host};
+use super::records::{Ground, PoolRecord, Records, ServerRecord, spec_of, tls_host, wanted};
 
 /// What a command has done.
 struct Done {
@@ -106,12 +109,12 @@ impl Controller {
         };
         self.rises.notify_one();
         match server {
-            Some(server) => {
+            Some(server) if !pool.is_split(server) => {
                 if let Some(server) = pool.members.get_mut(server) {
                     start(server);
                 }
             }
-            None => pool.members.iter_mut().for_each(start),
+            _ => pool.members.iter_mut().for_each(start),
         }
         let notes = notes(pool, server.and_then(|server| pool.members.get(server)), command);
         self.start_names(&mut records);
@@ -138,7 +141,13 @@ impl Records {
                 let before = runtime.get(name, server).cloned();
                 let configured = plan.servers.iter().find(|one| one.name == *server).map(spec_of);
                 runtime.record(command, configured.is_some());
-                match runtime.effective(name, server, configured.as_ref()) {
+                let effective = runtime.effective(name, server, configured.as_ref());
+                let splits = |server: &EffectiveServer| !ground.names.servers_of(&server.spec).is_empty();
+                match effective {
+                    effective if pool.is_split(server) || effective.as_ref().is_some_and(splits) => {
+                        let wanted = wanted(runtime, ground.names, name, &configured_of(plan));
+                        pool.sync(wanted, plan, &mut ground);
+                    }
                     Some(wanted) => drop(pool.put(wanted, plan, &mut ground)),
                     None => pool.remove_where(|record| record.spec.spec.name == *server, &mut ground),
                 }
@@ -147,8 +156,7 @@ impl Records {
             None => {
                 let before = runtime.len();
                 runtime.record(command, true);
-                let configured: Vec<ServerSpec> = plan.servers.iter().map(spec_of).collect();
-                let wanted: Vec<EffectiveServer> = runtime.apply(name, &configured);
+                let wanted = wanted(runtime, ground.names, name, &configured_of(plan));
                 pool.sync(wanted, plan, &mut ground);
                 // A whole pool can only be reset.
                 before != runtime.len()
@@ -157,6 +165,10 @@ impl Records {
         self.runtime_version += u64::from(changed);
         changed
     }
+}
+
+fn configured_of(plan: &PoolPlan) -> Vec<ServerSpec> {
+    plan.servers.iter().map(spec_of).collect()
 }
 
 /// The pool that a command is about, and the server unless it is about all of them.
@@ -181,14 +193,31 @@ fn victim(command: &Command) -> Option<(&PoolName, Option<&ServerName>)> {
 /// Whether a command may be obeyed. `is_overridden` = something was changed about its server before.
 fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(), Refusal> {
     match command {
-        Command::ServerState { server, .. } | Command::ServerWeight { server, .. } => {
-            existing(pool, server).map(drop)
+        Command::ServerState { server, state, .. } => {
+            let whole = existing(pool, server)?.iter().find_map(|record| one_address(record, server));
+            match whole {
+                Some(at) if at.whole != AdminState::Ready && *state == AdminState::Ready => {
+                    let message = format!(
+                        "pool {}, server {server}: it is one address of server {1}, which is not ready: make server {1} ready",
+                        pool.name, at.server
+                    );
+                    Err(refusal(Code::BadCommand, message))
+                }
+                _ => Ok(()),
+            }
         }
+        Command::ServerWeight { server, .. } => existing(pool, server).map(drop),
         Command::ServerAddress { server, address, .. } => {
-            existing(pool, server)?;
+            existing(pool, server)?
+                .into_iter()
+                .try_for_each(|record| not_one_address(pool, record, server))?;
             speak_tls(pool, server, address)
         }
         Command::AddServer { server, .. } => {
+            if pool.is_split(&server.name) {
+                let message = format!("pool {}, server {}: there is one already", pool.name, server.name);
+                return Err(refusal(Code::Exists, message));
+            }
             if let Some(record) = pool.members.get(&server.name) {
                 let message = format!("pool {}, {}: there is one already", pool.name, record.label());
                 return Err(refusal(Code::Exists, message));
@@ -210,8 +239,13 @@ fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(
             speak_tls(pool, &server.name, &server.address)
         }
         Command::RemoveServer { server, force, .. } => {
-            let record = existing(pool, server)?;
-            if *force { Ok(()) } else { unused(pool, record) }
+            for record in existing(pool, server)? {
+                not_one_address(pool, record, server)?;
+                if !force {
+                    unused(pool, record)?;
+                }
+            }
+            Ok(())
         }
         Command::Reset { server: Some(server), .. } if !is_overridden => existing(pool, server).map(drop),
         Command::Reset { .. }
@@ -225,9 +259,31 @@ fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(
     }
 }
 
-fn existing<'a>(pool: &'a PoolRecord, server: &ServerName) -> Result<&'a ServerRecord, Refusal> {
-    let missing = || refusal(Code::NotFound, format!("pool {} has no server {server}", pool.name));
-    pool.members.get(server).ok_or_else(missing)
+/// The servers that this name means: the one that has it, or those that stand for the addresses of its host name.
+fn existing<'a>(pool: &'a PoolRecord, server: &ServerName) -> Result<Vec<&'a ServerRecord>, Refusal> {
+    let found: Vec<&ServerRecord> = match pool.members.get(server) {
+        Some(record) => vec![record],
+        None => pool.addresses_of(server).collect(),
+    };
+    match found.is_empty() {
+        true => Err(refusal(Code::NotFound, format!("pool {} has no server {server}", pool.name))),
+        false => Ok(found),
+    }
+}
+
+/// Whose address `server` is, if it is the name of a single address.
+fn one_address<'a>(record: &'a ServerRecord, server: &ServerName) -> Option<&'a AddressOf> {
+    record.spec.at.as_ref().filter(|at| at.server != *server)
+}
+
+/// DNS says which addresses a name has, and not an operator.
+fn not_one_address(pool: &PoolRecord, record: &ServerRecord, server: &ServerName) -> Result<(), Refusal> {
+    let Some(at) = one_address(record, server) else { return Ok(()) };
+    let message = format!(
+        "pool {}, server {server}: it is one address of server {}: drain it, or name that server",
+        pool.name, at.server
+    );
+    Err(refusal(Code::BadCommand, message))
 }
 
 fn unused(pool: &PoolRecord, record: &ServerRecord) -> Result<(), Refusal> {

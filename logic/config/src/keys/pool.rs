@@ -28,7 +28,7 @@ pub(crate) static POOL: Section = Section {
             OneOrMany(&AnyOf(&[Text("the address of a server"), Table(&SERVER)])),
             Otherwise("none: they are added at runtime"),
             "[\"10.0.0.1:80\", { address = \"web.example:80\", weight = 2 }]",
-            "Its servers: `address:port`, `name:port` (resolved) or `unix:/path`, or a table.",
+            "Its servers: `address:port`, `name:port` (resolved; each of several addresses is a server of its own) or `unix:/path`, or a table.",
         ),
         key(
             "max-connections",
@@ -202,7 +202,7 @@ pub(crate) static SERVER: Section = Section {
             Text("the address of a server"),
             Required,
             "\"10.0.0.1:80\"",
-            "Where it listens: `address:port`, `name:port` (resolved) or `unix:/path`.",
+            "Where it listens: `address:port`, `name:port` (resolved; each of several addresses is a server of its own, `NAME_ADDRESS`, with these keys) or `unix:/path`.",
         ),
         key("name", Text("a name"), Otherwise("its address"), "\"web-1\"", "Its name, unique in the pool."),
         key(

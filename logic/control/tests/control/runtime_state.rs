@@ -67,7 +67,7 @@ fn reset(server: Option<&str>) -> Command {
 /// `name address weight state origin [overridden]`, a line each.
 fn shown(servers: &[EffectiveServer]) -> String {
     let line = |server: &EffectiveServer| {
-        let EffectiveServer { spec, state, origin, overridden } = server;
+        let EffectiveServer { spec, state, origin, overridden, at: _ } = server;
         format!("{} {} {} {state} {origin:?} {overridden:?}\n", spec.name, spec.address, spec.weight)
     };
     servers.iter().map(line).collect()

@@ -123,11 +123,35 @@ fn a_dead_address_of_a_name_costs_no_request() {
     let first = RawServer::answering("first");
     // Nobody listens at the other address.
     let names = NameServer::start(Zone::Addresses(vec![OTHER, LOCAL]));
-    let weir = Weir::start(&by_name(&names, first.addr().port(), ""));
+    // Until it is ejected, requests are tried again.
+    let weir = Weir::start(&by_name(&names, first.addr().port(), "").replace("eject = false", ""));
     wait_until("the name is resolved", PATIENCE, || answered(&weir).is_some());
     for _ in 0..20 {
         assert_eq!(answered(&weir).as_deref(), Some("first"));
     }
+}
+
+#[test]
+fn a_sick_address_of_a_name_is_taken_out_and_the_others_serve() {
+    let (first, second) = twins();
+    let names = NameServer::start(Zone::Addresses(vec![LOCAL, OTHER]));
+    let checked = by_name(&names, first.addr().port(), "").replace(
+        "eject = false",
+        "eject = false\nretry = false\ncheck = { tcp = true, interval = \"50ms\", fast-interval = \"20ms\", fall = 1, rise = 1 }",
+    );
+    let weir = Weir::start(&checked);
+    wait_until("both addresses are used", PATIENCE, || {
+        answered(&weir);
+        first.connections() > 0 && second.connections() > 0
+    });
+    second.kill();
+    wait_until("one is out", PATIENCE, || (0..10).all(|_| answered(&weir).as_deref() == Some("first")));
+    let metrics = weir.metrics();
+    let up = |address: &str| {
+        let name = format!("server=\"web.test:{}_{address}\"", first.addr().port());
+        metrics.get("weir_server_up", &[&name])
+    };
+    assert_eq!((up("127.0.0.1"), up("127.0.0.2")), (1.0, 0.0));
 }
 
 #[test]

@@ -1,7 +1,8 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use weir_control::{EffectiveServer, ServerSpec};
 use weir_model::{PoolName, ServerAddress};
 
 use super::Answer;
@@ -14,6 +15,8 @@ pub(in crate::control) struct NameBook {
     entries: HashMap<Arc<str>, NameEntry>,
     /// For names that are about to come.
     expected: HashMap<Arc<str>, Answer>,
+    /// Names whose last server has left; another may come at once.
+    left: Vec<Arc<str>>,
 }
 
 /// One name.
@@ -34,6 +37,17 @@ pub(in crate::control) struct NameUser {
     pub(in crate::control) pool: PoolName,
     pub(in crate::control) slot: usize,
     port: u16,
+    /// It stands for this address alone, and does not move.
+    ip: Option<IpAddr>,
+}
+
+/// What an answer changes.
+#[derive(Debug, Default)]
+pub(in crate::control) struct Learned {
+    /// Servers that are somewhere else from now on.
+    pub(in crate::control) moved: Vec<(u64, NameUser, Endpoint)>,
+    /// Pools that have other servers from now on.
+    pub(in crate::control) pools: BTreeSet<PoolName>,
 }
 
 impl NameBook {
@@ -63,30 +77,49 @@ impl NameBook {
         self.expected = answers;
     }
 
-    /// The server of this uid is no longer at `address`.
+    /// The server of this uid is no longer at `address`. The name is kept until [`NameBook::forget_unused`].
     pub(in crate::control) fn leave(&mut self, address: &ServerAddress, uid: u64) {
         let ServerAddress::Named(host) = address else { return };
         if let Some(entry) = self.entries.get_mut(&host.host) {
             entry.users.remove(&uid);
             if entry.users.is_empty() {
-                self.entries.remove(&host.host);
+                self.left.push(Arc::clone(&host.host));
             }
         }
     }
 
-    /// What was found for `host`; an attempt that found nothing leaves what was known. Returns who has to be told where
-    /// they are now.
-    pub(in crate::control) fn learn(
-        &mut self,
-        host: &str,
-        found: Option<Answer>,
-    ) -> Vec<(u64, NameUser, Endpoint)> {
-        let Some(entry) = self.entries.get_mut(host) else { return Vec::new() };
+    /// Names that no server has any more are not asked for again.
+    pub(in crate::control) fn forget_unused(&mut self) {
+        for host in self.left.drain(..) {
+            if self.entries.get(&host).is_some_and(|entry| entry.users.is_empty()) {
+                self.entries.remove(&host);
+            }
+        }
+    }
+
+    /// What was found for `host`; an attempt that found nothing leaves what was known.
+    pub(in crate::control) fn learn(&mut self, host: &str, found: Option<Answer>) -> Learned {
+        let Some(entry) = self.entries.get_mut(host) else { return Learned::default() };
         entry.was_asked = true;
-        let Some(found) = found.filter(|found| *found != entry.answer) else { return Vec::new() };
+        let Some(found) = found.filter(|found| *found != entry.answer) else { return Learned::default() };
+        let has_other_servers = found.servers() != entry.answer.servers();
         entry.answer = found;
+        let moves = |(_, user): &(&u64, &NameUser)| user.ip.is_none();
         let told = |(uid, user): (&u64, &NameUser)| (*uid, user.clone(), user.endpoint(&entry.answer));
-        entry.users.iter().map(told).collect()
+        let pools = entry.users.values().filter(|_| has_other_servers).map(|user| user.pool.clone());
+        Learned { moved: entry.users.iter().filter(moves).map(told).collect(), pools: pools.collect() }
+    }
+
+    /// The addresses of a server that are servers of their own; empty if it is one server.
+    pub(in crate::control) fn servers_of(&self, server: &ServerSpec) -> Vec<IpAddr> {
+        match &server.address {
+            // A fleet counts its servers, and each is one machine.
+            ServerAddress::Named(host) if server.fleet.is_none() => {
+                let known = self.answer(&host.host).or_else(|| self.expected.get(&host.host));
+                known.map(Answer::servers).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// The last answer for a name that is looked after.
@@ -113,17 +146,20 @@ impl NameBook {
 }
 
 impl NameUser {
-    pub(in crate::control) fn new(pool: &PoolName, slot: usize, address: &ServerAddress) -> Self {
-        let port = match address {
+    pub(in crate::control) fn new(pool: &PoolName, slot: usize, server: &EffectiveServer) -> Self {
+        let port = match &server.spec.address {
             ServerAddress::Named(host) => host.port,
             ServerAddress::Inet(address) => address.port(),
             ServerAddress::Unix(_) => 0,
         };
-        Self { pool: pool.clone(), slot, port }
+        Self { pool: pool.clone(), slot, port, ip: server.at.as_ref().map(|at| at.ip) }
     }
 
     fn endpoint(&self, answer: &Answer) -> Endpoint {
         let at = |ip: IpAddr| SocketAddr::new(ip, self.port);
+        if let Some(ip) = self.ip {
+            return Endpoint::Inet(vec![at(ip)]);
+        }
         match answer.is_empty() {
             true => Endpoint::Unresolved,
             false => Endpoint::Inet(answer.addresses().map(at).collect()),

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
-use super::{Answer, Resolver, keep_asking};
+use super::{Answer, Learned, Resolver, keep_asking};
 use crate::control::Controller;
 use crate::control::records::Records;
 use crate::control::task::Task;
@@ -51,20 +51,28 @@ impl Controller {
     }
 
     /// Takes in an answer, or that there was none.
-    pub(super) fn name_learned(&self, host: &str, found: Option<Answer>) {
+    pub(super) fn name_learned(self: &Arc<Self>, host: &str, found: Option<Answer>) {
         let now = Instant::now();
         let mut records = self.records();
-        let told = records.names.learn(host, found);
-        let anyone = !told.is_empty();
-        for (uid, user, endpoint) in told {
+        let Learned { moved, pools } = records.names.learn(host, found);
+        let is_news = !moved.is_empty() || !pools.is_empty();
+        for (uid, user, endpoint) in moved {
             let Some(pool) = records.pool_in_use_mut(&user.pool) else { continue };
             let server = pool.members.at_mut(user.slot).filter(|server| server.state.uid == uid);
             if server.is_some_and(|server| server.reach(endpoint, now)) {
                 pool.settle(user.slot);
             }
         }
+        for pool in &pools {
+            if let Some(change) = records.follow_names(pool, self.shared().threads, now) {
+                self.log.line(change);
+            }
+        }
+        if !pools.is_empty() {
+            self.start_missing(&mut records);
+        }
         drop(records);
-        if anyone {
+        if is_news {
             self.publish_soon();
         }
         self.name_answered.notify_waiters();

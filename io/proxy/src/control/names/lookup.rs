@@ -129,6 +129,21 @@ impl Answer {
         self.four.is_empty() && self.six.is_empty()
     }
 
+    /// The addresses that are servers of their own; empty if all of them are one server: a host with one address of each family has
+    /// two ways to itself.
+    pub(in crate::control) fn servers(&self) -> Vec<IpAddr> {
+        match self.four.len() > 1 || self.six.len() > 1 {
+            true => self
+                .four
+                .iter()
+                .copied()
+                .map(IpAddr::V4)
+                .chain(self.six.iter().copied().map(IpAddr::V6))
+                .collect(),
+            false => Vec::new(),
+        }
+    }
+
     /// Every address, the families by turns: where one of them leads nowhere, the next attempt is the other's (RFC 8305
     /// section 4).
     pub(in crate::control) fn addresses(&self) -> impl Iterator<Item = IpAddr> {

@@ -10,7 +10,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub(super) use book::{NameBook, NameUser};
+pub(super) use book::{Learned, NameBook, NameUser};
 pub(super) use duty::PATIENCE;
 pub(super) use lookup::{Answer, Resolver};
 pub(super) use task::{ask_new, keep_asking};

@@ -117,18 +117,99 @@ fn at(addresses: &[&str]) -> Endpoint {
 }
 
 #[tokio::test]
-async fn a_name_means_all_its_addresses_of_both_families_by_turns_and_in_a_stable_order() {
+async fn a_name_with_several_addresses_is_as_many_servers_whatever_their_order() {
     let dns = Dns::start().await;
     dns.set("web.test", &["10.0.0.2", "::2", "10.0.0.1", "::1"]);
-    let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }"));
+    let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\", weight = 3 }"));
     rig.controller.names_resolved().await;
-    assert_eq!(*rig.server("a").endpoint(), at(&["10.0.0.1:81", "[::1]:81", "10.0.0.2:81", "[::2]:81"]));
-    assert_eq!(rig.rotation(), ["a"]);
-    // The same answer in another order moves nobody.
-    let (version, asked) = (rig.server("a").endpoint_version(), dns.asked("web.test"));
+    assert_eq!(rig.rotation(), ["a_10.0.0.1", "a_10.0.0.2", "a_::1", "a_::2"]);
+    assert_eq!(*rig.server("a_10.0.0.2").endpoint(), at(&["10.0.0.2:81"]));
+    assert_eq!(*rig.server("a_::1").endpoint(), at(&["[::1]:81"]));
+    let shown = rig.shown("a_10.0.0.2");
+    assert_eq!((shown.address.as_str(), shown.weight), ("10.0.0.2:81", 3));
+    // The same answer in another order changes nothing.
+    let (uid, asked) = (rig.server("a_10.0.0.1").uid, dns.asked("web.test"));
     dns.set("web.test", &["::1", "10.0.0.1", "10.0.0.2", "::2"]);
     eventually("another look", || dns.asked("web.test") > asked + 3).await;
-    assert_eq!(rig.server("a").endpoint_version(), version);
+    assert_eq!((rig.server("a_10.0.0.1").uid, rig.rotation().len()), (uid, 4));
+}
+
+#[tokio::test]
+async fn a_host_with_one_address_of_each_family_is_one_server() {
+    let dns = Dns::start().await;
+    dns.set("web.test", &["::1", "10.0.0.1"]);
+    let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }"));
+    rig.controller.names_resolved().await;
+    assert_eq!(*rig.server("a").endpoint(), at(&["10.0.0.1:81", "[::1]:81"]));
+    assert_eq!(rig.rotation(), ["a"]);
+}
+
+#[tokio::test]
+async fn addresses_come_and_go_and_those_that_stay_are_the_same_servers() {
+    let dns = Dns::start().await;
+    dns.set("web.test", &["10.0.0.1"]);
+    let rig =
+        Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }, \"10.0.0.9:1\""));
+    rig.controller.names_resolved().await;
+    assert_eq!(rig.rotation(), ["a", "10.0.0.9:1"]);
+
+    dns.set("web.test", &["10.0.0.1", "10.0.0.2"]);
+    eventually("a second address", || rig.rotation().len() == 3).await;
+    let first = rig.server("a_10.0.0.1").uid;
+    dns.set("web.test", &["10.0.0.3", "10.0.0.1"]);
+    eventually("another one", || rig.rotation().contains(&"a_10.0.0.3".to_owned())).await;
+    assert_eq!((rig.server("a_10.0.0.1").uid, rig.rotation().len()), (first, 3));
+
+    dns.forget("web.test");
+    let asked = dns.asked("web.test");
+    eventually("another look", || dns.asked("web.test") > asked + 3).await;
+    assert_eq!(rig.rotation().len(), 3, "no answer takes no server away");
+
+    dns.set("web.test", &["10.0.0.3"]);
+    eventually("one address is the server itself", || rig.rotation().len() == 2).await;
+    assert_eq!(*rig.server("a").endpoint(), at(&["10.0.0.3:81"]));
+    let lines = rig.lines().join("\n");
+    assert!(!lines.contains("new servers: none; gone: none"), "the answer was forgotten: {lines}");
+    assert!(
+        lines.contains(
+            "pool web: addresses of a name have changed: new servers: a_10.0.0.3; gone: a_10.0.0.2"
+        ),
+        "{lines}"
+    );
+}
+
+#[tokio::test]
+async fn commands_name_one_address_or_the_whole_server() {
+    let dns = Dns::start().await;
+    dns.set("web.test", &["10.0.0.1", "10.0.0.2"]);
+    let rig =
+        Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }, \"10.0.0.9:1\""));
+    rig.controller.names_resolved().await;
+    let rotation = || {
+        let mut names = rig.rotation();
+        names.sort();
+        names
+    };
+    let state = |server: &str, state: &str| {
+        format!(r#"{{"server-state": {{"pool": "web", "server": "{server}", "state": "{state}"}}}}"#)
+    };
+    rig.done(&state("a_10.0.0.1", "drain")).await;
+    assert_eq!(rotation(), ["10.0.0.9:1", "a_10.0.0.2"]);
+    rig.done(&state("a", "drain")).await;
+    assert_eq!(rotation(), ["10.0.0.9:1"]);
+    // An address that comes is drained like the others of its server.
+    dns.set("web.test", &["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
+    eventually("the third", || rig.snapshot().pools[0].servers.len() == 4).await;
+    assert_eq!(rotation(), ["10.0.0.9:1"]);
+    rig.done(&state("a", "ready")).await;
+    assert_eq!(rotation(), ["10.0.0.9:1", "a_10.0.0.2", "a_10.0.0.3"], "one was drained by itself");
+    rig.done(r#"{"reset": {"pool": "web", "server": "a_10.0.0.1"}}"#).await;
+    assert_eq!(rotation().len(), 4);
+    rig.done(r#"{"server-weight": {"pool": "web", "server": "a", "weight": 5}}"#).await;
+    rig.done(r#"{"server-weight": {"pool": "web", "server": "a_10.0.0.2", "weight": 7}}"#).await;
+    assert_eq!((rig.shown("a_10.0.0.1").weight, rig.shown("a_10.0.0.2").weight), (5, 7));
+    rig.done(r#"{"remove-server": {"pool": "web", "server": "a", "force": true}}"#).await;
+    assert_eq!(rotation(), ["10.0.0.9:1"]);
 }
 
 #[tokio::test]

@@ -197,6 +197,12 @@ impl HealthRecord {
         self.update(now);
     }
 
+    /// Goes on where checks were with the same server under another name. What traffic told is counted from 0.
+    pub(super) fn inherit(&mut self, before: Self, now: Instant) {
+        (self.check, self.last, self.clock) = (before.check, before.last, before.clock);
+        self.update(now);
+    }
+
     /// Judges it by its traffic. `since_start` is the time since any fixed start.
     pub(in crate::control) fn judge(
         &mut self,

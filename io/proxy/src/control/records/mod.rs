@@ -31,11 +31,11 @@ pub(super) use departed::{LatencySum, ServerSums};
 pub(super) use health::{CheckResult, HealthRecord};
 pub(super) use listeners::{ListenerBook, ListenerRecord};
 pub(super) use meter::{LevelMeter, RateMeter};
-pub(super) use plans::spec_of;
+pub(super) use plans::{spec_of, wanted};
 pub(super) use pool::PoolRecord;
 pub(super) use rise::Rise;
 pub(super) use rotation::Rotation;
-pub(super) use server::{ServerRecord, tls_host};
+pub(super) use server::{ServerRecord, address_of, tls_host};
 pub(super) use sync::Ground;
 pub(super) use weights::FoundWeight;
 

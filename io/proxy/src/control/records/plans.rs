@@ -1,13 +1,13 @@
 //! Puts a plan into force: the first, and each after a reload.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use tokio::time::Instant;
 use weir_config::Plan;
 use weir_config::plan::{PoolPlan, ServerPlan};
-use weir_control::{RuntimeState, ServerSpec};
-use weir_model::PoolName;
+use weir_control::{EffectiveServer, RuntimeState, ServerSpec};
+use weir_model::{PoolName, ServerName};
 
 use super::{Ground, ListenerBook, PoolRecord, ProcessRecord, Records};
 use crate::access_log::LogPort;
@@ -64,7 +64,8 @@ impl Records {
         let known = self.pools.drain(..).chain(self.retiring.drain(..));
         let mut known: HashMap<PoolName, PoolRecord> = known.map(|pool| (pool.name.clone(), pool)).collect();
         for (pool, PoolParts { tls, sticky, redirect }) in plan.pools.iter().zip(parts.pools) {
-            let wanted = self.runtime.apply(&pool.name, specs.get(&pool.name).map_or(&[], Vec::as_slice));
+            let configured = specs.get(&pool.name).map_or(&[][..], Vec::as_slice);
+            let wanted = wanted(&self.runtime, &self.names, &pool.name, configured);
             let mut ground = Ground { names: &mut self.names, threads, now };
             let record = match known.remove(&pool.name) {
                 None => {
@@ -107,6 +108,37 @@ impl Records {
         (live, notes)
     }
 
+    /// A host name of this pool's servers has other addresses. Returns which servers come and go, for the log.
+    pub(in crate::control) fn follow_names(
+        &mut self,
+        name: &PoolName,
+        threads: usize,
+        now: Instant,
+    ) -> Option<String> {
+        // One that is out of the plan keeps the servers that it has.
+        let index = *self.pool_index.get(name)?;
+        let Self { plan, runtime, pools, names, .. } = self;
+        let (plan, pool) = (plan.pools.get(index)?, pools.get_mut(index)?);
+        let configured: Vec<ServerSpec> = plan.servers.iter().map(spec_of).collect();
+        let wanted = wanted(runtime, names, name, &configured);
+        let there = |pool: &PoolRecord| -> BTreeSet<ServerName> {
+            pool.members.iter().map(|record| record.spec.spec.name.clone()).collect()
+        };
+        let before = there(pool);
+        pool.sync(wanted, plan, &mut Ground { names, threads, now });
+        let after = there(pool);
+        let list = |names: Vec<&ServerName>| match names.is_empty() {
+            true => "none".to_owned(),
+            false => names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        let (new, gone) = (after.difference(&before).collect(), before.difference(&after).collect());
+        Some(format!(
+            "pool {name}: addresses of a name have changed: new servers: {}; gone: {}",
+            list(new),
+            list(gone)
+        ))
+    }
+
     fn listener_states(
         &self,
         plan: &Plan,
@@ -119,6 +151,24 @@ impl Records {
         });
         each.collect()
     }
+}
+
+/// The servers that a pool is to have. A server whose name has several addresses is as many servers.
+pub(in crate::control) fn wanted(
+    runtime: &RuntimeState,
+    names: &NameBook,
+    pool: &PoolName,
+    configured: &[ServerSpec],
+) -> Vec<EffectiveServer> {
+    let mut wanted = Vec::new();
+    for server in runtime.apply(pool, configured) {
+        let addresses = names.servers_of(&server.spec);
+        match addresses.is_empty() {
+            true => wanted.push(server),
+            false => wanted.extend(addresses.into_iter().map(|ip| runtime.at_address(pool, &server, ip))),
+        }
+    }
+    wanted
 }
 
 /// A server of the config, as commands name it.

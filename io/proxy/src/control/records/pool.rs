@@ -4,7 +4,7 @@ use tokio::time::Instant;
 use weir_balance::{RequestMix, Roster};
 use weir_config::plan::PoolPlan;
 use weir_health::{BreakerRule, BreakerState, EjectionRule};
-use weir_model::PoolName;
+use weir_model::{PoolName, ServerName};
 use weir_stats::RecentPercentile;
 
 use super::departed::Departed;
@@ -95,6 +95,24 @@ impl PoolRecord {
     /// Who takes requests.
     pub(in crate::control) fn rotation(&self) -> &Rotation {
         &self.rotation
+    }
+
+    /// Those that stand for the addresses of this server's host name.
+    pub(in crate::control) fn addresses_of(
+        &self,
+        server: &ServerName,
+    ) -> impl Iterator<Item = &ServerRecord> {
+        self.members
+            .iter()
+            .filter(move |record| record.spec.at.as_ref().is_some_and(|at| at.server == *server))
+    }
+
+    /// Whether this is the name of a server that is several, or of one of those.
+    pub(in crate::control) fn is_split(&self, server: &ServerName) -> bool {
+        match self.members.get(server) {
+            Some(record) => record.spec.at.is_some(),
+            None => self.addresses_of(server).next().is_some(),
+        }
     }
 
     /// Whether somebody is ejected, who must come back in time, or may have to be: a server has failed within the time by which

@@ -41,6 +41,7 @@ impl Records {
             gone.push(pool.name.clone());
             false
         });
+        names.forget_unused();
         gone
     }
 }

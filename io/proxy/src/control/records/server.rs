@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,7 +67,7 @@ impl ServerRecord {
         threads: usize,
         now: Instant,
     ) -> Self {
-        let address = spec.spec.address.to_string();
+        let address = address_of(&spec).to_string();
         let name = spec.spec.name.clone();
         let state = ServerState::new(next_uid(), name, address, slot, Endpoint::Unresolved, threads);
         Self {
@@ -178,7 +179,7 @@ impl ServerRecord {
         Candidate {
             slot: self.state.slot,
             rank: rank as u32,
-            address: spec.address.clone(),
+            address: address_of(&self.spec),
             weight: self.weight(),
             name_key: plan.hash.options.points.name_key(spec.name.as_str()),
             portion: self.portion(plan),
@@ -193,9 +194,20 @@ impl ServerRecord {
         }
     }
 
+    /// Where it is, if that is one address of a host name.
+    pub(super) fn address_of_name(&self) -> Option<SocketAddr> {
+        match (&self.spec.spec.address, &*self.state.endpoint()) {
+            (ServerAddress::Named(_), Endpoint::Inet(addresses)) => match addresses[..] {
+                [only] => Some(only),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Its name and address, for messages.
     pub(in crate::control) fn label(&self) -> String {
-        let (name, address) = (&self.spec.spec.name, self.spec.spec.address.to_string());
+        let (name, address) = (&self.spec.spec.name, address_of(&self.spec).to_string());
         // A server without a name of its own goes by its address.
         if name.as_str() == address { format!("server {name}") } else { format!("server {name} ({address})") }
     }
@@ -235,6 +247,14 @@ impl ServerRecord {
             }
             Err(error) => self.tls_fault = Some(error.to_string()),
         }
+    }
+}
+
+/// Where a server is, as people and algorithms see it: its address; of one that stands for one address of a host name, that address.
+pub(in crate::control) fn address_of(server: &EffectiveServer) -> ServerAddress {
+    match (&server.at, &server.spec.address) {
+        (Some(at), ServerAddress::Named(host)) => ServerAddress::Inet(SocketAddr::new(at.ip, host.port)),
+        (_, address) => address.clone(),
     }
 }
 

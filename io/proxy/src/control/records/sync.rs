@@ -1,6 +1,7 @@
 //! Makes a pool's servers what they are to be: at the start, at a reload and at each command alike.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
 
 use tokio::time::Instant;
 use weir_config::plan::{CheckPlan, PoolPlan};
@@ -8,7 +9,7 @@ use weir_control::{AdminState, EffectiveServer};
 use weir_health::InitialState;
 use weir_model::ServerName;
 
-use super::{HealthRecord, PoolRecord, ServerRecord};
+use super::{HealthRecord, PoolRecord, ServerRecord, address_of};
 use crate::control::names::{NameBook, NameUser};
 use crate::control::parts::{Change, PoolTls};
 
@@ -48,11 +49,21 @@ impl PoolRecord {
     ) {
         let names: Vec<ServerName> = wanted.iter().map(|server| server.spec.name.clone()).collect();
         let stay: HashSet<&ServerName> = names.iter().collect();
-        self.remove_where(|record| !stay.contains(&record.spec.spec.name), ground);
+        let gone = self.take_out(|record| !stay.contains(&record.spec.spec.name), ground);
+        let mut known: HashMap<SocketAddr, HealthRecord> =
+            gone.into_iter().filter_map(|(address, health)| Some((address?, health))).collect();
         for server in wanted {
+            let is_new = !known.is_empty() && self.members.slot_of(&server.spec.name).is_none();
             // At a start they are as they were left: `initial` says what they are until they are checked.
-            self.put_as(server, Standing::AsPlanned, plan, ground);
+            let slot = self.put_as(server, Standing::AsPlanned, plan, ground);
+            if let Some(record) = self.members.at_mut(slot).filter(|_| is_new)
+                && let Some(before) = record.address_of_name().and_then(|address| known.remove(&address))
+            {
+                record.health.inherit(before, ground.now);
+                self.settle(slot);
+            }
         }
+        ground.names.forget_unused();
         if self.members.arrange(names.iter()) {
             self.spoil();
         }
@@ -67,7 +78,9 @@ impl PoolRecord {
     ) -> usize {
         // What a fleet has just started may not listen yet.
         let standing = if wanted.spec.fleet.is_some() { Standing::Unproven } else { Standing::AsPlanned };
-        self.put_as(wanted, standing, plan, ground)
+        let slot = self.put_as(wanted, standing, plan, ground);
+        ground.names.forget_unused();
+        slot
     }
 
     fn put_as(
@@ -94,12 +107,25 @@ impl PoolRecord {
         goes: impl Fn(&ServerRecord) -> bool,
         ground: &mut Ground<'_>,
     ) {
+        self.take_out(goes, ground);
+        ground.names.forget_unused();
+    }
+
+    /// The same; returns what was known of them, with the address of each that had one address of a host name.
+    fn take_out(
+        &mut self,
+        goes: impl Fn(&ServerRecord) -> bool,
+        ground: &mut Ground<'_>,
+    ) -> Vec<(Option<SocketAddr>, HealthRecord)> {
+        let mut known = Vec::new();
         for record in self.members.remove_where(goes) {
             ground.names.leave(&record.spec.spec.address, record.state.uid);
             self.rotation.recount(record.counted, None);
+            known.push((record.address_of_name(), record.health));
             self.departed.add(record.state);
             self.spoil();
         }
+        known
     }
 
     /// Checks, ejection and TLS go by another plan from now on.
@@ -135,7 +161,7 @@ impl PoolRecord {
                 record.health.forget_agent(ground.now);
             }
             if has_new_tls {
-                let user = NameUser::new(&name, record.state.slot, &record.spec.spec.address);
+                let user = NameUser::new(&name, record.state.slot, &record.spec);
                 record.locate(&user, self.tls.traffic.as_deref(), ground);
             }
         }
@@ -162,7 +188,7 @@ impl PoolRecord {
         let check = unproven.as_ref().or(plan.check.as_ref());
         let health = HealthRecord::new(check, plan.ejection.as_ref(), ground.now);
         let mut record = ServerRecord::new(wanted, slot, health, ground.threads, ground.now);
-        let user = NameUser::new(&self.name, slot, &record.spec.spec.address);
+        let user = NameUser::new(&self.name, slot, &record.spec);
         record.locate(&user, self.tls.traffic.as_deref(), ground);
         self.members.insert(record);
         self.spoil();
@@ -177,7 +203,7 @@ impl PoolRecord {
         plan: &PoolPlan,
         ground: &mut Ground<'_>,
     ) {
-        let user = NameUser::new(&self.name, slot, &wanted.spec.address);
+        let user = NameUser::new(&self.name, slot, &wanted);
         let Some(record) = self.members.at_mut(slot) else { return };
         if record.spec == wanted {
             return;
@@ -185,7 +211,7 @@ impl PoolRecord {
         let before = std::mem::replace(&mut record.spec, wanted);
         if before.spec.address != record.spec.spec.address {
             ground.names.leave(&before.spec.address, record.state.uid);
-            record.state.set_address(record.spec.spec.address.to_string());
+            record.state.set_address(address_of(&record.spec).to_string());
             record.locate(&user, self.tls.traffic.as_deref(), ground);
             // What is at the new address is not known yet: it is checked at once.
             record.check = None;

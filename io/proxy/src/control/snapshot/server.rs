@@ -3,7 +3,7 @@ use weir_control::{AgentSnapshot, Health, ServerSnapshot, Traffic};
 
 use super::pool::limit_of;
 use super::{Moment, millis};
-use crate::control::records::{ServerRecord, ServerSums};
+use crate::control::records::{ServerRecord, ServerSums, address_of};
 
 pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> ServerSnapshot {
     let spec = &record.spec.spec;
@@ -17,7 +17,7 @@ pub(super) fn of(record: &ServerRecord, roster: &Roster, moment: Moment) -> Serv
     sums.add(&state.counters);
     ServerSnapshot {
         name: spec.name.to_string(),
-        address: spec.address.to_string(),
+        address: address_of(&record.spec).to_string(),
         weight,
         effective_weight: if takes_part { portion.weight(weight) } else { 0 },
         weight_reason: spec.auto_weight.map(|_| {

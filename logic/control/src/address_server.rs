@@ -1,0 +1,91 @@
+//! Servers that stand for one address each of a host name that has several.
+
+use std::net::IpAddr;
+
+use weir_model::{Name, ServerAddress, ServerName};
+
+use crate::{AdminState, EffectiveServer, RuntimeState, ServerSpec};
+
+/// The part of a named server that a server stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressOf {
+    /// The server of the config (or of a command) that has the host name.
+    pub server: ServerName,
+    /// The address.
+    pub ip: IpAddr,
+    /// That server as a whole is drained or in maintenance, whatever is wanted of this address.
+    pub whole: AdminState,
+}
+
+impl RuntimeState {
+    /// The server that stands for the address `ip` of `whole`, with what was changed about that address alone. Its name depends on
+    /// nothing but the name of `whole` and the address, so that it is the same in every process.
+    pub fn at_address(&self, pool: &Name, whole: &EffectiveServer, ip: IpAddr) -> EffectiveServer {
+        let name = address_name(&whole.spec.name, ip);
+        let mut server = whole.clone();
+        server.at = Some(AddressOf { server: whole.spec.name.clone(), ip, whole: whole.state });
+        if let Some(change) = self.get(pool, &name) {
+            if let Some(state) = change.state.filter(|_| whole.state == AdminState::Ready) {
+                server.state = state;
+                server.overridden.push("state");
+            }
+            if let Some(weight) = change.weight {
+                server.spec.weight = weight;
+                server.spec.auto_weight = None;
+                server.overridden.retain(|what| *what != "weight");
+                server.overridden.push("weight");
+            }
+        }
+        server.spec.name = name;
+        server
+    }
+}
+
+/// Whether `server` is what an address of one of these servers would be called.
+pub(crate) fn is_address_of<'a>(
+    server: &ServerName,
+    mut specs: impl Iterator<Item = &'a ServerSpec>,
+) -> bool {
+    let Some((_, ip)) = server.as_str().rsplit_once('_') else { return false };
+    let Ok(ip) = ip.parse::<IpAddr>() else { return false };
+    let is_it = |spec: &ServerSpec| {
+        matches!(spec.address, ServerAddress::Named(_)) && address_name(&spec.name, ip) == *server
+    };
+    specs.any(is_it)
+}
+
+/// `web_10.0.0.1`; where that is too long for a name, the first part is shortened.
+fn address_name(whole: &ServerName, ip: IpAddr) -> ServerName {
+    let ip = ip.to_string();
+    let room = Name::BYTES_MAX.saturating_sub(ip.len() + 1);
+    // Names are ASCII.
+    let start = whole.as_str().get(..room).unwrap_or(whole.as_str());
+    Name::new(&format!("{start}_{ip}")).unwrap_or_else(|_| whole.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_address_says_whose_it_is_and_fits() {
+        let name =
+            |whole: &str, ip: &str| address_name(&Name::new(whole).unwrap(), ip.parse().unwrap()).to_string();
+        assert_eq!(name("web", "10.0.0.1"), "web_10.0.0.1");
+        assert_eq!(name("web.internal:8080", "2001:db8::1"), "web.internal:8080_2001:db8::1");
+        let long = name(&"x".repeat(64), "2001:db8:1111:2222:3333:4444:5555:6666");
+        assert_eq!((long.len(), long.ends_with("x_2001:db8:1111:2222:3333:4444:5555:6666")), (64, true));
+    }
+
+    #[test]
+    fn an_address_belongs_to_a_server_with_a_host_name_only() {
+        let spec =
+            |name: &str, address: &str| ServerSpec::new(Name::new(name).unwrap(), address.parse().unwrap());
+        let specs = [spec("web", "web.internal:80"), spec("fixed", "10.0.0.9:80")];
+        let is_one = |name: &str| is_address_of(&Name::new(name).unwrap(), specs.iter());
+        assert!(is_one("web_10.0.0.1") && is_one("web_::1"));
+        assert!(
+            !is_one("fixed_10.0.0.1") && !is_one("web_one") && !is_one("other_10.0.0.1") && !is_one("web")
+        );
+    }
+}
