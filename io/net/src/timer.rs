@@ -112,6 +112,17 @@ impl Timers {
         }
     }
 
+    /// The deadline with this key has passed, whatever it is armed for: its task looks around.
+    pub fn expire(&self, key: u32) {
+        let waker = self.wheel.borrow_mut().entries.get_mut(key as usize).and_then(|entry| {
+            entry.expired = true;
+            entry.waker.take()
+        });
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
     /// Every deadline has passed from now on, whenever it is armed for: the process ends, and what still waits is cut.
     pub fn expire_all(&self) {
         self.over.set(true);
@@ -158,6 +169,11 @@ impl Deadline {
             entry.waker = Some(cx.waker().clone());
         }
         false
+    }
+
+    /// Its number among the wheel's, for [`Timers::expire`].
+    pub fn key(&self) -> u32 {
+        self.key
     }
 
     /// The wheel it belongs to.

@@ -1,6 +1,7 @@
 //! Accepts connections on one listening socket of one worker, within the limits.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,9 +11,9 @@ use tokio::time::{Instant, sleep_until};
 use weir_net::{ListenOptions, Listener, Peer, Socket};
 
 use crate::report;
-use crate::session;
+use crate::session::{self, address_of};
 use crate::socket_name::SocketName;
-use crate::worker::{Drain, LocalListener, LocalLive, Worker};
+use crate::worker::{Drain, Full, LocalListener, LocalLive, Worker};
 
 /// What a listening socket is told.
 #[derive(Debug, Clone, Copy)]
@@ -128,15 +129,26 @@ impl Post {
         let worker = &self.worker;
         let state = listener.shared();
         let shared = &worker.shared;
+        let address = address_of(peer);
+        // Whose it is behind a PROXY header is known later.
+        let client = if state.takes_proxy_header(address) { None } else { address };
+        let Ok(counted) = state.count_client(client) else { return deny(worker, listener, &socket) };
         if !shared.open.enter(Some(shared.connections_max)) {
-            return deny(worker, listener, &socket);
+            if !has_made_room(worker, Full::Process, client) {
+                return deny(worker, listener, &socket);
+            }
+            // One that gives way ends within this turn of the event loop.
+            shared.open.enter(None);
         }
         if !state.open.enter(state.plan.connections_max) {
-            shared.open.leave();
-            return deny(worker, listener, &socket);
+            if !has_made_room(worker, Full::Listener(state.number()), client) {
+                shared.open.leave();
+                return deny(worker, listener, &socket);
+            }
+            state.open.enter(None);
         }
         worker.opened(&socket);
-        session::begin(worker, Rc::clone(live), listener.clone(), socket, peer);
+        session::begin(worker, Rc::clone(live), listener.clone(), (socket, peer), counted);
     }
 
     /// Takes who has connected or is about to, before the socket closes: the kernel resets those who are left in it.
@@ -185,6 +197,14 @@ fn is_clients_fault(error: &io::Error) -> bool {
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | PermissionDenied
     )
+}
+
+/// Whether another connection gives way to one of this client, if it is known.
+#[cold]
+fn has_made_room(worker: &Worker, full: Full, client: Option<SocketAddr>) -> bool {
+    let source = worker.table.source_of(client.map(|address| address.ip()));
+    worker.look_at_clock();
+    worker.table.make_room(full, source, worker.now_ms(), &worker.timers)
 }
 
 /// Clients of a plain HTTP listener get a 503 that needs no further step; all others a reset.

@@ -5,6 +5,7 @@
 
 mod accept;
 pub mod access_log;
+mod client_network;
 mod connect;
 pub mod control;
 mod early;

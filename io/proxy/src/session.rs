@@ -15,7 +15,7 @@ use weir_wire::proxy::{self, Command, Endpoints, Parsed};
 use crate::early::{self, Early, EarlyEnd};
 use crate::http::{self, ClientTlsFacts, Connection};
 use crate::report::Seldom;
-use crate::state::ListenerState;
+use crate::state::{CountedClient, ListenerState, TooMany};
 use crate::tcp;
 use crate::worker::{LocalListener, LocalLive, Worker};
 
@@ -30,23 +30,29 @@ pub(crate) struct Arrival {
     pub(crate) tls: Option<Box<ClientTlsFacts>>,
     /// When the connection was taken up.
     pub(crate) started: Instant,
+    /// Its number in the worker's table.
+    pub(crate) number: u32,
 }
 
 impl Arrival {
     /// Over a socket that has just been accepted.
-    fn new(worker: &Worker, socket: Socket, peer: Peer) -> Self {
-        let client = match peer {
-            Peer::Inet(address) => Some(address),
-            Peer::Local => None,
-        };
+    fn new(worker: &Worker, socket: Socket, peer: Peer, number: u32) -> Self {
         let (stream, deadline) = (Stream::Plain(socket), worker.timers.deadline());
+        worker.table.woken_by(number, deadline.key());
         let started = worker.look_at_clock();
-        Self { stream, deadline, client, destination: None, tls: None, started }
+        Self { stream, deadline, client: address_of(peer), destination: None, tls: None, started, number }
     }
 
     /// Whether the time for the first head runs already, because a handshake or a PROXY header with addresses came before it.
     pub(crate) fn head_runs(&self) -> bool {
         self.tls.is_some() || self.destination.is_some()
+    }
+}
+
+pub(crate) fn address_of(peer: Peer) -> Option<SocketAddr> {
+    match peer {
+        Peer::Inet(address) => Some(address),
+        Peer::Local => None,
     }
 }
 
@@ -59,15 +65,15 @@ pub(crate) fn begin(
     worker: &Rc<Worker>,
     live: Rc<LocalLive>,
     listener: LocalListener,
-    socket: Socket,
-    peer: Peer,
+    (socket, peer): (Socket, Peer),
+    client: Option<CountedClient>,
 ) {
     let state = listener.shared();
     let is_plain = state.plan.proxy_protocol.is_none() && state.tls.is_none();
-    let counted = Counted::new(worker, state);
+    let counted = Counted::new(worker, state, peer, client);
     match listener {
         LocalListener::Http(listener) if is_plain => {
-            let arrival = Arrival::new(worker, socket, peer);
+            let arrival = Arrival::new(worker, socket, peer, counted.number);
             let connection = Connection::new(Rc::clone(worker), live, listener, arrival);
             tokio::task::spawn_local(serve_http(worker.connections.put(connection), counted));
         }
@@ -85,15 +91,21 @@ async fn serve_http(connection: Box<Connection>, counted: Counted) {
 }
 
 /// All others.
-async fn serve(counted: Counted, live: Rc<LocalLive>, listener: LocalListener, socket: Socket, peer: Peer) {
+async fn serve(
+    mut counted: Counted,
+    live: Rc<LocalLive>,
+    listener: LocalListener,
+    socket: Socket,
+    peer: Peer,
+) {
     let worker = Rc::clone(&counted.worker);
-    let plain = Arrival::new(&worker, socket, peer);
+    let plain = Arrival::new(&worker, socket, peer, counted.number);
     let state = listener.shared();
     // What comes first needs no room in the task of every idle connection.
     let arrival = if state.plan.proxy_protocol.is_none() && state.tls.is_none() {
         plain
     } else {
-        match Box::pin(prepare(&worker, &live, state, plain)).await {
+        match Box::pin(prepare(&worker, &live, state, plain, &mut counted.counted)).await {
             Some(arrival) => arrival,
             None => return,
         }
@@ -114,21 +126,36 @@ async fn serve(counted: Counted, live: Rc<LocalLive>, listener: LocalListener, s
 struct Counted {
     worker: Rc<Worker>,
     listener: Arc<ListenerState>,
+    /// Its number in the worker's table.
+    number: u32,
+    /// Where the connections of each client are limited.
+    counted: Option<CountedClient>,
 }
 
 impl Counted {
-    fn new(worker: &Rc<Worker>, listener: &Arc<ListenerState>) -> Self {
+    fn new(
+        worker: &Rc<Worker>,
+        listener: &Arc<ListenerState>,
+        peer: Peer,
+        counted: Option<CountedClient>,
+    ) -> Self {
         let listener = Arc::clone(listener);
         let counters = listener.counters.of(worker.thread);
         counters.connections.one();
         counters.connections_open.one();
         worker.open.set(worker.open.get() + 1);
-        Self { worker: Rc::clone(worker), listener }
+        let address = address_of(peer);
+        // Whose it is behind a PROXY header is known later.
+        let client = if listener.takes_proxy_header(address) { None } else { address };
+        let source = worker.table.source_of(client.map(|address| address.ip()));
+        let number = worker.table.enter(source, listener.number(), worker.now_ms());
+        Self { worker: Rc::clone(worker), listener, number, counted }
     }
 }
 
 impl Drop for Counted {
     fn drop(&mut self) {
+        self.worker.table.leave(self.number);
         self.listener.counters.of(self.worker.thread).connections_open.subtract(1);
         self.listener.open.leave();
         self.worker.shared.open.leave();
@@ -144,15 +171,26 @@ async fn prepare(
     live: &LocalLive,
     listener: &ListenerState,
     mut arrival: Arrival,
+    counted: &mut Option<CountedClient>,
 ) -> Option<Arrival> {
     arrival.deadline.arm(Instant::now(), listener.head_timeout());
-    if let Some(rule) = &listener.plan.proxy_protocol {
-        let trusted =
-            arrival.client.is_none_or(|client| rule.trusted.iter().any(|net| net.contains(&client.ip())));
-        if trusted && let Err((why, bytes_in)) = read_proxy_header(&mut arrival).await {
+    if worker.table.gives_way(arrival.number) {
+        return None;
+    }
+    if listener.takes_proxy_header(arrival.client) {
+        if let Err((why, bytes_in)) = read_proxy_header(&mut arrival).await {
             let Arrival { client, started, .. } = arrival;
             early::ended(worker, live, listener, &Early { client, tls: None, started, bytes_in, why });
             return None;
+        }
+        let source = worker.table.source_of(arrival.client.map(|address| address.ip()));
+        worker.table.belongs_to(arrival.number, source);
+        match listener.count_client(arrival.client) {
+            Ok(client) => *counted = client,
+            Err(TooMany) => {
+                listener.counters.of(worker.thread).connections_denied.one();
+                return None;
+            }
         }
     }
     let Some(tls) = &listener.tls else { return Some(arrival) };
@@ -193,7 +231,7 @@ fn tell_handshake(listener: &ListenerState, client: Option<SocketAddr>, why: &st
 }
 
 async fn accept_tls(tls: &ServerTls, arrival: Arrival) -> io::Result<Arrival> {
-    let Arrival { stream, deadline, client, destination, started, .. } = arrival;
+    let Arrival { stream, deadline, client, destination, started, number, .. } = arrival;
     let Stream::Plain(socket) = stream else { return Err(io::ErrorKind::InvalidInput.into()) };
     let mut stream = tls.accept(socket).map_err(io::Error::other)?;
     poll_fn(|cx| match stream.poll_handshake(cx) {
@@ -203,7 +241,7 @@ async fn accept_tls(tls: &ServerTls, arrival: Arrival) -> io::Result<Arrival> {
     .await?;
     let facts = Box::new(ClientTlsFacts::of(&stream));
     let stream = Stream::Tls(Box::new(stream));
-    Ok(Arrival { stream, deadline, client, destination, tls: Some(facts), started })
+    Ok(Arrival { stream, deadline, client, destination, tls: Some(facts), started, number })
 }
 
 /// Reads exactly the header, so that what follows it is still in the socket for TLS or for splice. If there is none: why, and
@@ -286,7 +324,8 @@ mod tests {
                 let state = Arc::clone(listener.shared());
                 assert!(worker.shared.open.enter(None) && state.open.enter(None));
                 let (socket, _) = UnixStream::pair().unwrap();
-                begin(&worker, live, listener, Socket::from_unix(OwnedFd::from(socket)), Peer::Local);
+                let socket = Socket::from_unix(OwnedFd::from(socket));
+                begin(&worker, live, listener, (socket, Peer::Local), None);
                 (worker, state)
             });
             let open = || {

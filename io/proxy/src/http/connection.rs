@@ -26,7 +26,7 @@ use super::upgrade::tunnel;
 use crate::connect::ProxiedClient;
 use crate::log;
 use crate::session::Arrival;
-use crate::worker::{Drain, LocalHttp, LocalListener, LocalLive, Worker};
+use crate::worker::{Drain, LocalHttp, LocalListener, LocalLive, Source, Worker};
 
 /// A first read no larger than this leaves the body of a large upload in the kernel, from where it can be spliced.
 pub(super) const FIRST_READ: usize = 4 * 1024;
@@ -48,6 +48,8 @@ pub(crate) struct Connection {
     /// When the first byte of the request came that is being read.
     pub(crate) head_started: Option<Instant>,
     pub(crate) requests: u32,
+    /// Its number in the worker's table.
+    number: u32,
 }
 
 /// A client's TLS session, as text for headers and logs.
@@ -103,7 +105,9 @@ pub(crate) async fn serve(mut connection: Box<Connection>) {
         if !connection.is_in_first_head() {
             connection.deadline.arm(connection.worker.now(), connection.idle_time());
         }
-        let after = match poll_fn(|cx| connection.poll_next(cx)).await {
+        let next = poll_fn(|cx| connection.poll_next(cx)).await;
+        connection.worker.table.is_busy(connection.number);
+        let after = match next {
             Next::Close => return connection.end(),
             Next::Answer(answer) => connection.send(answer).await,
             Next::Exchange(mut exchange) => {
@@ -133,7 +137,7 @@ pub(crate) async fn serve(mut connection: Box<Connection>) {
             }
         };
         match after {
-            After::Next => {}
+            After::Next => connection.worker.table.waits(connection.number, connection.worker.now_ms()),
             // Nothing is waited for: no last word of TLS, no client who has sent too much.
             After::Close if connection.stream.is_plain() && connection.received.is_empty() => {
                 return connection.end();
@@ -158,6 +162,10 @@ impl Connection {
             Some(address) => listener.http.forwarder.peer(address),
             None => Peer::without_address(),
         };
+        if peer.is_trusted() {
+            // Many clients share it.
+            worker.table.belongs_to(arrival.number, Source::ALONE);
+        }
         Self {
             worker,
             live,
@@ -170,6 +178,7 @@ impl Connection {
             received: Vec::new(),
             head_started: None,
             requests: 0,
+            number: arrival.number,
         }
     }
 
@@ -278,6 +287,9 @@ impl Connection {
 
     /// Reads until a request's head is complete, and decides what becomes of it.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        if self.worker.table.gives_way(self.number) {
+            return Poll::Ready(self.give_way());
+        }
         if !self.received.is_empty() && self.head_started.is_none() {
             self.head_started = Some(self.worker.look_at_clock());
             if let Some(next) = self.begin_received() {
@@ -360,6 +372,16 @@ impl Connection {
             return Poll::Ready(Next::Close);
         }
         Poll::Pending
+    }
+
+    /// Others need its room.
+    #[cold]
+    fn give_way(&mut self) -> Next {
+        self.listener.counters(&self.worker).connections_denied.one();
+        if self.head_started.is_some() {
+            self.broken_off(Termination::REQUEST_TIMEOUT);
+        }
+        Next::Close
     }
 
     /// The client ended its direction, or the connection broke, between requests or within a head.

@@ -1,14 +1,17 @@
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use weir_config::plan::{HttpPlan, ListenerPlan, Mode, RoutePlan, TcpPlan};
+use weir_config::plan::{HttpPlan, ListenerPlan, Mode, ProxyProtocolIn, RoutePlan, TcpPlan};
 use weir_http::{
     Action, Forwarder, RewriteError, RouteError, RouteRewriter, RouteTable, Scheme, Template, TrailerRules,
 };
 use weir_net::tls::ServerTls;
 
-use super::{ExpressionFailures, ListenerCounters, Shards};
+use crate::client_network::network;
+
+use super::{ClientConnections, CountedClient, ExpressionFailures, ListenerCounters, Shards};
 
 /// A listener as the workers see it. Immutable; a reload makes another.
 #[derive(Debug)]
@@ -62,11 +65,16 @@ pub struct Route {
     pub failures: ExpressionFailures,
 }
 
+/// A client has as many connections as it may.
+#[derive(Debug)]
+pub(crate) struct TooMany;
+
 /// Connections open at one instant, and the most there ever were.
 #[derive(Debug, Default)]
 pub struct OpenConnections {
     now: AtomicU32,
     max: AtomicU32,
+    clients: Arc<ClientConnections>,
 }
 
 /// Why a listener's rules cannot be compiled; `weir check` finds the same.
@@ -168,6 +176,31 @@ impl std::fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 impl ListenerState {
+    /// Tells it from other listeners, the same over reloads.
+    pub(crate) fn number(&self) -> usize {
+        Arc::as_ptr(&self.open).addr()
+    }
+
+    /// Counts a connection of a client, where there is a limit for each. An error: it has as many as it may.
+    pub(crate) fn count_client(&self, client: Option<SocketAddr>) -> Result<Option<CountedClient>, TooMany> {
+        let (Some(max), Some(client)) = (self.plan.connections_per_client_max, client) else {
+            return Ok(None);
+        };
+        // Many clients share a proxy.
+        if matches!(&self.mode, ModeState::Http(http) if http.forwarder.peer(client).is_trusted()) {
+            return Ok(None);
+        }
+        self.open.clients.enter(network(client.ip()), max).map(Some).ok_or(TooMany)
+    }
+
+    /// Whether a peer tells its client by a PROXY header.
+    pub(crate) fn takes_proxy_header(&self, peer: Option<SocketAddr>) -> bool {
+        let trusts = |rule: &ProxyProtocolIn| {
+            peer.is_none_or(|peer| rule.trusted.iter().any(|net| net.contains(&peer.ip())))
+        };
+        self.plan.proxy_protocol.as_ref().is_some_and(trusts)
+    }
+
     /// How long a client may take before its first request, or its first byte in TCP mode.
     pub fn head_timeout(&self) -> Duration {
         match &self.mode {

@@ -3,6 +3,7 @@
 //! Workers only read here, but for atomics and their own shard of the counters. The control plane is the one writer.
 
 mod breaker;
+mod client_connections;
 mod counter;
 mod descriptors;
 mod expression_failures;
@@ -17,9 +18,12 @@ mod server;
 mod shards;
 
 pub use breaker::PoolBreaker;
+pub use client_connections::ClientConnections;
+pub(crate) use client_connections::CountedClient;
 pub use counter::{Counter, RefusalCounts, StatusClasses};
 pub use descriptors::Descriptors;
 pub use expression_failures::ExpressionFailures;
+pub(crate) use listener::TooMany;
 pub use listener::{CompileError, HttpListener, ListenerState, ModeState, OpenConnections, Route};
 pub use live::{Live, Shared};
 pub use pool::{PoolState, PoolView};

@@ -40,7 +40,7 @@ struct Session {
 /// Serves a client's connection to its end.
 pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<LocalTcp>, arrival: Arrival) {
     let head_runs = arrival.head_runs();
-    let Arrival { stream, deadline, client, destination, tls, started } = arrival;
+    let Arrival { stream, deadline, client, destination, tls, started, number } = arrival;
     let mut session = Session {
         worker,
         listener,
@@ -54,7 +54,9 @@ pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<
         head_runs,
     };
     session.listener.counters(&session.worker).requests.one();
-    match session.choose_pool(&live).await {
+    let chosen = session.choose_pool(&live).await;
+    session.worker.table.is_busy(number);
+    match chosen {
         Ok(pool) => session.pass_on(live, &pool).await,
         Err(why) => {
             let Session { worker, listener, client, source, tls, received, .. } = &session;

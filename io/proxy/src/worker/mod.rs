@@ -2,6 +2,8 @@
 //! shared; what is shared is behind [`Shared`].
 
 mod breaker;
+mod connections;
+mod flood;
 mod habit;
 mod kept;
 mod live;
@@ -23,6 +25,7 @@ use weir_http::HeaderTable;
 use weir_net::{BoxPool, BufferPool, PipePool, Ticks, Timers};
 
 pub(crate) use breaker::Pass;
+pub(crate) use connections::{ConnectionTable, Full, Source};
 pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
 pub(crate) use pool::{Choice, Claim, Lease, LocalPool};
 pub(crate) use queue::{QueuePlace, Wanted};
@@ -34,6 +37,7 @@ pub(crate) use tally::{Done, Response, Served, count_what_was_noted};
 use crate::http::{Connection, Exchange};
 use crate::state::Shared;
 use crate::turns::Turns;
+use flood::Flood;
 
 /// All servers' idle connections are looked at in so many turns of housekeeping, once a second.
 const SWEEP_TURNS: usize = 5;
@@ -52,6 +56,8 @@ pub(crate) struct Worker {
     pub(crate) buffers: BufferPool,
     /// Clients' connections live in here.
     pub(crate) connections: BoxPool<Connection>,
+    /// Whose they are, and which of them are idle.
+    pub(crate) table: ConnectionTable,
     /// Requests on their way live in here.
     pub(crate) exchanges: BoxPool<Exchange>,
     pub(crate) pipes: PipePool,
@@ -71,6 +77,7 @@ pub(crate) struct Worker {
     random: Cell<u64>,
     /// Which part of the servers is looked after next.
     sweep_turns: Cell<Turns>,
+    flood: Cell<Flood>,
     /// When it last asked other workers for descriptors.
     others_asked: Cell<Option<Instant>>,
     live: RefCell<Rc<LocalLive>>,
@@ -103,6 +110,7 @@ impl Worker {
             headers: RefCell::default(),
             buffers: BufferPool::default(),
             connections: BoxPool::default(),
+            table: ConnectionTable::default(),
             exchanges: BoxPool::default(),
             pipes: PipePool::default(),
             timers: Timers::new(),
@@ -114,6 +122,7 @@ impl Worker {
             date: RefCell::new((None, Rc::from(""))),
             random: Cell::new(seed | 1),
             sweep_turns: Cell::default(),
+            flood: Cell::default(),
             others_asked: Cell::default(),
             live: RefCell::new(Rc::new(live)),
             retired: RefCell::default(),
@@ -186,6 +195,9 @@ impl Worker {
         let mut turns = self.sweep_turns.get();
         let part = turns.next(servers, SWEPT_AT_A_TURN, SWEEP_TURNS);
         self.sweep_turns.set(turns);
+        if self.thread == 0 {
+            self.return_memory();
+        }
         let mut before = 0;
         for pool in pools() {
             let (view, reuse) = (pool.view(), &pool.shared.plan.reuse);
@@ -193,6 +205,17 @@ impl Worker {
             before += view.slots();
         }
         self.flush_log();
+    }
+
+    /// After a flood of connections, what they needed goes back to the kernel.
+    fn return_memory(&self) {
+        let mut flood = self.flood.get();
+        if flood.is_over(self.shared.open.now()) {
+            let thread = std::thread::Builder::new().name("memory".to_owned());
+            // Without a thread for it, the memory is used again by the next flood.
+            let _ = thread.spawn(weir_net::return_freed_memory);
+        }
+        self.flood.set(flood);
     }
 
     /// The time for a Date header, worked out once a second.

@@ -10,6 +10,7 @@ use weir_balance::{Key, Picker};
 use weir_config::plan::{Fairness, WhenGone};
 
 use super::{Choice, Lease, LocalPool, LocalServer, Worker};
+use crate::client_network::network;
 use crate::state::{Grant, QueueAhead, Refusal, RequestQueue, ReservedPlace, Spot, Terms};
 use crate::sticky::Known;
 
@@ -228,26 +229,4 @@ fn bound_max(pool: &LocalPool, wanted: &Wanted) -> u32 {
     let client_has_no_other = plan.sticky.as_ref().is_some_and(|sticky| sticky.when_gone == WhenGone::Fail);
     let max = plan.queue.server_length_max.filter(|_| key_has_no_other || client_has_no_other);
     wanted.server().and(max).unwrap_or(u32::MAX)
-}
-
-/// The address, or an IPv6 address's /64, of which one client has all.
-fn network(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => IpAddr::V6((address.to_bits() & !u128::from(u64::MAX)).into()),
-        v4 => v4,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_has_all_addresses_of_its_network() {
-        let of = |text: &str| network(text.parse().unwrap());
-        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
-    }
 }

@@ -90,12 +90,22 @@ impl PoolsMoved {
 
 fn changed_parts(old: &ListenerPlan, new: &ListenerPlan) -> Vec<ListenerPart> {
     // Named one by one, so that a new field cannot be forgotten here.
-    let ListenerPlan { name: _, bind, tls, proxy_protocol, connections_max, backlog, mode } = old;
+    let ListenerPlan {
+        name: _,
+        bind,
+        tls,
+        proxy_protocol,
+        connections_max,
+        connections_per_client_max,
+        backlog,
+        mode,
+    } = old;
+    let limits = (connections_max, connections_per_client_max);
     let mut changed = parts([
         (*bind != new.bind, ListenerPart::Bind),
         (*tls != new.tls, ListenerPart::Tls),
         (*proxy_protocol != new.proxy_protocol, ListenerPart::ProxyProtocol),
-        (*connections_max != new.connections_max, ListenerPart::MaxConnections),
+        (limits != (&new.connections_max, &new.connections_per_client_max), ListenerPart::MaxConnections),
         (*backlog != new.backlog, ListenerPart::Backlog),
     ]);
     changed.extend(match (mode, &new.mode) {

@@ -64,7 +64,16 @@ pub(crate) static LISTENER: Section = Section {
             COUNT,
             Otherwise("only the limit of the process"),
             "20000",
-            "More connections than this are closed at once.",
+            "More connections than this are not kept: idle ones of the client that has most of them give way to others, or else the \
+             newcomer is refused.",
+        ),
+        key(
+            "max-connections-per-client",
+            COUNT,
+            Otherwise("no limit"),
+            "200",
+            "More connections of one client (an IPv4 address, an IPv6 /64, or whom a PROXY header names) are refused at once. Proxies in \
+             `forwarded.trusted` have no such limit.",
         ),
         key(
             "backlog",

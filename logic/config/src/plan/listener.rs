@@ -18,6 +18,8 @@ pub struct ListenerPlan {
     pub proxy_protocol: Option<ProxyProtocolIn>,
     /// More connections than this are closed at once; `None` = only the process's limit.
     pub connections_max: Option<u32>,
+    /// Connections of one client, above which more are refused; `None` = no limit.
+    pub connections_per_client_max: Option<u32>,
     /// The kernel's queue of connections not yet accepted.
     pub backlog: u32,
     /// What is spoken.

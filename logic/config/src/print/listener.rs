@@ -32,6 +32,7 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan, listener: &ListenerPlan) {
         writer.key("proxy-protocol", table([("from", Some(toml::Value::Array(from)))]));
     }
     writer.key_if("max-connections", listener.connections_max);
+    writer.key_if("max-connections-per-client", listener.connections_per_client_max);
     writer.key("backlog", listener.backlog);
     if let Mode::Http(http) = &listener.mode {
         writer.key("half-close", http.half_close);

@@ -90,6 +90,7 @@ fn listener(cx: &Context<'_>, pools: &mut Pools, spec: ListenerSpec, routes: Vec
         tls: spec.tls,
         proxy_protocol: spec.proxy_protocol,
         connections_max: spec.connections_max,
+        connections_per_client_max: spec.connections_per_client_max,
         backlog: spec.backlog,
         mode,
     }

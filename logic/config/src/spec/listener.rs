@@ -28,6 +28,7 @@ pub(crate) struct ListenerSpec {
     pub(crate) tls: Option<TlsIn>,
     pub(crate) proxy_protocol: Option<ProxyProtocolIn>,
     pub(crate) connections_max: Option<u32>,
+    pub(crate) connections_per_client_max: Option<u32>,
     pub(crate) backlog: u32,
     pub(crate) mode: ModeSpec,
 }
@@ -74,6 +75,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         tls: table.table_if("tls").map(|table| tls::inbound(&table)),
         proxy_protocol: table.table_if("proxy-protocol").map(|table| proxy_protocol(&table)),
         connections_max: table.number_if("max-connections"),
+        connections_per_client_max: table.number_if("max-connections-per-client"),
         backlog: table.number("backlog"),
         mode: if table.text("mode") == "tcp" { tcp(&table) } else { http(&table) },
     };

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod clients;
+mod crowding;
 mod descriptors;
 mod fairness;
 mod half_heads;

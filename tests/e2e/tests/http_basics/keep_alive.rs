@@ -398,20 +398,6 @@ fn a_client_connection_serves_no_more_requests_than_permitted_and_the_last_says_
 }
 
 #[test]
-fn a_client_that_half_closes_after_its_request_gets_the_answer_where_that_is_wished() {
-    let server = RawServer::start(|peer| {
-        peer.request()?;
-        peer.respond("hi")
-    });
-    let config = web(&[server.addr()]).replace("[listener.web]\n", "[listener.web]\nhalf-close = true\n");
-    let weir = Weir::start(&config);
-    let mut client = weir.client();
-    let response = client.send(get("/")).half_close().response();
-    assert_eq!(response.body, b"hi");
-    assert_eq!(client.ending(), Ending::Fin);
-}
-
-#[test]
 fn a_client_that_goes_away_ends_its_request_at_the_server() {
     let server = RawServer::silent();
     let weir = Weir::start(&web(&[server.addr()]));

@@ -12,7 +12,7 @@ use weir_net::{Socket, Stream};
 use super::*;
 use crate::session::Arrival;
 use crate::testing::shared;
-use crate::worker::{LocalListener, Worker};
+use crate::worker::{LocalListener, Source, Worker};
 
 fn chunked() -> Incoming {
     Incoming::new(Framing::Chunked, false, None)
@@ -56,6 +56,7 @@ fn connection(bytes: &[u8]) -> (Connection, UnixStream) {
         destination: None,
         tls: None,
         started: Instant::now(),
+        number: worker.table.enter(Source::ALONE, 0, 0),
     };
     (Connection::new(Rc::clone(&worker), live, listener, arrival), peer)
 }

@@ -1,0 +1,165 @@
+//! The client connections of a worker: whose they are, and since when they wait for their client. When no more may be open, those of the
+//! client that has most of them waiting give way to a newcomer.
+//!
+//! A connection waits between two requests, and until the head of its first one has come; with a request on its way it gives way to
+//! nobody.
+
+mod victims;
+
+use std::cell::RefCell;
+use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
+
+use weir_net::Timers;
+
+use crate::client_network::network;
+use victims::{Victims, Waiting};
+
+/// Whose a connection is; [`Source::ALONE`] = its own, whoever else has some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Source(u64);
+
+impl Source {
+    /// Of a Unix socket, or of a proxy that many clients share.
+    pub(crate) const ALONE: Self = Self(0);
+}
+
+/// What must have room for a newcomer: the process, or the listener with this number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    Process,
+    Listener(usize),
+}
+
+/// The connections of one worker.
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionTable {
+    entries: RefCell<Entries>,
+    victims: RefCell<Victims>,
+    /// Clients cannot make their addresses collide.
+    hasher: RandomState,
+}
+
+#[derive(Debug, Default)]
+struct Entries {
+    all: Vec<Entry>,
+    /// Numbers of those that are nobody's.
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    source: Source,
+    /// Its listener, the same over reloads.
+    listener: usize,
+    /// [`BUSY`] while it has a request, [`FREE`] if it is no connection's.
+    waits_since_ms: u64,
+    deadline: u32,
+    gives_way: bool,
+}
+
+const BUSY: u64 = u64::MAX;
+const FREE: u64 = u64::MAX - 1;
+
+impl Entries {
+    fn insert(&mut self, entry: Entry) -> u32 {
+        match self.free.pop() {
+            Some(number) => {
+                self.all[number as usize] = entry;
+                number
+            }
+            None => {
+                self.all.push(entry);
+                (self.all.len() - 1) as u32
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u32) {
+        if let Some(entry) = self.all.get_mut(number as usize) {
+            entry.waits_since_ms = FREE;
+            self.free.push(number);
+        }
+    }
+
+    fn waiting(&self, full: Full) -> Vec<Waiting> {
+        let is_meant = |entry: &Entry| match full {
+            Full::Process => true,
+            Full::Listener(listener) => listener == entry.listener,
+        };
+        let waits = |entry: &Entry| entry.waits_since_ms < FREE && !entry.gives_way && is_meant(entry);
+        let waiting = self.all.iter().enumerate().filter(|(_, entry)| waits(entry));
+        waiting
+            .map(|(number, entry)| Waiting {
+                number: number as u32,
+                source: entry.source,
+                since_ms: entry.waits_since_ms,
+            })
+            .collect()
+    }
+}
+
+impl ConnectionTable {
+    /// The source that all of a client's addresses have.
+    pub(crate) fn source_of(&self, client: Option<IpAddr>) -> Source {
+        client.map_or(Source::ALONE, |client| Source(self.hasher.hash_one(network(client)) | 1))
+    }
+
+    /// A connection that waits for its client from now on. Returns its number.
+    pub(crate) fn enter(&self, source: Source, listener: usize, now_ms: u64) -> u32 {
+        let entry = Entry { source, listener, waits_since_ms: now_ms, deadline: u32::MAX, gives_way: false };
+        self.entries.borrow_mut().insert(entry)
+    }
+
+    /// The connection is gone.
+    pub(crate) fn leave(&self, number: u32) {
+        self.entries.borrow_mut().remove(number);
+    }
+
+    /// The deadline that wakes the connection's task.
+    pub(crate) fn woken_by(&self, number: u32, deadline: u32) {
+        self.with(number, |entry| entry.deadline = deadline);
+    }
+
+    /// It has become known whose it is.
+    pub(crate) fn belongs_to(&self, number: u32, source: Source) {
+        self.with(number, |entry| entry.source = source);
+    }
+
+    /// It has a request.
+    pub(crate) fn is_busy(&self, number: u32) {
+        self.with(number, |entry| entry.waits_since_ms = BUSY);
+    }
+
+    /// It waits for its client again.
+    pub(crate) fn waits(&self, number: u32, now_ms: u64) {
+        self.with(number, |entry| entry.waits_since_ms = now_ms);
+    }
+
+    /// Whether it has to end, because others need its room.
+    pub(crate) fn gives_way(&self, number: u32) -> bool {
+        self.entries.borrow().all.get(number as usize).is_some_and(|entry| entry.gives_way)
+    }
+
+    /// Makes room for a newcomer, if another client has more connections waiting than it would have. Whether it has.
+    #[cold]
+    pub(crate) fn make_room(&self, full: Full, newcomer: Source, now_ms: u64, timers: &Timers) -> bool {
+        let mut entries = self.entries.borrow_mut();
+        let is_still = |waiting: &Waiting| {
+            let entry = entries.all.get(waiting.number as usize);
+            entry.is_some_and(|entry| entry.waits_since_ms == waiting.since_ms && !entry.gives_way)
+        };
+        let all = || entries.waiting(full);
+        let found = self.victims.borrow_mut().next(full, newcomer, now_ms, is_still, all);
+        let Some(entry) = found.and_then(|number| entries.all.get_mut(number as usize)) else { return false };
+        entry.gives_way = true;
+        timers.expire(entry.deadline);
+        true
+    }
+
+    fn with(&self, number: u32, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries.borrow_mut().all.get_mut(number as usize) {
+            change(entry);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Which connections give way, in order: first those of the client that has most of them waiting, the longest wait first.
+
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use super::{Full, Source};
+
+/// So many are chosen at a time: to choose, all connections have to be looked at.
+const CHOSEN_MAX: usize = 256;
+/// Where there is none to be chosen, that is looked for again after this long, in milliseconds.
+const SEARCH_EVERY_MS: u64 = 10;
+/// What was chosen is what has to give way for so long: others wait for longer by then.
+const CHOSEN_FOR_MS: u64 = 1_000;
+/// A client's only connection may wait this long before it gives way: its request may be on its way.
+const GRACE_MS: u64 = 1_000;
+
+/// A connection that waits for its client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub(super) number: u32,
+    pub(super) source: Source,
+    pub(super) since_ms: u64,
+}
+
+/// Connections that were chosen, and have not given way yet.
+#[derive(Debug, Default)]
+pub(super) struct Victims {
+    chosen: Option<Chosen>,
+}
+
+#[derive(Debug)]
+struct Chosen {
+    full: Full,
+    at_ms: u64,
+    /// With how many its client had waiting, itself included.
+    row: VecDeque<(Waiting, u32)>,
+    /// How many each client had waiting, those that were let in since included.
+    waiting: HashMap<Source, u32>,
+}
+
+impl Victims {
+    /// The next one, if its client has more waiting than the newcomer. `is_still`: whether it waits as when it was chosen. `all`: every
+    /// connection that waits.
+    pub(super) fn next(
+        &mut self,
+        full: Full,
+        newcomer: Source,
+        now_ms: u64,
+        is_still: impl Fn(&Waiting) -> bool,
+        all: impl FnOnce() -> Vec<Waiting>,
+    ) -> Option<u32> {
+        if let Some(chosen) = self.chosen.as_mut().filter(|chosen| chosen.full == full) {
+            while chosen.row.front().is_some_and(|(waiting, _)| !is_still(waiting)) {
+                chosen.row.pop_front();
+            }
+            let age_ms = now_ms.saturating_sub(chosen.at_ms);
+            if age_ms < if chosen.row.is_empty() { SEARCH_EVERY_MS } else { CHOSEN_FOR_MS } {
+                return chosen.take(newcomer);
+            }
+        }
+        self.chosen.insert(Chosen::of(full, now_ms, &all())).take(newcomer)
+    }
+}
+
+impl Chosen {
+    fn of(full: Full, now_ms: u64, all: &[Waiting]) -> Self {
+        let mut waiting: HashMap<Source, u32> = HashMap::new();
+        for one in all.iter().filter(|one| one.source != Source::ALONE) {
+            *waiting.entry(one.source).or_default() += 1;
+        }
+        let order = order(&waiting);
+        let mut row: VecDeque<(Waiting, u32)> = VecDeque::new();
+        let mut longest: HashMap<Source, VecDeque<Waiting>> =
+            order.iter().map(|(source, _)| (*source, VecDeque::new())).collect();
+        let mut only: Vec<Waiting> = Vec::new();
+        for one in all {
+            if let Some(longest) = longest.get_mut(&one.source) {
+                longest.push_back(*one);
+            } else if one.source == Source::ALONE || waiting.get(&one.source) == Some(&1) {
+                only.push(*one);
+            }
+        }
+        longest.values_mut().for_each(|longest| longest.make_contiguous().sort_by_key(|one| one.since_ms));
+        for (source, count) in order {
+            let next = longest.get_mut(&source).and_then(VecDeque::pop_front);
+            row.extend(next.map(|one| (one, count)));
+        }
+        only.retain(|one| one.since_ms.saturating_add(GRACE_MS) <= now_ms);
+        only.sort_by_key(|one| one.since_ms);
+        row.extend(only.into_iter().take(CHOSEN_MAX - row.len()).map(|one| (one, 1)));
+        Self { full, at_ms: now_ms, row, waiting }
+    }
+
+    fn take(&mut self, newcomer: Source) -> Option<u32> {
+        let has = self.waiting.get(&newcomer).copied().unwrap_or(0);
+        let (victim, _) = self.row.pop_front_if(|(_, count)| *count > has)?;
+        if newcomer != Source::ALONE {
+            self.waiting.insert(newcomer, has + 1);
+        }
+        Some(victim.number)
+    }
+}
+
+/// Whose connections give way, one after the other, as long as a client has more than one of them: each time the client that has most, with
+/// how many it has.
+fn order(waiting: &HashMap<Source, u32>) -> Vec<(Source, u32)> {
+    let several = waiting.iter().filter(|(_, count)| **count > 1);
+    let mut most: BinaryHeap<(u32, u64)> = several.map(|(source, count)| (*count, source.0)).collect();
+    let mut order = Vec::new();
+    while let Some((count, source)) = most.pop().filter(|_| order.len() < CHOSEN_MAX) {
+        order.push((Source(source), count));
+        if count > 2 {
+            most.push((count - 1, source));
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `count` connections of a client, numbered from `first` on, that wait since then, each a millisecond less than the one before.
+    fn waiting(source: u64, first: u32, count: u32, since_ms: u64) -> Vec<Waiting> {
+        let one =
+            |at| Waiting { number: first + at, source: Source(source), since_ms: since_ms + u64::from(at) };
+        (0..count).map(one).collect()
+    }
+
+    fn next(victims: &mut Victims, newcomer: u64, now_ms: u64, all: &[Waiting]) -> Option<u32> {
+        victims.next(Full::Process, Source(newcomer), now_ms, |_| true, || all.to_vec())
+    }
+
+    #[test]
+    fn the_client_with_most_connections_gives_way_by_its_longest_waits() {
+        let all = [waiting(7, 0, 3, 500), waiting(9, 10, 5, 900), waiting(11, 20, 1, 0)].concat();
+        let mut victims = Victims::default();
+        let order: Vec<_> = (100..105).map(|newcomer| next(&mut victims, newcomer, 1_000, &all)).collect();
+        // Down to three, then by turns; which of two that have as many is first does not matter.
+        assert_eq!(order[..2], [Some(10), Some(11)]);
+        let mut then: Vec<_> = order[2..4].to_vec();
+        then.sort();
+        assert_eq!(then, [Some(0), Some(12)]);
+    }
+
+    #[test]
+    fn a_newcomer_that_has_as_many_as_anyone_is_not_let_in() {
+        let all = [waiting(7, 0, 3, 0), waiting(9, 10, 3, 0)].concat();
+        let mut victims = Victims::default();
+        assert_eq!(next(&mut victims, 9, 5_000, &all), None);
+        assert!(next(&mut victims, 11, 5_000, &all).is_some());
+    }
+
+    #[test]
+    fn what_was_let_in_counts_at_once() {
+        let all = waiting(7, 0, 3, 0);
+        let mut victims = Victims::default();
+        let let_in: Vec<_> = (0..4).map(|_| next(&mut victims, 9, 5_000, &all).is_some()).collect();
+        // 3 and 0, 2 and 1, then as many for each.
+        assert_eq!(let_in, [true, true, false, false]);
+    }
+
+    #[test]
+    fn an_only_connection_gives_way_after_a_while_and_the_longest_wait_first() {
+        let all = [waiting(7, 0, 1, 2_000), waiting(9, 1, 1, 500), waiting(0, 2, 2, 1_000)].concat();
+        let order = |now_ms| {
+            let mut victims = Victims::default();
+            (100..104).map(|newcomer| next(&mut victims, newcomer, now_ms, &all)).collect::<Vec<_>>()
+        };
+        assert_eq!(order(1_400), [None; 4]);
+        assert_eq!(order(2_500), [Some(1), Some(2), Some(3), None]);
+        assert_eq!(order(9_000), [Some(1), Some(2), Some(3), Some(0)]);
+    }
+
+    #[test]
+    fn one_that_has_a_request_by_now_is_passed_over() {
+        let all = waiting(7, 0, 4, 0);
+        let mut victims = Victims::default();
+        assert_eq!(next(&mut victims, 9, 5_000, &all), Some(0));
+        let still = |waiting: &Waiting| waiting.number != 1;
+        assert_eq!(victims.next(Full::Process, Source(11), 5_000, still, Vec::new), Some(2));
+    }
+
+    #[test]
+    fn all_connections_are_looked_at_seldom() {
+        let all = waiting(7, 0, 600, 0);
+        let mut victims = Victims::default();
+        let mut looks = 0;
+        for newcomer in 0..600 {
+            let mut look = || {
+                looks += 1;
+                all.clone()
+            };
+            victims.next(Full::Process, Source(1_000 + newcomer), 5_000, |_| true, &mut look);
+        }
+        // After the first choice nothing more is looked for within the same moment, or all that were found have given way.
+        assert!(looks <= 600_usize.div_ceil(CHOSEN_MAX), "{looks} looks");
+    }
+}

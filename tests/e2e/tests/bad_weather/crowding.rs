@@ -1,0 +1,138 @@
+//! One client that takes all connections, and others that want one.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use weir_e2e::{Weir, get};
+use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
+
+/// One worker, whose listener `web` lets ten connections in.
+fn crowded(server: &RawServer, listener: &str) -> Weir {
+    Weir::start(&format!(
+        "[weir]\nworkers = 1\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\nmax-connections = 10\n{listener}\n\n\
+         [pool.web]\nservers = \"{}\"\n",
+        server.addr()
+    ))
+}
+
+/// A client on this machine that others cannot be taken for.
+fn client(weir: &Weir, number: u8) -> RawClient {
+    RawClient::connect_from(IpAddr::V4(Ipv4Addr::new(127, 0, 0, number)), weir.addr("web"))
+}
+
+fn wait_for_open(weir: &Weir, count: f64) {
+    wait_until("they are open", PATIENCE, || {
+        weir.metrics().get("weir_listener_connections", &["listener=\"web\""]) == count
+    });
+}
+
+#[test]
+fn a_client_with_all_connections_idle_gives_way_to_others() {
+    let server = RawServer::answering("hi");
+    let weir = crowded(&server, "");
+    let mut hog: Vec<RawClient> = (0..10).map(|_| client(&weir, 1)).collect();
+    for idle in &mut hog {
+        assert_eq!(idle.exchange(get("/")).status, 200);
+    }
+    let mut others: Vec<RawClient> = (2..6).map(|number| client(&weir, number)).collect();
+    for other in &mut others {
+        assert_eq!(other.exchange(get("/")).status, 200);
+    }
+    // The ones that had waited for longest.
+    for gone in hog.drain(..4) {
+        let mut gone = gone;
+        assert_eq!(gone.read_to_end().0, b"");
+    }
+    for idle in hog.iter_mut().chain(&mut others) {
+        assert_eq!(idle.exchange(get("/")).status, 200);
+    }
+    let denied = weir.metrics().get("weir_listener_connections_denied_total", &["listener=\"web\""]);
+    assert_eq!(denied, 4.0);
+}
+
+#[test]
+fn a_client_with_half_a_head_on_every_connection_gives_way_to_others() {
+    let server = RawServer::answering("hi");
+    let weir = crowded(&server, "");
+    let mut hog: Vec<RawClient> = (0..10).map(|_| client(&weir, 1)).collect();
+    for slow in &mut hog {
+        slow.send("GET / HTTP/1.1\r\nHost: a");
+    }
+    wait_for_open(&weir, 10.0);
+    let mut other = client(&weir, 2);
+    assert_eq!(other.exchange(get("/")).status, 200);
+    // It takes the room of nobody itself.
+    assert_eq!(client(&weir, 1).response().status, 503);
+    assert_eq!(other.exchange(get("/")).status, 200);
+}
+
+#[test]
+fn requests_give_way_to_nobody() {
+    let server = RawServer::silent();
+    let weir = crowded(&server, "");
+    let mut hog: Vec<RawClient> = (0..10).map(|_| client(&weir, 1)).collect();
+    for busy in &mut hog {
+        busy.send(get("/"));
+    }
+    server.wait_for_connections(10);
+    assert_eq!(client(&weir, 2).response().status, 503);
+    assert_eq!(server.connections_open(), 10);
+}
+
+#[test]
+fn behind_a_trusted_proxy_the_client_that_it_names_gives_way() {
+    let server = RawServer::answering("hi");
+    let weir = crowded(&server, "proxy-protocol = { from = \"127.0.0.0/8\" }");
+    let named = |last: u8| {
+        let mut client = weir.client();
+        client.send(format!("PROXY TCP4 192.0.2.{last} 192.0.2.200 4711 80\r\n"));
+        assert_eq!(client.exchange(get("/")).status, 200);
+        client
+    };
+    let mut few: Vec<RawClient> = (1..4).map(named).collect();
+    let hog: Vec<RawClient> = (0..7).map(|_| named(9)).collect();
+    let mut others: Vec<RawClient> = (4..8).map(named).collect();
+    for kept in few.iter_mut().chain(&mut others) {
+        assert_eq!(kept.exchange(get("/")).status, 200);
+    }
+    drop(hog);
+}
+
+#[test]
+fn only_connections_of_clients_give_way_after_a_while() {
+    let server = RawServer::answering("hi");
+    let weir = crowded(&server, "");
+    let mut all: Vec<RawClient> = (1..11).map(|number| client(&weir, number)).collect();
+    for one in &mut all {
+        assert_eq!(one.exchange(get("/")).status, 200);
+    }
+    wait_until("one of them has waited for long enough", PATIENCE, || {
+        client(&weir, 99).exchange(get("/")).status == 200
+    });
+    assert_eq!(all[0].read_to_end().0, b"");
+}
+
+#[test]
+fn a_client_has_no_more_connections_than_its_limit_while_others_have_room() {
+    let server = RawServer::answering("hi");
+    let weir = crowded(&server, "max-connections-per-client = 3");
+    let mut held: Vec<RawClient> = (0..3).map(|_| client(&weir, 1)).collect();
+    for one in &mut held {
+        assert_eq!(one.exchange(get("/")).status, 200);
+    }
+    assert_eq!(client(&weir, 1).response().status, 503);
+    assert_eq!(client(&weir, 2).exchange(get("/")).status, 200);
+    held.pop();
+    wait_until("there is room again", PATIENCE, || client(&weir, 1).exchange(get("/")).status == 200);
+
+    let weir =
+        crowded(&server, "max-connections-per-client = 1\nproxy-protocol = { from = \"127.0.0.0/8\" }");
+    let named = |last: u8| {
+        let mut client = weir.client();
+        client.send(format!("PROXY TCP4 192.0.2.{last} 192.0.2.200 4711 80\r\n{}", get("/")));
+        client
+    };
+    let mut first = named(1);
+    assert_eq!(first.response().status, 200);
+    assert_eq!(named(1).read_to_end().0, b"");
+    assert_eq!(named(2).response().status, 200);
+}
