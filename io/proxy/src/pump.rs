@@ -22,6 +22,8 @@ const COPY_BYTES: usize = 64 * 1024;
 const TURN_BYTES: u64 = 512 * 1024;
 /// The same for what is copied, and perhaps decrypted and encrypted on the way: a byte of it takes many times as long.
 const COPY_TURN_BYTES: u64 = 64 * 1024;
+/// The same for reads: one may have decrypted thousands of TLS records with a byte of data each.
+const COPY_TURN_READS: u32 = 4;
 
 /// One direction.
 #[derive(Debug)]
@@ -308,7 +310,7 @@ impl Pump {
         sink: &mut Stream,
         worker: &Worker,
     ) -> Poll<Result<(), PumpError>> {
-        let turn_began_at = self.bytes_read;
+        let (turn_began_at, mut reads) = (self.bytes_read, 0);
         loop {
             if self.poll_pending(cx, sink)?.is_pending() {
                 return Poll::Pending;
@@ -324,13 +326,16 @@ impl Pump {
             }
             let wanted = self.splice_wanted(source, sink);
             let turn_bytes = if wanted.is_some() { TURN_BYTES } else { COPY_TURN_BYTES };
-            if self.bytes_read - turn_began_at >= turn_bytes {
+            if self.bytes_read - turn_began_at >= turn_bytes || reads >= COPY_TURN_READS {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
             let moved = match wanted {
                 Some(wanted) => self.poll_splice(cx, source, sink, wanted, worker)?,
-                None => self.poll_copy(cx, source, sink, worker)?,
+                None => {
+                    reads += 1;
+                    self.poll_copy(cx, source, sink, worker)?
+                }
             };
             if moved.is_pending() {
                 // What TLS has encrypted must go out while this side waits for more.

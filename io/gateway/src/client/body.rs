@@ -10,6 +10,8 @@ const READ_BYTES: usize = 64 * 1024;
 const TURN_BYTES: usize = 512 * 1024;
 /// The same for a chunked body, each byte of which is looked at.
 const CHUNKED_TURN_BYTES: usize = READ_BYTES;
+/// What a read counts for at least: it may have decrypted thousands of TLS records with a byte of data each.
+const READ_COST_BYTES: usize = READ_BYTES;
 
 /// A body on its way in, its framing taken off.
 pub(crate) struct Incoming {
@@ -73,7 +75,7 @@ impl Incoming {
                 if read == 0 {
                     self.left = Left::Nothing;
                 }
-                *turn_bytes += read;
+                *turn_bytes += read.max(READ_COST_BYTES);
                 Ok(read)
             }
             Left::Length(left) => {
@@ -83,7 +85,7 @@ impl Incoming {
                     return Err(Fault::passing(format!("broken off {left} bytes before the end")));
                 }
                 *left -= read as u64;
-                *turn_bytes += read;
+                *turn_bytes += read.max(READ_COST_BYTES);
                 Ok(read)
             }
             Left::Chunked { chunks, data, at } => {
@@ -99,7 +101,7 @@ impl Incoming {
                         yield_now().await;
                     }
                     let read = connection.read(&mut raw).await?;
-                    *turn_bytes += read;
+                    *turn_bytes += read.max(READ_COST_BYTES);
                     if read == 0 {
                         return Err(Fault::passing("broken off before the last chunk"));
                     }

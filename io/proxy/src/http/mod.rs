@@ -3,6 +3,7 @@
 mod answer;
 mod answered;
 mod begin;
+mod closing;
 mod connection;
 mod exchange;
 mod finish;

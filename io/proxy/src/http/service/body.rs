@@ -15,6 +15,9 @@ const TURN_BYTES: u64 = 512 * 1024;
 /// The same for a chunked body, each byte of which is looked at: its data may be a small part of it.
 const CHUNKED_TURN_BYTES: u64 = 64 * 1024;
 
+/// The same for reads: one may have decrypted thousands of TLS records with a byte of data each.
+const TURN_READS: u32 = 8;
+
 /// The rest of a body that nobody wants is read and thrown away if it is no longer than this; else the connection ends.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 
@@ -36,6 +39,7 @@ pub(super) struct Incoming {
     pub(super) bytes_read: u64,
     /// How many had come when the turn began.
     turn_began_at: u64,
+    turn_reads: u32,
     /// What has ended it before its end.
     pub(super) fault: Option<Halt>,
     /// It is broken; `fault` has been told.
@@ -69,6 +73,7 @@ impl Incoming {
             payload_bytes: 0,
             bytes_read: 0,
             turn_began_at: 0,
+            turn_reads: 0,
             fault: None,
             is_broken: false,
             waits: false,
@@ -113,7 +118,7 @@ impl Incoming {
 
     /// The task that reads the body has its turn: some of it may be read.
     pub(super) fn begin_turn(&mut self) {
-        self.turn_began_at = self.bytes_read;
+        (self.turn_began_at, self.turn_reads) = (self.bytes_read, 0);
     }
 
     fn is_turn_over(&self) -> bool {
@@ -121,7 +126,7 @@ impl Incoming {
             Left::Length(_) => TURN_BYTES,
             Left::Chunked(_) => CHUNKED_TURN_BYTES,
         };
-        self.bytes_read - self.turn_began_at >= turn_bytes
+        self.bytes_read - self.turn_began_at >= turn_bytes || self.turn_reads >= TURN_READS
     }
 
     /// Reads on; 0 = that was all.
@@ -178,6 +183,7 @@ impl Incoming {
                     return Poll::Ready(Ok(filled));
                 }
             }
+            self.turn_reads += 1;
             let read = match &self.left {
                 Left::Length(left) => {
                     // Straight to where it is wanted, and never more than is the body's.

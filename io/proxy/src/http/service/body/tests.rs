@@ -102,3 +102,21 @@ fn a_turn_ends_by_the_bytes_that_came_however_few_of_them_are_data() {
         assert!(turns >= 3, "{turns} turns");
     });
 }
+
+#[test]
+fn a_turn_ends_by_its_reads_however_little_they_bring() {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+    runtime.block_on(async {
+        let (mut connection, _peer) = connection(&[b'x'; 100]);
+        let mut incoming = Incoming::new(Framing::Length(100), false, None);
+        let mut cx = Context::from_waker(Waker::noop());
+        while !incoming.is_done() {
+            incoming.begin_turn();
+            let before = incoming.bytes_read;
+            while let Poll::Ready(Ok(1)) = incoming.poll_read(&mut cx, &mut connection, &mut [0]) {}
+            let came = incoming.bytes_read - before;
+            assert!((1..=u64::from(TURN_READS)).contains(&came), "{came} reads in a turn");
+            tokio::task::yield_now().await;
+        }
+    });
+}
