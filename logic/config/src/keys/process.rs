@@ -179,7 +179,7 @@ pub(crate) static WEIR: Section = Section {
             COUNT,
             Otherwise("what the descriptor limit allows"),
             "50000",
-            "Client connections of all listeners together. One more is closed at once.",
+            "Client connections of all listeners together. For one more, an idle one of the client that has most of them gives way, or else it is refused.",
         ),
         key(
             "zone",

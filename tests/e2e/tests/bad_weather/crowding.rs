@@ -136,3 +136,20 @@ fn a_client_has_no_more_connections_than_its_limit_while_others_have_room() {
     assert_eq!(named(1).read_to_end().0, b"");
     assert_eq!(named(2).response().status, 200);
 }
+
+#[test]
+fn at_the_limit_of_the_process_a_client_of_another_listener_gives_way() {
+    let server = RawServer::answering("hi");
+    let weir = Weir::start(&format!(
+        "[weir]\nworkers = 1\nmax-connections = 10\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
+         [listener.more]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = \"{}\"\n",
+        server.addr()
+    ));
+    let mut hog: Vec<RawClient> = (0..10).map(|_| client(&weir, 1)).collect();
+    for idle in &mut hog {
+        assert_eq!(idle.exchange(get("/")).status, 200);
+    }
+    let mut other = RawClient::connect_from(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)), weir.addr("more"));
+    assert_eq!(other.exchange(get("/")).status, 200);
+    assert_eq!(hog.remove(0).read_to_end().0, b"");
+}
