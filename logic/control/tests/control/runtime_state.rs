@@ -273,3 +273,20 @@ proptest! {
         let _ = RuntimeState::from_text(&text);
     }
 }
+
+#[test]
+fn what_was_changed_about_one_address_of_a_name_is_kept_as_long_as_the_name_is() {
+    let mut state = of(&[drain("web_10.0.0.1"), drain("w1_10.0.0.1")]);
+    let specs = [spec("web", "web.internal:80"), spec("w1", "10.0.0.9:80")];
+    let notes = state.reconcile(|_| Some(&specs[..]));
+    assert_eq!(
+        notes,
+        [
+            "pool web, server w1_10.0.0.1: the runtime change is dropped: the config has no such server any more"
+        ]
+    );
+    assert!(state.get(&name("web"), &name("web_10.0.0.1")).is_some());
+    let whole = state.effective(&name("web"), &name("web"), Some(&specs[0])).unwrap();
+    let of = |ip: &str| state.at_address(&name("web"), &whole, ip.parse().unwrap());
+    assert_eq!((of("10.0.0.1").state, of("10.0.0.2").state), (AdminState::Drain, AdminState::Ready));
+}
