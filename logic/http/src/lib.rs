@@ -11,6 +11,7 @@ mod forward;
 mod forwarding;
 mod head;
 mod header_rule;
+mod lenient;
 mod limits;
 mod number;
 mod offload;
@@ -42,6 +43,7 @@ pub use head::{
     is_worth_parsing, parse_request, parse_response, split_authority,
 };
 pub use header_rule::{HeaderAction, HeaderRule};
+pub use lenient::{Lenient, Repair};
 pub use limits::HeadLimits;
 pub use offload::{OffloadOrder, OffloadTarget};
 pub use path::{

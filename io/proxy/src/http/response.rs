@@ -5,8 +5,8 @@ use std::task::{Context, Poll};
 
 use weir_config::plan::OffloadPlan;
 use weir_http::{
-    BodyScanner, Framing, HeadLimits, HeaderTable, KnownHeader, OffloadOrder, RequestText, ResponseContext,
-    ResponseHead, ResponseTo, Scheme, Version, is_worth_parsing, parse_response,
+    BodyScanner, Framing, HeadLimits, HeaderTable, KnownHeader, Lenient, OffloadOrder, Repair, RequestText,
+    ResponseContext, ResponseHead, ResponseTo, Scheme, Version, is_worth_parsing, parse_response,
 };
 use weir_net::Stream;
 
@@ -89,6 +89,8 @@ pub(crate) struct Reading<'a> {
     /// So little is enough to be read at first, for most of the body is likely to be spliced. `None` = nobody knows.
     pub(crate) first_read_bytes: Option<usize>,
     pub(crate) scheme: Scheme,
+    /// Faults of the head that are mended.
+    pub(crate) lenient: Lenient,
     /// What the pool's servers may have sent by naming it; `None` = nothing.
     pub(crate) offload: Option<&'a OffloadPlan>,
     /// What the server was asked about an upload.
@@ -223,7 +225,20 @@ fn pass(
         Received::Kept(kept) => kept,
     };
     let to = reading.request.response_to();
-    let Some(head) = parse_response(buf, to, &LIMITS, &mut table).map_err(Fault::BadResponse)? else {
+    let mended;
+    let (buf, received, parsed) = match parse_response(buf, to, &LIMITS, &mut table) {
+        Err(error) if reading.lenient.may_mend(&error) => match reading.lenient.repair(buf, &LIMITS) {
+            Repair::Incomplete => return Ok(None),
+            Repair::Refused => return Err(Fault::BadResponse(error)),
+            Repair::Written(written) => {
+                mended = written;
+                let parsed = parse_response(&mended, to, &LIMITS, &mut table);
+                (mended.as_slice(), Received::Kept(&mended), parsed)
+            }
+        },
+        parsed => (buf, received, parsed),
+    };
+    let Some(head) = parsed.map_err(Fault::BadResponse)? else {
         return Ok(None);
     };
     head.fits_upgrade(buf, reading.request.upgrade.as_deref(), reading.request_done)

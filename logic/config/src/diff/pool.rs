@@ -52,6 +52,8 @@ pub enum PoolPart {
     WhenEmpty,
     /// `redirect`.
     Redirect,
+    /// `lenient`.
+    Lenient,
     /// `offload`.
     Offload,
 }
@@ -100,6 +102,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         collected_body_bytes_max,
         nobody_left,
         redirect,
+        lenient,
         offload,
     } = old;
     parts([
@@ -124,6 +127,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         (*collected_body_bytes_max != new.collected_body_bytes_max, PoolPart::BufferRequests),
         (*nobody_left != new.nobody_left, PoolPart::WhenEmpty),
         (*redirect != new.redirect, PoolPart::Redirect),
+        (*lenient != new.lenient, PoolPart::Lenient),
         (*offload != new.offload, PoolPart::Offload),
     ])
 }
@@ -164,6 +168,7 @@ impl fmt::Display for PoolPart {
             Self::BufferRequests => "buffer-requests",
             Self::WhenEmpty => "when-empty",
             Self::Redirect => "redirect",
+            Self::Lenient => "lenient",
             Self::Offload => "offload",
         })
     }

@@ -53,6 +53,14 @@ pub(crate) static POOL: Section = Section {
              only.",
         ),
         key(
+            "lenient",
+            OneOrMany(&Choice(&["bare-lf", "duplicate-content-length", "control-characters"])),
+            Otherwise("such responses become a 502"),
+            "[\"bare-lf\", \"duplicate-content-length\"]",
+            "Faults in the heads of its servers' responses that are mended, for clients and health checks alike: lines that end in LF alone, \
+             a Content-Length that is repeated with the same value, control characters in values (they become spaces). HTTP only.",
+        ),
+        key(
             "offload",
             Table(&OFFLOAD),
             Otherwise("servers can name no files"),

@@ -4,7 +4,7 @@ use weir_balance::{
     SlowStart,
 };
 use weir_health::{BreakerRule, CheckTiming, EjectionRule};
-use weir_http::{FixedResponse, PathPattern};
+use weir_http::{FixedResponse, Lenient, PathPattern};
 use weir_model::{Millis, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use super::{HashPlan, OffloadPlan, RedirectPlan, StickyPlan, TlsOut};
@@ -64,6 +64,8 @@ pub struct PoolPlan {
     pub nobody_left: NobodyLeft,
     /// Clients are sent on to the servers; `None` = their requests are passed on.
     pub redirect: Option<RedirectPlan>,
+    /// Faults in the heads of responses that are mended.
+    pub lenient: Lenient,
     /// Files that servers may have sent by naming them; `None` = none.
     pub offload: Option<OffloadPlan>,
 }

@@ -52,6 +52,7 @@ pub(super) fn print(writer: &mut Writer, pool: &PoolPlan) {
     if pool.sticky.is_none() {
         sticky::print_off(writer);
     }
+    writer.many("lenient", &pool.lenient.names());
     if let Some(sticky) = &pool.sticky {
         sticky::print(writer, &name, sticky);
     }

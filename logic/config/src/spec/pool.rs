@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use weir_balance::{Membership, Portion, Subset};
 use weir_health::EjectionRule;
+use weir_http::Lenient;
 use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use super::offload::AreaReference;
@@ -97,6 +98,7 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         reuse: reuse(&table),
         collected_body_bytes_max: None,
         nobody_left: nobody_left(&table.table("when-empty")),
+        lenient: lenient(&table),
         offload,
     };
     plan.collected_body_bytes_max = limits::collected_body_bytes_max(&table, &plan);
@@ -130,6 +132,20 @@ pub(super) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
         areas,
         empty_at,
     })
+}
+
+fn lenient(table: &Table<'_, '_>) -> Lenient {
+    let mut lenient = Lenient::default();
+    for node in table.many("lenient") {
+        match node.text().unwrap_or_default() {
+            "bare-lf" => lenient.bare_lf = true,
+            "duplicate-content-length" => lenient.equal_lengths = true,
+            "control-characters" => lenient.control_characters = true,
+            // The table of keys has no others.
+            _ => {}
+        }
+    }
+    lenient
 }
 
 fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {

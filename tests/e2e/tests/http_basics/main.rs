@@ -7,6 +7,7 @@ mod extensions;
 mod head_reads;
 mod interim;
 mod keep_alive;
+mod legacy;
 mod messages;
 mod old_version;
 mod upgrade;

@@ -42,6 +42,7 @@ impl Controller {
         let mut records = self.records();
         let pool = records.pool_in_use_mut(&target.pool)?;
         let (plan, proxy_protocol) = (pool.shared.plan.check.clone()?, pool.shared.plan.proxy_protocol);
+        let lenient = pool.shared.plan.lenient;
         let tls = match plan.kind {
             CheckKind::Tcp => None,
             CheckKind::Tls | CheckKind::Http(_) => pool.tls.checks.clone(),
@@ -55,6 +56,7 @@ impl Controller {
             plan,
             tls,
             proxy_protocol,
+            lenient,
         })
     }
 

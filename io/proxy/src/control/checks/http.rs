@@ -4,7 +4,8 @@ use std::io;
 use weir_config::plan::HttpCheck;
 use weir_control::CheckCode;
 use weir_http::{
-    BodyScanner, Dechunker, Framing, HeadLimits, HeaderTable, ResponseHead, ResponseTo, parse_response,
+    BodyScanner, Dechunker, Framing, HeadLimits, HeaderTable, Lenient, Repair, ResponseHead, ResponseTo,
+    parse_response,
 };
 use weir_net::Stream;
 
@@ -17,11 +18,16 @@ const WIRE_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 const READ_BYTES: usize = 16 * 1024;
 
 /// Sends the request and judges the response. Returns its status.
-pub(super) async fn exchange(mut stream: Stream, check: &HttpCheck, host: &str) -> Result<u16, Failure> {
+pub(super) async fn exchange(
+    mut stream: Stream,
+    check: &HttpCheck,
+    host: &str,
+    lenient: Lenient,
+) -> Result<u16, Failure> {
     write_all(&mut stream, &request(check, host)).await.map_err(|error| broken("request", &error))?;
     let mut received = Vec::new();
     let mut table = HeaderTable::new();
-    let head = read_head(&mut stream, check, &mut received, &mut table).await?;
+    let head = read_head(&mut stream, check, lenient, &mut received, &mut table).await?;
     judge_head(check, &head, &received, &table)?;
     if let Some(expected) = &check.expect_body {
         received.drain(..head.head_bytes as usize);
@@ -64,6 +70,7 @@ fn request(check: &HttpCheck, host: &str) -> Vec<u8> {
 async fn read_head(
     stream: &mut Stream,
     check: &HttpCheck,
+    lenient: Lenient,
     received: &mut Vec<u8>,
     table: &mut HeaderTable,
 ) -> Result<ResponseHead, Failure> {
@@ -72,7 +79,19 @@ async fn read_head(
     let limits = HeadLimits::default();
     let mut interim = 0;
     loop {
-        match parse_response(received, to, &limits, table) {
+        let parsed = match parse_response(received, to, &limits, table) {
+            // As requests are read.
+            Err(error) if lenient.may_mend(&error) => match lenient.repair(received, &limits) {
+                Repair::Incomplete => Ok(None),
+                Repair::Refused => Err(error),
+                Repair::Written(written) => {
+                    *received = written;
+                    parse_response(received, to, &limits, table)
+                }
+            },
+            parsed => parsed,
+        };
+        match parsed {
             Err(error) => return Err(Failure::new(CheckCode::L7Broken, format!("response: {error}"))),
             Ok(Some(head)) if head.is_interim() => {
                 interim += 1;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout};
 use weir_config::plan::{CheckKind, CheckPlan, ProxyProtocolOut};
 use weir_control::CheckCode;
+use weir_http::Lenient;
 use weir_net::Stream;
 use weir_net::tls::ClientTls;
 
@@ -25,6 +26,8 @@ pub(in crate::control) struct Probe {
     /// The Host header, unless the config has another.
     pub(in crate::control) host: String,
     pub(in crate::control) proxy_protocol: Option<ProxyProtocolOut>,
+    /// Faults of the response's head that are mended.
+    pub(in crate::control) lenient: Lenient,
 }
 
 /// How far a probe has come: who is to blame if it takes too long.
@@ -81,7 +84,7 @@ impl Probe {
         match &self.plan.kind {
             CheckKind::Http(check) => {
                 *layer = Layer::Http;
-                let status = http::exchange(stream, check, &self.host).await?;
+                let status = http::exchange(stream, check, &self.host, self.lenient).await?;
                 Ok((CheckCode::L7Ok, Some(status)))
             }
             CheckKind::Tcp | CheckKind::Tls => Ok((CheckCode::L6Ok, None)),

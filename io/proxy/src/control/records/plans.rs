@@ -218,6 +218,7 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         collected_body_bytes_max,
         nobody_left,
         redirect,
+        lenient,
         offload,
     } = a;
     *name == b.name
@@ -245,5 +246,6 @@ fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
         && *collected_body_bytes_max == b.collected_body_bytes_max
         && *nobody_left == b.nobody_left
         && *redirect == b.redirect
+        && *lenient == b.lenient
         && *offload == b.offload
 }

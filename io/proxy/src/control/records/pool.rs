@@ -305,6 +305,7 @@ fn without_servers(plan: &PoolPlan) -> PoolPlan {
         collected_body_bytes_max: plan.collected_body_bytes_max,
         nobody_left: plan.nobody_left.clone(),
         redirect: plan.redirect.clone(),
+        lenient: plan.lenient,
         offload: plan.offload.clone(),
     }
 }

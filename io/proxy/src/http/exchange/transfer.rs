@@ -114,6 +114,7 @@ impl Exchange {
                 spliceable,
                 first_read_bytes: connection.first_read_bytes(),
                 scheme: if self.pool.shared.plan.tls.is_some() { Scheme::Https } else { Scheme::Http },
+                lenient: self.pool.shared.plan.lenient,
                 offload: self.pool.shared.plan.offload.as_ref().filter(|_| !asked_after),
                 asked,
             };

@@ -28,6 +28,7 @@ fn probe(address: SocketAddr, check: &str) -> Probe {
         tls_host: "localhost".to_owned(),
         host: "server.example:80".to_owned(),
         proxy_protocol: None,
+        lenient: Default::default(),
     }
 }
 
