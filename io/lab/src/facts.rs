@@ -97,6 +97,9 @@ pub struct Expected {
     pub think_ns: Option<u64>,
     /// Shares of requests by server; `None` = nobody looks.
     pub balance: Option<Balance>,
+    /// Lateness on a busy machine is marked, and does not make the run invalid.
+    #[serde(default)]
+    pub accept_late: bool,
 }
 
 impl Expected {

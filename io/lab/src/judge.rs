@@ -145,13 +145,58 @@ pub(crate) fn flaws(head: &Head, tally: &Tally, facts: Option<&Facts>, servers: 
     flaws
 }
 
+/// What the server did not do, if that is over 1% of the requests. What failed for want of something here is not the server's.
+pub(crate) fn server_failed(head: &Head, tally: &Tally) -> Option<String> {
+    let is_own = |fault: Fault| matches!(fault, Fault::Descriptors | Fault::Ports | Fault::Memory);
+    let sent = tally.all.sent;
+    let failed = (sent - tally.all.succeeded.min(sent)).saturating_sub(tally.failed_by(is_own));
+    if failed as f64 <= sent as f64 * TOLERATED {
+        return None;
+    }
+    let statuses = tally
+        .statuses
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(status, count)| **count > 0 && !head.expected.accepts(*status as u16));
+    let mut reasons: Vec<(u64, String)> =
+        statuses.map(|(status, count)| (*count, format!("status {status}"))).collect();
+    let faults = tally.faults().filter(|(fault, count)| *count > 0 && !is_own(*fault));
+    reasons.extend(faults.map(|(fault, count)| (count, fault.to_string())));
+    reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    let reasons: Vec<String> =
+        reasons.into_iter().map(|(count, reason)| format!("{count} times {reason}")).collect();
+    Some(format!(
+        "{failed} of {sent} requests ({}) were not answered as expected: {}",
+        percent(failed, sent),
+        reasons.join("; ")
+    ))
+}
+
+/// Why a thread could not start requests on time, if that was not its own work.
+fn busy_machine(facts: &Facts) -> Option<String> {
+    const NOTED: f64 = 0.01;
+    let share = |ns: u64, wall_ns: u64| ns as f64 / wall_ns.max(1) as f64;
+    let waited = facts.threads.iter().map(|thread| share(thread.run_delay_ns.unwrap_or(0), thread.wall_ns));
+    let stood = facts.threads.iter().map(|thread| share(thread.stalled_ns, thread.wall_ns));
+    let (waited, stood) = (waited.fold(0.0, f64::max), stood.fold(0.0, f64::max));
+    match () {
+        () if waited > NOTED => Some(format!(
+            "the machine was busy: a thread waited for a CPU for {:.1}% of its time",
+            waited * 100.0
+        )),
+        () if stood > NOTED => Some(format!("a thread stood still for {:.1}% of its time", stood * 100.0)),
+        () => None,
+    }
+}
+
 fn schedule(tally: &Tally, facts: Option<&Facts>, add: &mut impl FnMut(FlawKind, String)) {
     let sent = tally.all.sent;
     if tally.late as f64 > sent as f64 * TOLERATED {
-        let cause = match tally.late_starved {
-            0 => String::new(),
-            starved => format!("; {starved} of them because all connections were in use"),
-        };
+        let starved = tally.late_starved;
+        let starved = (starved > 0).then(|| format!("{starved} of them because all connections were in use"));
+        let causes = starved.into_iter().chain(facts.and_then(busy_machine));
+        let cause: String = causes.map(|cause| format!("; {cause}")).collect();
         add(
             FlawKind::Late,
             format!(

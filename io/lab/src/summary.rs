@@ -29,6 +29,10 @@ pub struct Summary {
     pub valid: bool,
     /// Why not.
     pub flaws: Vec<Flaw>,
+    /// What would have made it invalid, and was accepted.
+    pub marks: Vec<Flaw>,
+    /// What the server did not do; `None` = at least 99% of the requests were answered as expected.
+    pub server_failed: Option<String>,
     /// What was asked for.
     pub asked: Head,
     /// Requests.
@@ -181,7 +185,27 @@ impl Run {
 
     /// Why it may not be believed; empty = it may.
     pub fn flaws(&self) -> Vec<Flaw> {
-        judge::flaws(&self.head, &self.tally, self.facts.as_ref(), &self.servers)
+        self.judged().0
+    }
+
+    /// What would have made it invalid, and was accepted beforehand.
+    pub fn marks(&self) -> Vec<Flaw> {
+        self.judged().1
+    }
+
+    /// What the server did not do, if over 1% of the requests were not answered as expected: another verdict than whether the generator
+    /// did what it was asked to.
+    pub fn server_failed(&self) -> Option<String> {
+        judge::server_failed(&self.head, &self.tally)
+    }
+
+    /// The flaws that count, and those that are accepted.
+    fn judged(&self) -> (Vec<Flaw>, Vec<Flaw>) {
+        let flaws = judge::flaws(&self.head, &self.tally, self.facts.as_ref(), &self.servers);
+        let is_accepted = |flaw: &Flaw| {
+            self.head.expected.accept_late && matches!(flaw.kind, FlawKind::Late | FlawKind::Cpu)
+        };
+        flaws.into_iter().partition(|flaw| !is_accepted(flaw))
     }
 
     /// The shortest latency, from when due, that at least the share `quantile` (0 to 1) of the answered requests do not exceed, in
@@ -234,11 +258,13 @@ impl Run {
     /// The same for programs.
     pub fn summary(&self) -> Summary {
         let (tally, wall_s) = (&self.tally, self.wall_s());
-        let flaws = self.flaws();
+        let (flaws, marks) = self.judged();
         let statuses = tally.statuses.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
         Summary {
             valid: flaws.is_empty(),
             flaws,
+            marks,
+            server_failed: self.server_failed(),
             asked: self.head.clone(),
             requests: Requests {
                 sent: tally.all.sent,

@@ -1,6 +1,7 @@
 //! What is asked for.
 
 mod http2;
+mod steering;
 mod upload;
 
 use std::fs::File;
@@ -23,6 +24,8 @@ pub(crate) use upload::{Sending, Upload};
 pub(crate) struct Target {
     pub(crate) origin: Origin,
     pub(crate) is_head: bool,
+    /// The request says that its connection ends with the answer.
+    pub(crate) closes: bool,
     /// Over HTTP/1.
     pub(crate) head: Template,
     /// Over HTTP/2, if that is spoken.
@@ -178,9 +181,7 @@ impl Target {
         }
         let mut head = format!("{} {} HTTP/1.1\r\n", spec.method, url.path);
         let given = |name: &str| spec.headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
-        if given("transfer-encoding") {
-            return Err("Transfer-Encoding cannot be given: bodies are sent with their length".to_owned());
-        }
+        let closes = steering::closes(spec, keep_alive)?;
         if !given("host") {
             head.push_str(&format!("Host: {}\r\n", url.origin.authority()));
         }
@@ -199,7 +200,7 @@ impl Target {
         if !keep_alive && !given("connection") {
             head.push_str("Connection: close\r\n");
         }
-        if spec.body.bytes() > 0 || is_upload(&spec.method) {
+        if spec.body.bytes() > 0 || is_upload(&spec.method) || given("content-length") {
             head.push_str(&format!("Content-Length: {}\r\n", spec.body.bytes()));
         }
         head.push_str("\r\n");
@@ -211,6 +212,7 @@ impl Target {
         Ok(Self {
             origin: url.origin,
             is_head: spec.method == "HEAD",
+            closes,
             head: Template::parse(head.as_bytes()),
             http2,
             body: spec.body.clone(),

@@ -34,9 +34,9 @@ Examples:
 
 The run is INVALID if it says nothing about the server: over 1% of the starts were over 1 ms late, less than 99% was sent, the
 generator was out of CPU time, descriptors, ports or memory, bytes are not what was announced, or what --expect-... says is not
-so. docs/guide/load.md explains each.
+so. docs/guide/load.md explains each. THE SERVER FAILED if over 1% of the requests were not answered as expected.
 
-Exits with 0 if the run is valid, with 1 if it is not, and with 2 if it could not be made.")]
+Exits with 0 if the run is valid and the server did not fail, with 1 if not, and with 2 if it could not be made.")]
 pub(crate) struct LoadArgs {
     #[command(subcommand)]
     pub(super) verb: Option<LoadVerb>,
@@ -65,6 +65,9 @@ pub(crate) struct FormArgs {
     /// Write the report as this: text, json, ab, httperf, vegeta, vegeta-json, hdr, or `vegeta-hist[0,1ms,10ms]`.
     #[arg(long = "report", alias = "type", short = 't', value_name = "FORM", default_value = "text", value_parser = form)]
     pub(super) form: Form,
+    /// Starts that were late because the machine was busy mark the run, and do not make it invalid.
+    #[arg(long)]
+    pub(super) accept_late: bool,
     /// Print for programs: the same as --report json.
     #[arg(long)]
     pub(super) json: bool,

@@ -53,20 +53,20 @@ fn make(args: &MakeArgs) -> Result<ExitCode, String> {
     };
     let mut running = Running::start(load).map_err(|cause| cause.to_string())?;
     live::watch(&mut running, view)?;
-    let run = running.finish().map_err(|cause| cause.to_string())?;
-    tell::tell(&run, &args.form, output.as_deref())
+    let mut run = running.finish().map_err(|cause| cause.to_string())?;
+    tell::tell(&mut run, &args.form, output.as_deref())
 }
 
 fn report(args: &ReportArgs) -> Result<ExitCode, String> {
     if args.file != Path::new("-") {
-        let run = read(&args.file)?;
-        return tell::tell(&run, &args.form, Some(&args.file));
+        let mut run = read(&args.file)?;
+        return tell::tell(&mut run, &args.form, Some(&args.file));
     }
     if args.form.gnuplot.is_some() {
         return Err("--gnuplot reads the file a second time: standard input cannot be".to_owned());
     }
-    let run = Run::read(&mut io::stdin().lock()).map_err(|cause| format!("standard input: {cause}"))?;
-    tell::tell(&run, &args.form, None)
+    let mut run = Run::read(&mut io::stdin().lock()).map_err(|cause| format!("standard input: {cause}"))?;
+    tell::tell(&mut run, &args.form, None)
 }
 
 fn read(path: &Path) -> Result<Run, String> {

@@ -110,6 +110,7 @@ pub(super) fn load(args: &MakeArgs, notes: &mut Vec<String>) -> Result<Load, Str
             body_bytes: args.expect_size,
             think_ns: args.expect_think_time.map(|time| time.as_nanos() as u64),
             balance: args.expect_balance.clone(),
+            accept_late: args.form.accept_late,
         },
         output: args.output.clone(),
     })

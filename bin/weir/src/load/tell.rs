@@ -10,8 +10,11 @@ use weir_lab::{Run, read_run, report};
 use super::arguments::{Form, FormArgs};
 use crate::check::print_out;
 
-/// Writes what was asked for; `kept` is the file with every request. The exit status says whether the run is valid.
-pub(super) fn tell(run: &Run, args: &FormArgs, kept: Option<&Path>) -> Result<ExitCode, String> {
+/// Writes what was asked for; `kept` is the file with every request. The exit status says whether the run is valid and the server did
+/// what it should.
+pub(super) fn tell(run: &mut Run, args: &FormArgs, kept: Option<&Path>) -> Result<ExitCode, String> {
+    run.head.expected.accept_late |= args.accept_late;
+    let run = &*run;
     if let Some(path) = &args.html {
         fs::write(path, report::html(run)).map_err(|cause| format!("{}: {cause}", path.display()))?;
     }
@@ -39,11 +42,16 @@ pub(super) fn tell(run: &Run, args: &FormArgs, kept: Option<&Path>) -> Result<Ex
     // The others' forms have no place for it.
     if !matches!(form, Form::Text | Form::Json) {
         flaws.iter().for_each(|flaw| eprintln!("weir load: INVALID: {}", flaw.text));
+        run.marks().iter().for_each(|mark| eprintln!("weir load: accepted: {}", mark.text));
+        if let Some(failed) = run.server_failed() {
+            eprintln!("weir load: the server failed: {failed}");
+        }
         if let Some(uploads) = run.uploads().filter(|uploads| uploads.unverified > 0) {
             eprintln!("weir load: {} uploads are not verified", uploads.unverified);
         }
     }
-    Ok(if printed == ExitCode::SUCCESS && !flaws.is_empty() { ExitCode::from(1) } else { printed })
+    let is_good = flaws.is_empty() && run.server_failed().is_none();
+    Ok(if printed == ExitCode::SUCCESS && !is_good { ExitCode::from(1) } else { printed })
 }
 
 /// Every request as ab's -g writes it, those that were answered first first.

@@ -53,8 +53,23 @@ pub fn html(run: &Run) -> String {
 const STYLE: &str = ".invalid { border-color: #c2185b; }\n.verdict li { font-weight: 400; }\n";
 
 fn verdict(page: &mut String, summary: &Summary) {
-    if summary.valid {
+    if let Some(failed) = &summary.server_failed {
+        let _ = writeln!(
+            page,
+            "<div class=\"verdict invalid\"><p>The server failed: {}.</p></div>",
+            escaped(failed)
+        );
+    }
+    if summary.valid && summary.marks.is_empty() {
         page.push_str("<div class=\"verdict\"><p>Valid: the schedule was kept, and the generator had something to spare.</p></div>\n");
+        return;
+    }
+    if summary.valid {
+        page.push_str("<div class=\"verdict\"><p>Valid but late, which was accepted.</p>\n<ul>\n");
+        for mark in &summary.marks {
+            let _ = writeln!(page, "<li>{}</li>", escaped(&mark.text));
+        }
+        page.push_str("</ul></div>\n");
         return;
     }
     page.push_str(

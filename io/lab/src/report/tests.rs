@@ -75,7 +75,7 @@ fn the_own_report_has_both_latencies_and_a_verdict() {
         "Requests     100 due, 100 sent, 99 answered, 99 as expected (99.00%)\n",
         "from due   from sent     connect     waiting    transfer\n",
         "Failed       1 times: the answer's body was shorter than announced\n",
-        "VALID\n",
+        "\nVALID: the generator did what it was asked to\n",
     ] {
         assert!(text.contains(part), "{part:?} in\n{text}");
     }

@@ -247,14 +247,20 @@ fn parts(out: &mut String, summary: &Summary) {
     }
 }
 
-/// Whether the run may be believed, and why not.
+/// Whether the run may be believed, and why not; and whether the server did what it should.
 pub(super) fn verdict(summary: &Summary) -> String {
-    if summary.valid {
-        return "\nVALID\n".to_owned();
-    }
-    let mut out = String::from("\nINVALID: these figures say nothing about the server\n");
-    for flaw in &summary.flaws {
+    let mut out = String::from(match (summary.valid, summary.marks.is_empty()) {
+        (true, true) => "\nVALID: the generator did what it was asked to\n",
+        (true, false) => {
+            "\nVALID BUT LATE, which was accepted: latencies hold the lateness where they count from when requests were due\n"
+        }
+        (false, _) => "\nINVALID: these figures say nothing about the server\n",
+    });
+    for flaw in summary.flaws.iter().chain(&summary.marks) {
         let _ = writeln!(out, "  - {}", printable(&flaw.text));
+    }
+    if let Some(failed) = &summary.server_failed {
+        let _ = writeln!(out, "THE SERVER FAILED: {}", printable(failed));
     }
     out
 }

@@ -168,3 +168,30 @@ fn a_run_that_was_stopped_says_so() {
     let run = running.finish().unwrap();
     assert!(kinds(&run).contains(&FlawKind::CutOff), "{:?}", run.flaws());
 }
+
+#[test]
+fn a_request_that_says_close_ends_its_connection() {
+    // The server does not say that it closes: a generator that used the connection again would make failures of its own.
+    let server = RawServer::start(|peer| {
+        peer.request()?;
+        peer.respond("bye")
+    });
+    let mut load = load(server.addr(), "/", closed(2));
+    load.targets[0].headers.push(("Connection".to_owned(), "close".to_owned()));
+    load.requests_max = Some(20);
+    let run = run(load);
+    assert_eq!(run.summary().requests.succeeded, 20, "{:?}", run.summary().faults);
+    assert_eq!(server.connections(), 20);
+    assert_eq!(run.server_failed(), None);
+}
+
+#[test]
+fn what_the_server_did_not_do_is_a_verdict_of_its_own() {
+    let server = RawServer::responding(|_| b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n".to_vec());
+    let mut load = load(server.addr(), "/", closed(1));
+    load.requests_max = Some(10);
+    let run = run(load);
+    let failed = "10 of 10 requests (100.00%) were not answered as expected: 10 times status 503";
+    assert_eq!(run.server_failed().as_deref(), Some(failed));
+    assert!(report::text(&run).contains(&format!("THE SERVER FAILED: {failed}\n")), "{}", report::text(&run));
+}

@@ -46,6 +46,19 @@ fn a_server_that_is_stuck_makes_a_run_invalid() {
 }
 
 #[test]
+fn lateness_that_is_accepted_marks_a_run_and_leaves_other_flaws() {
+    let origin = Origin::builder().start().unwrap();
+    let mut load = load(origin.addr(), "/hang", rate("100@500ms"));
+    load.connections_max = 5;
+    load.timeout = Duration::from_millis(200);
+    load.expected.accept_late = true;
+    let run = run(load);
+    assert!(run.marks().iter().any(|mark| mark.kind == FlawKind::Late), "{:?}", run.marks());
+    let kinds = kinds(&run);
+    assert!(!kinds.contains(&FlawKind::Late) && kinds.contains(&FlawKind::Unsent), "{:?}", run.flaws());
+}
+
+#[test]
 fn requests_that_found_no_connection_make_a_run_invalid() {
     let origin = Origin::builder().start().unwrap();
     let mut load = load(origin.addr(), "/hang", rate("100@500ms"));

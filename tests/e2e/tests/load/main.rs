@@ -61,6 +61,22 @@ fn the_exit_status_says_whether_the_run_is_valid() {
 }
 
 #[test]
+fn a_server_that_fails_is_told_apart_from_a_run_that_is_invalid() {
+    let origin = origin();
+    let url = format!("http://{}/status/503", origin.addr());
+    let output = weir(&["-c", "2", "-n", "20", &url]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+    let failed =
+        "THE SERVER FAILED: 20 of 20 requests (100.00%) were not answered as expected: 20 times status 503\n";
+    assert!(text(&output).contains(failed), "{}", text(&output));
+    let output = weir(&["-c", "2", "-n", "20", "--expect-status", "503", &url]);
+    assert!(!text(&output).contains("THE SERVER FAILED"), "{}", text(&output));
+    let output = weir(&["-c", "1", "-n", "1", "-m", "CONNECT", &url]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("CONNECT cannot be played"), "{}", text(&output));
+}
+
+#[test]
 fn requests_per_server_are_those_that_servers_got() {
     let origins = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
     let config = weir_e2e::web(&[origins[0].addr(), origins[1].addr()]) + "balance = \"round-robin\"\n";

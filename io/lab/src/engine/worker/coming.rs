@@ -120,7 +120,9 @@ impl Worker<'_> {
                     return Step::Failed(fault);
                 }
                 let keep = exchange.answer.keep_alive && surplus == 0 && !hangup && !connection.is_sending();
-                return Step::Answered { keep: keep && self.shared.load.keep_alive };
+                // The server may close such a connection without a word.
+                let closes = self.shared.targets[exchange.record.target as usize].1.closes;
+                return Step::Answered { keep: keep && !closes && self.shared.load.keep_alive };
             }
             if !more && !hangup {
                 return Step::Pending;
