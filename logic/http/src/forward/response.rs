@@ -172,7 +172,7 @@ impl Writer<'_> {
         if self.head.repairs.content_length {
             touched |= KnownHeader::ContentLength.bit();
         }
-        if self.cx.client_version == Version::Http10 {
+        if self.cx.client_version == Version::Http10 || self.head.repairs.transfer_encoding {
             touched |= KnownHeader::TransferEncoding.bit();
         }
         if self.dechunk {
@@ -222,6 +222,12 @@ impl Writer<'_> {
         }
         if entry.known() == KnownHeader::ContentLength && !self.has_no_length() {
             return append_length(out, entry.value().of(self.buf));
+        }
+        if entry.known() == KnownHeader::TransferEncoding {
+            if !self.has_no_length() && self.cx.client_version == Version::Http11 {
+                append_line(out, "Transfer-Encoding", b"chunked");
+            }
+            return;
         }
         if known & LOCATIONS == 0 || (self.is_final() && self.route.response.removed.known & known != 0) {
             return;

@@ -50,6 +50,15 @@ pub(super) fn is_length_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredF
     })
 }
 
+/// Whether the only coding is written in another form than `Transfer-Encoding: chunked`.
+#[inline]
+pub(super) fn is_coding_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredFraming) -> bool {
+    let DeclaredFraming::Chunked = declared else { return false };
+    table
+        .find(KnownHeader::TransferEncoding)
+        .is_some_and(|entry| entry.value().of(buf) != b"chunked" || !entry.is_plain(buf))
+}
+
 fn read_framing(buf: &[u8], table: &HeaderTable) -> Result<DeclaredFraming, HeaderFault> {
     let mut declared = DeclaredFraming::Nothing;
     for entry in table.entries() {

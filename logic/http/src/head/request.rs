@@ -60,6 +60,8 @@ pub struct Repairs {
     pub host: bool,
     /// The length has zeros in front of it, or other whitespace around it than one space in front.
     pub content_length: bool,
+    /// Transfer-Encoding stands in another form than `chunked` behind one space. Of responses only: in requests it is always written anew.
+    pub transfer_encoding: bool,
 }
 
 /// Reads the request head at the start of `buf`. `Ok(None)`: it has not all come yet; limits are enforced nonetheless.
@@ -103,6 +105,7 @@ fn parse_within(
         version: is_later,
         host: host != whole_host,
         content_length: is_length_odd(buf, table, declared),
+        transfer_encoding: false,
     };
     let framing = match declared {
         DeclaredFraming::Nothing => Framing::None,

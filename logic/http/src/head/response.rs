@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::connection::ConnectionOptions;
-use super::framing::{DeclaredFraming, declared_framing, is_length_odd};
+use super::framing::{DeclaredFraming, declared_framing, is_coding_odd, is_length_odd};
 use super::lines::parse_lines;
 use super::scan::find_control;
 use super::{Framing, HeaderFault, HeaderTable, KnownHeader, Repairs, Span, Version};
@@ -124,6 +124,7 @@ fn parse_within(
             version: version == Version::Http11 && buf.get(7) != Some(&b'1'),
             host: false,
             content_length: is_length_odd(buf, table, declared),
+            transfer_encoding: is_coding_odd(buf, table, declared),
         },
         head_bytes: end as u32,
     }))

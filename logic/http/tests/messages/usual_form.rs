@@ -47,6 +47,11 @@ fn lengths_of_responses_are_written_in_their_usual_form() {
         let text = format!("HTTP/1.1 200 OK\nContent-Length:{odd}\nX-A: b\nDate: x\n\n");
         assert_eq!(response(&text), "HTTP/1.1 200 OK\nContent-Length: 12\nX-A: b\nDate: x\n\n", "{odd:?}");
     }
+    for odd in ["\tchunked", " CHUNKED", " chunked \t"] {
+        let text = format!("HTTP/1.1 200 OK\nTransfer-Encoding:{odd}\nDate: x\n\n");
+        let usual = "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\nDate: x\n\n";
+        assert_eq!(response(&text), usual, "{odd:?}");
+    }
     assert_eq!(
         response("HTTP/1.2 204 None\nContent-Length: 000\nDate: x\n\n"),
         "HTTP/1.1 204 None\nDate: x\n\n"
