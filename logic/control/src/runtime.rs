@@ -9,13 +9,22 @@ use crate::address_server::{AddressOf, is_address_of};
 use crate::{AdminState, Command, ServerSpec};
 
 /// What was changed at runtime, by pool and server. The config defines; what stands here wins until it is reset. Kept
-/// in a file, and applied again after a reload or a restart.
+/// in a file, and applied again after a reload or a restart. It belongs to one config: the changes of others that have
+/// used the same file are kept beside it, and not applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuntimeState {
+    /// The config that the changes belong to; `None` = whichever reads them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    config: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pool: BTreeMap<PoolName, BTreeMap<ServerName, Override>>,
+    pool: Changes,
+    /// By config.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    other: BTreeMap<String, Changes>,
 }
+
+type Changes = BTreeMap<PoolName, BTreeMap<ServerName, Override>>;
 
 /// What was changed about one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +125,27 @@ impl RuntimeState {
         // Only maps with non-string keys cannot be written, and names are strings.
         let body = toml::to_string(self).unwrap_or_default();
         if body.is_empty() { HEADER.to_owned() } else { format!("{HEADER}\n{body}") }
+    }
+
+    /// Makes it the state of `config`: what another config has changed is put aside, and what this one had changed comes back.
+    pub fn belong_to(&mut self, config: &str) {
+        match self.config.replace(config.to_owned()) {
+            Some(before) if before != config => {
+                let aside = std::mem::take(&mut self.pool);
+                if !aside.is_empty() {
+                    self.other.insert(before, aside);
+                }
+                self.pool = self.other.remove(config).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+
+    /// The configs whose changes are kept and not applied, with the number of servers that each has changed.
+    pub fn others(&self) -> impl Iterator<Item = (&str, usize)> {
+        self.other
+            .iter()
+            .map(|(config, changes)| (config.as_str(), changes.values().map(BTreeMap::len).sum()))
     }
 
     /// Whether nothing was changed.
@@ -266,6 +296,19 @@ impl RuntimeState {
         if changes.is_empty() {
             self.pool.remove(pool);
         }
+    }
+}
+
+impl fmt::Display for Override {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.added.as_ref().map(|added| format!("added at {}", added.address)),
+            self.removed.then(|| "removed".to_owned()),
+            self.state.map(|state| state.to_string()),
+            self.weight.map(|weight| format!("weight {weight}")),
+            self.address.as_ref().map(|address| format!("at {address}")),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 

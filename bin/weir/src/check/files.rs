@@ -1,7 +1,7 @@
 //! Files and directories that a config names, but for those of TLS.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use weir_config::plan::LogTarget;
@@ -23,6 +23,17 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
+/// Why there is no such directory, as far as this user can tell.
+fn missing(directory: &Path) -> Option<String> {
+    match std::fs::metadata(directory) {
+        Ok(found) if found.is_dir() => None,
+        Err(cause) if cause.kind() == ErrorKind::PermissionDenied => {
+            Some(format!("{}: {cause}", directory.display()))
+        }
+        _ => Some(format!("there is no directory {}", directory.display())),
+    }
+}
+
 /// What is missing.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let plan = &loaded.plan;
@@ -30,11 +41,10 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     if let Some(control) = &plan.process.control
         && let Some(directory) = control.parent()
         // The directory of the control socket is made at the start, but not the way to it.
-        && !directory.is_dir()
-        && !directory.parent().is_none_or(Path::is_dir)
+        && missing(directory).is_some()
+        && let Some(why) = directory.parent().and_then(missing)
     {
-        let message = format!("weir.control: there is no directory {}", directory.display());
-        found.push(loaded.error_at(&["weir", "control"], message));
+        found.push(loaded.error_at(&["weir", "control"], format!("weir.control: {why}")));
     }
     let key = ["access-log", "to"];
     match plan.access_log.as_ref().map(|log| &log.target) {
@@ -42,9 +52,8 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
             found.push(loaded.error_at(&key, format!("access-log.to: {} is a directory", path.display())));
         }
         Some(LogTarget::File(path)) => {
-            if let Some(directory) = path.parent().filter(|directory| !directory.is_dir()) {
-                let message = format!("access-log.to: there is no directory {}", directory.display());
-                found.push(loaded.error_at(&key, message));
+            if let Some(why) = path.parent().and_then(missing) {
+                found.push(loaded.error_at(&key, format!("access-log.to: {why}")));
             }
         }
         Some(LogTarget::Syslog { address: BindAddress::Unix(path), .. }) if !path.exists() => {

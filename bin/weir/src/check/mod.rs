@@ -13,6 +13,7 @@ mod sticky;
 mod storage;
 mod tls;
 mod token_endpoint;
+mod unreadable;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -79,7 +80,7 @@ pub(crate) fn run(args: CheckArgs) -> ExitCode {
         return report::print_out(&format!("{:#}\n", weir_config::schema()));
     }
     let depth = if args.no_ports { Depth::Files } else { Depth::FilesAndPorts };
-    let proof = prove(&args.config, depth).and_then(|loaded| match args.online {
+    let proof = unreadable::prove(&args.config, depth).and_then(|loaded| match args.online {
         true => asked(loaded),
         false => Ok(loaded),
     });
@@ -121,12 +122,21 @@ fn examine(sources: &[Source]) -> Result<Loaded, Flawed> {
 
 /// Reads a config and proves as much of it as can be proved without running it. Blocks on the disk.
 pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
+    prove_by(config, depth, |found| found)
+}
+
+/// The same, with what is found outside of the text as `judge` leaves it.
+fn prove_by(
+    config: &Path,
+    depth: Depth,
+    judge: impl Fn(Vec<Diagnostic>) -> Vec<Diagnostic>,
+) -> Result<Loaded, Refusal> {
     let sources = config_files::read(config).map_err(Refusal::Unreadable)?;
     let loaded = match examine(&sources) {
         Ok(loaded) => loaded,
-        Err(flawed) => return Err(Refusal::Wrong(with_the_rest(flawed, config, depth))),
+        Err(flawed) => return Err(Refusal::Wrong(judge(with_the_rest(flawed, config, depth)))),
     };
-    let found = look_around(&loaded, config, depth);
+    let found = judge(look_around(&loaded, config, depth));
     judged(loaded, found)
 }
 

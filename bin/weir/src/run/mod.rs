@@ -11,6 +11,7 @@ mod privileges;
 mod process;
 mod sandbox;
 mod sockets;
+mod state_file;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -15,7 +15,6 @@ use tokio::time::{sleep, timeout};
 use weir_config::Plan;
 use weir_config::diff::Change;
 use weir_config::plan::AccessLogPlan;
-use weir_control::RuntimeState;
 use weir_gateway::{Gateway, Node};
 use weir_proxy::Workers;
 use weir_proxy::access_log::AccessLog;
@@ -26,6 +25,7 @@ use super::handler::{ProcessHandler, ReloadRequest};
 use super::privileges::{self, Successor};
 use super::sandbox::Sandbox;
 use super::sockets::Sockets;
+use super::state_file::StateFile;
 use super::{LoadError, faces, limits};
 
 /// A disk that has not answered by then does not hold up a reload: what runs goes on as it is.
@@ -96,7 +96,9 @@ async fn live(
         service: Some(Arc::clone(&gateway) as _),
         log: EventLog::stderr(),
     };
-    let state = read_state(plan.process.state.as_deref())?;
+    let StateFile { state, notes, lock: _state_lock } =
+        StateFile::open(plan.process.state.as_deref(), &config)?;
+    notes.iter().for_each(|note| eprintln!("weir: {note}"));
     let (controller, shared) =
         Controller::start(plan.clone(), state, setup).map_err(|error| error.to_string())?;
     controller.spawn_tasks();
@@ -279,15 +281,4 @@ fn worker_count(plan: &Plan) -> usize {
 
 fn start_access_log(plan: Option<&AccessLogPlan>) -> Result<Option<AccessLog>, String> {
     plan.map(AccessLog::start).transpose().map_err(|error| format!("access log: {error}"))
-}
-
-/// What was changed at runtime before. A file that is not there is an empty one.
-fn read_state(path: Option<&Path>) -> Result<RuntimeState, String> {
-    let Some(path) = path else { return Ok(RuntimeState::default()) };
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(RuntimeState::default()),
-        Err(error) => return Err(format!("state file {}: {error}", path.display())),
-    };
-    RuntimeState::from_text(&text).map_err(|error| format!("state file {}: {error}", path.display()))
 }

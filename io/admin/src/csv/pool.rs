@@ -85,7 +85,8 @@ fn common(fields: &mut Fields<'_>, traffic: &Traffic, protocol: Protocol) {
     fields.set("lbtot", traffic.tries_total);
     fields.set("bin", traffic.request_bytes);
     fields.set("bout", traffic.response_bytes);
-    fields.set("econ", traffic.connect_errors);
+    // As in HAProxy, a connection that was tried again counts as a retry only.
+    fields.set("econ", traffic.connect_errors.saturating_sub(traffic.connect_retries));
     fields.set("eresp", traffic.response_errors);
     fields.set("wretr", traffic.retries);
     fields.set("wredis", traffic.redispatches);

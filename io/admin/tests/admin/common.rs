@@ -268,6 +268,7 @@ fn traffic(active: u64) -> Traffic {
         client_aborts: active,
         server_aborts: active / 100,
         retries: active / 40,
+        connect_retries: active / 100,
         redispatches: active / 45,
         responses: Responses::from([0, requests * 96 / 100, requests / 50, requests / 60, active / 7, 0]),
         connect: latency(&[(210, requests / 50)]),

@@ -124,7 +124,7 @@ fn numbers_are_in_haproxys_columns_and_units() {
         "lastsess",
         "ttime_max",
     ];
-    insta::assert_snapshot!(shown(2, &server).join(" "), @"scur=400 smax=800 slim=1000 econ=8 eresp=4 wretr=10 weight=1 uweight=1 act=1 bck=0 lastchg=3723 chkfail=0 chkdown=0 downtime=0 check_status=L7OK check_code=200 check_duration=1 last_chk= check_desc=Layer7 check passed addr=10.0.0.11:8080 lastsess=0 ttime_max=44");
+    insta::assert_snapshot!(shown(2, &server).join(" "), @"scur=400 smax=800 slim=1000 econ=4 eresp=4 wretr=10 weight=1 uweight=1 act=1 bck=0 lastchg=3723 chkfail=0 chkdown=0 downtime=0 check_status=L7OK check_code=200 check_duration=1 last_chk= check_desc=Layer7 check passed addr=10.0.0.11:8080 lastsess=0 ttime_max=44");
     insta::assert_snapshot!(shown(4, &server).join(" "), @r#"scur=0 smax=0 slim=1000 econ=0 eresp=0 wretr=0 weight=0 uweight=1 act=1 bck=0 lastchg=3723 chkfail=40 chkdown=3 downtime=754 check_status=L4CON check_code= check_duration=1 last_chk=Connection refused, "again" check_desc=Layer4 connection problem addr=web-3.example:8080 lastsess=-1 ttime_max=0"#);
     let backend = ["qcur", "qmax", "act", "bck", "weight", "algo", "wretr", "wredis", "qtime", "qtime_max"];
     insta::assert_snapshot!(shown(9, &backend).join(" "), @"qcur=2 qmax=57 act=3 bck=0 weight=3 algo=leastconn wretr=33 wredis=30 qtime=12 qtime_max=12");

@@ -205,6 +205,8 @@ pub struct ServerCounters {
     pub response_errors: Counter,
     /// Requests that were tried again after failing here.
     pub retries: Counter,
+    /// Of these, the ones that failed because no connection could be opened.
+    pub connect_retries: Counter,
     /// Of these, the ones that went on to another server.
     pub redispatches: Counter,
     /// Clients that went away while this server worked for them.

@@ -79,6 +79,8 @@ pub struct Traffic {
     pub server_aborts: u64,
     /// Requests that were tried again after failing here.
     pub retries: u64,
+    /// Of these, the ones that failed because no connection could be opened.
+    pub connect_retries: u64,
     /// Of these, the ones that went to another server.
     pub redispatches: u64,
     /// Responses by class.

@@ -290,3 +290,29 @@ fn what_was_changed_about_one_address_of_a_name_is_kept_as_long_as_the_name_is()
     let of = |ip: &str| state.at_address(&name("web"), &whole, ip.parse().unwrap());
     assert_eq!((of("10.0.0.1").state, of("10.0.0.2").state), (AdminState::Drain, AdminState::Ready));
 }
+
+#[test]
+fn a_state_belongs_to_one_config_and_keeps_what_others_have_changed() {
+    let drained = |server: &str| Command::ServerState {
+        pool: name("web"),
+        server: name(server),
+        state: AdminState::Drain,
+    };
+    // A file from before there were owners belongs to the first that reads it.
+    let mut state = RuntimeState::from_text("[pool.web.w1]\nstate = \"drain\"\n").unwrap();
+    state.belong_to("/etc/a.toml");
+    assert_eq!(state.len(), 1);
+    let mut state = RuntimeState::from_text(&state.to_text()).unwrap();
+    state.belong_to("/etc/b.toml");
+    assert!(state.is_empty());
+    assert_eq!(state.others().collect::<Vec<_>>(), [("/etc/a.toml", 1)]);
+    state.record(&drained("w2"), true);
+    state.record(&drained("w3"), true);
+    let mut state = RuntimeState::from_text(&state.to_text()).unwrap();
+    state.belong_to("/etc/b.toml");
+    assert_eq!(state.len(), 2);
+    state.belong_to("/etc/a.toml");
+    let named: Vec<String> = state.iter().map(|(_, server, change)| format!("{server}: {change}")).collect();
+    assert_eq!(named, ["w1: drain"]);
+    assert_eq!(state.others().collect::<Vec<_>>(), [("/etc/b.toml", 2)]);
+}

@@ -9,4 +9,5 @@ mod reload;
 mod removed_pools;
 mod sockets;
 mod start;
+mod state_file;
 mod stop;

@@ -70,5 +70,9 @@ pub(in crate::control) async fn ask_new(
 }
 
 fn consequence(last: &Answer) -> &'static str {
-    if last.is_empty() { "its servers get no requests" } else { "the last answer stays in use" }
+    if last.is_empty() {
+        "its servers get no requests until it is; is it spelled right, and known to the resolver of this machine?"
+    } else {
+        "the last answer stays in use"
+    }
 }

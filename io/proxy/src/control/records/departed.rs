@@ -14,6 +14,7 @@ pub(in crate::control) struct ServerSums {
     connect_errors: u64,
     response_errors: u64,
     retries: u64,
+    connect_retries: u64,
     redispatches: u64,
     client_aborts: u64,
     server_aborts: u64,
@@ -47,6 +48,7 @@ impl ServerSums {
             self.connect_errors += shard.connect_errors.get();
             self.response_errors += shard.response_errors.get();
             self.retries += shard.retries.get();
+            self.connect_retries += shard.connect_retries.get();
             self.redispatches += shard.redispatches.get();
             self.client_aborts += shard.client_aborts.get();
             self.server_aborts += shard.server_aborts.get();
@@ -75,6 +77,7 @@ impl ServerSums {
             client_aborts: self.client_aborts,
             server_aborts: self.server_aborts,
             retries: self.retries,
+            connect_retries: self.connect_retries,
             redispatches: self.redispatches,
             responses: Responses::from(self.responses),
             connect: self.connect.latency(),

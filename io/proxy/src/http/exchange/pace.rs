@@ -63,7 +63,7 @@ impl Exchange {
             // The server may wait for the rest of the request before it goes on.
             (Some(_), Upload::Sending) if !self.waits_for_server() => Some(End::Cut(Cut::ClientTimeout)),
             (Some(_), _) => {
-                self.count_failure();
+                self.count_failure(true);
                 Some(End::Cut(Cut::ServerTimeout))
             }
             (None, Upload::Sending) if !self.waits_for_server() => Some(End::Answer(Fault::BodyTimeout)),

@@ -17,8 +17,9 @@ impl Exchange {
         progress: Progress,
         client: &ClientSide<'_>,
     ) -> Option<End> {
+        let is_connect = matches!(fault, Fault::Connect(_) | Fault::ConnectTimeout);
         if fault.speaks_against_server() {
-            self.count_failure();
+            self.count_failure(!is_connect);
         }
         self.connection = None;
         if self.go_on_with_hedge(client) {
@@ -45,6 +46,9 @@ impl Exchange {
         self.pool.counters().retries.one();
         if let Some(lease) = self.lease.take() {
             lease.server.counters().retries.one();
+            if is_connect {
+                lease.server.counters().connect_retries.one();
+            }
             // A connection that had gone stale says nothing against its server; but the next may be stale as well.
             self.fresh_only = true;
             let stays = self.bond.as_ref().is_some_and(|bond| bond.is_faithful());
@@ -86,15 +90,18 @@ impl Exchange {
         }
     }
 
-    /// Notes for passive ejection that this server failed.
+    /// Notes for passive ejection that this server failed. A connection that was not opened is counted as such, and not as a
+    /// response that did not come as well.
     #[cold]
-    pub(super) fn count_failure(&self) {
+    pub(super) fn count_failure(&self, is_response: bool) {
         let Some(lease) = &self.lease else { return };
         // A kept connection that its server has closed is the server's right.
         if self.reused && !self.timing.first_byte_came() {
             return;
         }
-        lease.server.counters().response_errors.one();
+        if is_response {
+            lease.server.counters().response_errors.one();
+        }
         self.pool.server_failed(lease);
     }
 }

@@ -53,13 +53,13 @@ impl Exchange {
             Poll::Pending => self.wait(cx, client),
             // The kernel tells of a reset once. A failed write was told, and the read that follows looks like a clean end.
             Poll::Ready(Ok(())) if download.ended_with_source() && self.upload_state == Upload::Broken => {
-                self.count_failure();
+                self.count_failure(true);
                 Poll::Ready(Some(End::Cut(Cut::Server(PumpError::Truncated))))
             }
             Poll::Ready(Ok(())) => Poll::Ready(Some(self.complete(client))),
             Poll::Ready(Err(PumpError::Sink(_))) => Poll::Ready(Some(End::Cut(Cut::ClientGone))),
             Poll::Ready(Err(error)) => {
-                self.count_failure();
+                self.count_failure(true);
                 Poll::Ready(Some(End::Cut(Cut::Server(error))))
             }
         }

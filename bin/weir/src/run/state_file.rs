@@ -1,0 +1,110 @@
+//! The file with what was changed at runtime: read at the start, and kept from other processes.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use weir_control::RuntimeState;
+
+/// A state file in use.
+#[derive(Default)]
+pub(super) struct StateFile {
+    /// What was changed at runtime before.
+    pub(super) state: RuntimeState,
+    /// Lines for the operator: which changes apply, and which are only kept.
+    pub(super) notes: Vec<String>,
+    /// Held until the process ends.
+    pub(super) lock: Option<File>,
+}
+
+/// So many changes are named.
+const NAMED_MAX: usize = 10;
+
+impl StateFile {
+    /// Reads the file for `config`. One that is not there is an empty one; one that another process uses is an error.
+    pub(super) fn open(path: Option<&Path>, config: &Path) -> Result<Self, String> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let config = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
+        let config = config.to_string_lossy();
+        let lock = lock(path, &config)?;
+        let failed = |cause: String| format!("state file {}: {cause}", path.display());
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(failed(error.to_string())),
+        };
+        let mut state = RuntimeState::from_text(&text).map_err(|cause| failed(cause.to_string()))?;
+        state.belong_to(&config);
+        let notes = notes(path, &state);
+        Ok(Self { state, notes, lock })
+    }
+}
+
+/// What applies from before, and what does not: neither is in the config, so nobody would look for it.
+fn notes(path: &Path, state: &RuntimeState) -> Vec<String> {
+    let mut notes = Vec::new();
+    let path_shown = path.display();
+    if !state.is_empty() {
+        let named: Vec<String> = state
+            .iter()
+            .take(NAMED_MAX)
+            .map(|(pool, server, change)| format!("{pool}/{server}: {change}"))
+            .collect();
+        let more = state.len().saturating_sub(NAMED_MAX);
+        let more = if more > 0 { format!("; {more} more") } else { String::new() };
+        notes.push(format!(
+            "state file {path_shown}{}: runtime changes apply to {} servers ({}{more}); `weir ctl show runtime` lists them, `weir ctl reset` takes them back",
+            age(path),
+            state.len(),
+            named.join("; ")
+        ));
+    }
+    notes.extend(state.others().map(|(config, servers)| {
+        format!(
+            "state file {path_shown}: runtime changes of {servers} servers belong to the config {config}; they are kept, and not applied"
+        )
+    }));
+    notes
+}
+
+fn age(path: &Path) -> String {
+    let age = fs::metadata(path).and_then(|file| file.modified()).ok().and_then(|at| at.elapsed().ok());
+    match age.map(|age: Duration| age.as_secs()) {
+        Some(seconds) if seconds >= 172_800 => format!(", written {} days ago", seconds / 86_400),
+        Some(seconds) if seconds >= 7_200 => format!(", written {} hours ago", seconds / 3_600),
+        Some(seconds) => format!(", written {} minutes ago", seconds / 60),
+        None => String::new(),
+    }
+}
+
+/// Two processes would overwrite each other's changes. The lock is a file beside it: the state itself is replaced as a whole.
+fn lock(path: &Path, config: &str) -> Result<Option<File>, String> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let beside = PathBuf::from(name);
+    if let Some(directory) = path.parent() {
+        // A directory that cannot be made is told when a change cannot be saved.
+        let _ = fs::create_dir_all(directory);
+    }
+    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&beside);
+    let Ok(mut file) = opened else { return Ok(None) };
+    match file.try_lock() {
+        Ok(()) => {
+            let _ =
+                file.set_len(0).and_then(|()| write!(file, "pid {}, config {config}", std::process::id()));
+            Ok(Some(file))
+        }
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            // Without it the message is shorter.
+            let _ = file.take(1_000).read_to_string(&mut holder);
+            Err(format!(
+                "state file {}: in use by another weir ({holder}): give each config a file of its own (state in [weir]), or none (state = false)",
+                path.display()
+            ))
+        }
+        // A file system without locks.
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
