@@ -18,13 +18,11 @@ pub struct RuntimeState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     config: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pool: Changes,
-    /// By config.
+    pool: BTreeMap<PoolName, BTreeMap<ServerName, Override>>,
+    /// The changes of other configs, by config: kept, and not applied.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    other: BTreeMap<String, Changes>,
+    other: BTreeMap<String, BTreeMap<PoolName, BTreeMap<ServerName, Override>>>,
 }
-
-type Changes = BTreeMap<PoolName, BTreeMap<ServerName, Override>>;
 
 /// What was changed about one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

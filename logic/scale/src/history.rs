@@ -11,9 +11,9 @@ pub struct Row {
     pub elapsed_s: f64,
     /// Requests since the counter began.
     pub requests_total: Option<u64>,
-    /// Requests since the last round.
+    /// Requests since the last round; in a file, since the row before.
     pub requests: Option<u64>,
-    /// Requests per second since the last round.
+    /// Requests per second in that time.
     pub rate_per_s: Option<f64>,
     /// Servers that are wanted.
     pub needed: u32,

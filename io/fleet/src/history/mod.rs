@@ -5,6 +5,7 @@ mod absent;
 mod csv;
 #[cfg(feature = "sqlite")]
 mod database;
+mod span;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,6 +19,7 @@ use weir_scale::history::Row;
 use self::absent as database;
 use self::csv::CsvFile;
 use self::database::Database;
+use self::span::Span;
 use crate::storage::named;
 
 /// Adds rows, for the one process that leads. It does not grow without end.
@@ -27,6 +29,8 @@ pub struct History {
     kept: Kept,
     /// When the last row was written.
     last: Option<Duration>,
+    /// The looks since then.
+    span: Span,
 }
 
 #[derive(Debug)]
@@ -68,7 +72,7 @@ impl History {
                 (Kept::Database(database), database::latest(&plan.file, LATEST_MAX)?)
             }
         };
-        Ok((Self { interval: plan.interval.duration(), kept, last: None }, rows))
+        Ok((Self { interval: plan.interval.duration(), kept, last: None, span: Span::default() }, rows))
     }
 
     /// The latest rows, for those who only look.
@@ -108,19 +112,22 @@ impl History {
         }
     }
 
-    /// Writes a row if it is time for one, or if something was done. `at`: of any clock that does not go back. Returns whether
-    /// it was written.
+    /// Takes in a look, and writes a row for all looks since the last row if it is time for one, or if something was done: with
+    /// the sum of their requests, and with rate and demand as means by time. `at`: of any clock that does not go back. Returns
+    /// whether it was written.
     ///
     /// # Errors
     /// It cannot be written; names the file.
     pub fn note(&mut self, at: Duration, row: &Row) -> io::Result<bool> {
+        self.span.look(at, row);
         let is_due = self.last.is_none_or(|last| at.saturating_sub(last) >= self.interval);
         if !is_due && row.decision.is_empty() {
             return Ok(false);
         }
+        let row = self.span.end(row);
         match &mut self.kept {
-            Kept::Csv(file) => file.add(row)?,
-            Kept::Database(database) => database.add(row)?,
+            Kept::Csv(file) => file.add(&row)?,
+            Kept::Database(database) => database.add(&row)?,
         }
         self.last = Some(at);
         Ok(true)

@@ -134,3 +134,27 @@ fn a_file_of_somebody_else_is_put_where_nothing_is() {
     assert_eq!(seen, [5, 8]);
     assert_eq!(fs::read_to_string(aside(2)).unwrap(), "a,b\n1,2\n");
 }
+
+#[test]
+fn a_row_tells_of_all_looks_since_the_row_before() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1 << 20);
+    let (mut history, _) = History::open(&plan).unwrap();
+    // A look each second; for three seconds of ten there is a burst, which is over when the row is written.
+    for second in 0..=10_u64 {
+        let requests = if (4..7).contains(&second) { 300 } else { 6 };
+        let look = Row {
+            requests: Some(requests),
+            rate_per_s: Some(requests as f64),
+            demand: Some(requests as f64 / 100.0),
+            ..row(u32::try_from(second).unwrap(), "")
+        };
+        history.note(at(second), &look).unwrap();
+    }
+    drop(history);
+    let (_, rows) = History::open(&plan).unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1].requests, Some(942));
+    assert!((rows[1].rate_per_s.unwrap() - 94.2).abs() < 1e-9, "{:?}", rows[1]);
+    assert!((rows[1].demand.unwrap() - 0.942).abs() < 1e-9, "{:?}", rows[1]);
+}

@@ -4,6 +4,7 @@
 
 mod certificates;
 mod ipv6;
+mod odd_names;
 mod proxy_protocol;
 mod tcp_mode;
 mod tls;

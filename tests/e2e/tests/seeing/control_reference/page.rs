@@ -293,6 +293,7 @@ fn bare(of: &str) -> &'static str {
         "BTreeMap<PoolName, BTreeMap<ServerName, Override>>" => {
             "an object of objects of [Override](#override)"
         }
+        "BTreeMap<String, BTreeMap<PoolName, BTreeMap<ServerName, Override>>>" => "an object of such objects",
         _ => panic!("what is a {of} in JSON?"),
     }
 }

@@ -1,0 +1,79 @@
+//! Server names that no certificate can have: unknown names for OpenSSL's servers, and for Weir.
+
+use std::process::{Command, Output, Stdio};
+
+use weir_e2e::Weir;
+use weir_testkit::certificates::Request;
+use weir_testkit::untested;
+
+use crate::tls::Pki;
+
+fn names() -> Vec<String> {
+    let odd = [
+        "[foo.com]",
+        "foo..bar",
+        "-x.example",
+        "a b",
+        "*.example.org",
+        "my_host.example",
+        "127.0.0.1",
+        "a.example.",
+    ];
+    let long = format!("{}.org", "x".repeat(200));
+    odd.into_iter().map(str::to_owned).chain([long]).collect()
+}
+
+fn s_client(weir: &Weir, arguments: &[&str]) -> Output {
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-connect", &weir.addr("web").to_string(), "-ign_eof"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = client.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    client.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_name_that_is_none_gets_the_first_certificate_in_every_kind_of_handshake() {
+    if Command::new("openssl").arg("version").output().is_err() {
+        return untested("openssl is not installed");
+    }
+    let pki = Pki::new();
+    let certificate = pki.issue("a", Request::names(&["a.example"]));
+    let mine = pki.authority.issue(&Request::names(&["me"])).write_to(pki.directory.path(), "me");
+    let (mine, key) = (mine.certificate.display().to_string(), mine.key.display().to_string());
+    let weir = Weir::start(&format!(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\n[listener.web.tls]\ncertificates = [{certificate}]\n\
+         client-auth = {{ ca = \"{}\" }}\n[[route]]\nrespond = {{ status = 200, body = \"served\" }}\n",
+        pki.ca().display()
+    ));
+    let session = pki.directory.path().join("session").display().to_string();
+    let shows = ["-cert", &mine, "-key", &key];
+    for name in names() {
+        // The hash of the handshake is signed by the client, in TLS 1.2 over all messages; X448 has the server ask for another
+        // hello; a session that is resumed has a proof over a part of the hello.
+        for kind in [
+            &["-tls1_2", "-sess_out", &session][..],
+            &["-tls1_2", "-sess_in", &session],
+            &["-tls1_3", "-sess_out", &session],
+            &["-tls1_3", "-sess_in", &session],
+            &["-tls1_3", "-groups", "X448:P-256"],
+        ] {
+            let output = s_client(&weir, &[&["-servername", &name][..], kind, &shows].concat());
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(
+                said.contains("served"),
+                "{name} {kind:?}: {said} {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+
+            if kind.contains(&"-sess_in") {
+                assert!(said.contains("Reused, TLS"), "{name} {kind:?}: {said}");
+            }
+        }
+    }
+}
