@@ -10,7 +10,9 @@ use rustls::pki_types::ServerName;
 
 /// The content type of a record with handshake messages (RFC 8446 section 5.1).
 const HANDSHAKE: u8 = 22;
-/// The type of that message (RFC 8446 section 4).
+/// The content type of a record with a ChangeCipherSpec.
+const CHANGE_CIPHER_SPEC: u8 = 20;
+/// The type of a message (RFC 8446 section 4).
 const CLIENT_HELLO: u8 = 1;
 const RECORD_HEADER: usize = 5;
 const MESSAGE_HEADER: usize = 4;
@@ -22,6 +24,11 @@ const HIDDEN: [u8; 2] = [0xff, 0xee];
 /// Hides the server name in a ClientHello at the start of `received`, if rustls would refuse it. Returns whether it did. A
 /// ClientHello that has not all come, or that spans several records, is left as it is.
 pub(super) fn hide(received: &mut [u8]) -> bool {
+    let mut received = received;
+    // A second hello, for which the server has asked, comes behind a message that means nothing (RFC 8446 appendix D.4).
+    while let [CHANGE_CIPHER_SPEC, _, _, 0, 1, _, ..] = *received {
+        received = &mut received[RECORD_HEADER + 1..];
+    }
     let [HANDSHAKE, _, _, high, low, CLIENT_HELLO, a, b, c, ..] = *received else { return false };
     let record = usize::from(u16::from_be_bytes([high, low]));
     let message = MESSAGE_HEADER + u32::from_be_bytes([0, a, b, c]) as usize;
@@ -166,6 +173,9 @@ mod tests {
         for length in 0..whole.len() {
             assert!(!hide(&mut whole[..length].to_vec()), "{length}");
         }
+        // A second hello.
+        let second = [&[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1][..], &hello(&[name("a b")])].concat();
+        assert!(hide(&mut second.clone()));
         let genuine = hello(&[name("a b"), (HIDDEN, vec![1])]);
         assert!(!hide(&mut genuine.clone()));
     }
