@@ -180,7 +180,7 @@ fn directories_that_nobody_makes_must_be_there() {
     let output = check(directory.path(), &config, &[]);
     assert_eq!(output.status.code(), Some(1));
     let text = err(&output);
-    assert!(text.contains("weir.control: there is no directory /nowhere/at"), "{text}");
+    assert!(text.contains("weir.control: there is no directory /nowhere"), "{text}");
     assert!(text.contains("access-log.to: there is no directory /nowhere"), "{text}");
 }
 
