@@ -30,7 +30,7 @@ usage: cargo xtask COMMAND
   fuzz [--seconds N] [--seed N] [TARGET...]   each fuzz target with libFuzzer for N seconds (30); seed 0 = another one each time
   release [--plain]                the optimised program, laid out by packaging/weir.profdata; --plain = not by that
   profile [--instrumented FILE]    packaging/weir.profdata anew, by load on a build that counts, or on FILE that is one
-  package [--binary FILE] [--out DIR] [--only tarball|deb]
+  package [--binary FILE] [--out DIR] [--only tarball|deb|sbom]
                                    a tarball and a Debian package from the release build, or from FILE";
 
 fn main() -> ExitCode {

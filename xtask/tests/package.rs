@@ -75,6 +75,34 @@ fn has_program(name: &str) -> bool {
 }
 
 #[test]
+fn the_bill_of_materials_names_what_is_in_the_program_and_nothing_that_only_tests_need() {
+    let out = directory();
+    let bill = fs::read_to_string(package("sbom", Path::new(STAND_IN), out.path())).unwrap();
+    let bill: serde_json::Value = serde_json::from_str(&bill).unwrap();
+    assert_eq!((bill["bomFormat"].as_str(), bill["specVersion"].as_str()), (Some("CycloneDX"), Some("1.5")));
+    let components = bill["components"].as_array().unwrap();
+    let find = |name: &str| components.iter().find(|component| component["name"] == name);
+    let rustls = find("rustls").unwrap();
+    let version = rustls["version"].as_str().unwrap();
+    assert_eq!(rustls["purl"], format!("pkg:cargo/rustls@{version}"));
+    assert_eq!(rustls["hashes"][0]["content"].as_str().unwrap().len(), 64);
+    assert!(rustls["licenses"][0]["expression"].as_str().unwrap().contains("MIT"));
+    assert!(find("kube").is_some() && find("weir-proxy").is_some() && find("cc").is_some());
+    for of_tests in ["insta", "proptest", "weir-testkit", "weir-e2e", "criterion"] {
+        assert!(find(of_tests).is_none(), "{of_tests} is in no package");
+    }
+    // Every reference leads to a component or to the program.
+    let mut known: Vec<&str> =
+        components.iter().map(|component| component["bom-ref"].as_str().unwrap()).collect();
+    known.push(bill["metadata"]["component"]["bom-ref"].as_str().unwrap());
+    for dependency in bill["dependencies"].as_array().unwrap() {
+        for needed in dependency["dependsOn"].as_array().unwrap() {
+            assert!(known.contains(&needed.as_str().unwrap()), "{needed}");
+        }
+    }
+}
+
+#[test]
 #[cfg_attr(not(feature = "long"), ignore = "packs the program: make test-all")]
 fn the_unpacked_program_runs_and_accepts_the_shipped_config() {
     let at = directory();

@@ -1,4 +1,4 @@
-//! Turns a built program into what people install: a tarball for any Linux, and a Debian package.
+//! Turns a built program into what people install: a tarball for any Linux, and a Debian package, with a list of what is in them.
 //!
 //! The same program, config, unit and texts go into both; only their places differ. Reproducible: owners, order and times
 //! do not depend on who builds.
@@ -6,6 +6,7 @@
 mod debian;
 mod elf;
 mod layout;
+mod sbom;
 mod tarball;
 
 use std::fs;
@@ -26,21 +27,23 @@ struct Release {
     architecture: &'static str,
 }
 
-/// `package [--binary FILE] [--out DIR] [--only tarball|deb]`.
+/// `package [--binary FILE] [--out DIR] [--only tarball|deb|sbom]`.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let binary = arguments.option("--binary")?.map(PathBuf::from);
     let out = arguments.option("--out")?.map_or_else(|| root.join("dist"), PathBuf::from);
     let only = arguments.option("--only")?;
     arguments.finish()?;
-    let (tarball, deb) = match only.as_deref() {
-        None => (true, true),
-        Some("tarball") => (true, false),
-        Some("deb") => (false, true),
-        Some(other) => return Err(format!("--only {other}: one of tarball, deb")),
+    let (tarball, deb, sbom) = match only.as_deref() {
+        None => (true, true, true),
+        Some("tarball") => (true, false, false),
+        Some("deb") => (false, true, false),
+        Some("sbom") => (false, false, true),
+        Some(other) => return Err(format!("--only {other}: one of tarball, deb, sbom")),
     };
     let binary = match binary {
         Some(binary) => binary,
-        None => release::with_profile(root)?,
+        None if tarball || deb => release::with_profile(root)?,
+        None => PathBuf::new(),
     };
     let release = Release {
         version: version(root)?,
@@ -55,6 +58,9 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     }
     if deb {
         println!("{}", debian::build(&release, &out)?.display());
+    }
+    if sbom {
+        println!("{}", sbom::build(&release, &out)?.display());
     }
     Ok(())
 }
