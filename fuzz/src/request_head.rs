@@ -18,8 +18,11 @@ pub fn run(buf: &[u8]) {
     }
     let Ok(Some(head)) = parse_request(buf, &limits, &mut table) else { return };
 
-    // The other parser wants targets in UTF-8.
-    if std::str::from_utf8(head.target.span.of(buf)).is_ok() {
+    // The other parser wants targets in UTF-8, and knows two versions.
+    let line =
+        buf.split(|byte| *byte == b'\n').find(|line| !line.is_empty() && *line != b"\r").unwrap_or_default();
+    let is_known = line.windows(8).any(|part| part == b"HTTP/1.0" || part == b"HTTP/1.1");
+    if is_known && std::str::from_utf8(head.target.span.of(buf)).is_ok() {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut other = httparse::Request::new(&mut headers);
         assert_eq!(other.parse(buf), Ok(httparse::Status::Complete(head.head_bytes as usize)));

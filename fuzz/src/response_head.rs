@@ -20,11 +20,14 @@ pub fn run(buf: &[u8]) {
     }
     let Ok(Some(head)) = parse_response(buf, to, &limits, &mut table) else { return };
 
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut other = httparse::Response::new(&mut headers);
-    assert_eq!(other.parse(buf), Ok(httparse::Status::Complete(head.head_bytes as usize)));
-    assert_eq!(other.code, Some(head.status));
-    assert_eq!(other.headers.len(), table.entries().len());
+    // The other parser knows two versions.
+    if buf.starts_with(b"HTTP/1.0") || buf.starts_with(b"HTTP/1.1") {
+        let mut headers = [httparse::EMPTY_HEADER; 64];
+        let mut other = httparse::Response::new(&mut headers);
+        assert_eq!(other.parse(buf), Ok(httparse::Status::Complete(head.head_bytes as usize)));
+        assert_eq!(other.code, Some(head.status));
+        assert_eq!(other.headers.len(), table.entries().len());
+    }
 
     let rules = ForwardingRules {
         x_forwarded: ForwardedFor::Set,

@@ -31,9 +31,12 @@ pub fn become_user(user: &UserIds) -> io::Result<()> {
     // Of this thread alone: it does what a reload needs.
     set_keep_capabilities(true)?;
     let check = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: the pointer and the length are those of a slice that lives through the call. The C library's calls, unlike those of the kernel,
+    let mut wanted = user.groups.clone();
+    wanted.sort_unstable();
+    wanted.dedup();
+    // SAFETY: the pointer and the length are those of a vector that lives through the call. The C library's calls, unlike those of the kernel,
     // change all threads of the process.
-    check(unsafe { libc::setgroups(user.groups.len(), user.groups.as_ptr()) })?;
+    check(unsafe { libc::setgroups(wanted.len(), wanted.as_ptr()) })?;
     // SAFETY: takes numbers only.
     check(unsafe { libc::setresgid(user.gid, user.gid, user.gid) })?;
     // SAFETY: takes numbers only.
@@ -46,10 +49,7 @@ pub fn become_user(user: &UserIds) -> io::Result<()> {
     )?;
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
     let mut groups: Vec<u32> = getgroups()?.into_iter().map(Gid::as_raw).collect();
-    let mut wanted = user.groups.clone();
     groups.sort_unstable();
-    wanted.sort_unstable();
-    wanted.dedup();
     // SAFETY: takes numbers only. It must fail: the way back is closed.
     let has_way_back = unsafe { libc::setresuid(0, 0, 0) } == 0;
     if getuid() == uid && geteuid() == uid && getgid() == gid && groups == wanted && !has_way_back {

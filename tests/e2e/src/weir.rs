@@ -212,6 +212,18 @@ impl Weir {
         write_config(&self.directory, config);
     }
 
+    /// Stops in order, and starts again with the same config file.
+    ///
+    /// # Panics
+    /// It does not end well, or does not start.
+    #[track_caller]
+    pub fn start_again(mut self) -> Self {
+        assert!(self.stop().success(), "{:#?}", self.log());
+        let config = std::fs::read_to_string(self.config()).expect("config");
+        let Self { directory, .. } = self;
+        Launcher { config, directory, environment: Vec::new(), descriptors_max: None }.start()
+    }
+
     /// Sends SIGTERM and waits for the end.
     ///
     /// # Panics

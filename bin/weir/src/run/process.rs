@@ -55,9 +55,12 @@ pub(super) fn run(config: &Path, plan: Plan) -> Result<(), String> {
     if !plan.process.core_dumps {
         privileges::forbid_core_dumps();
     }
+    let successor = Successor::find(&plan)?;
+    if let Some(successor) = &successor {
+        successor.make_directories(&plan)?;
+    }
     // Before there are other threads.
     let sandbox = plan.process.sandbox.then(|| Sandbox::enter(&plan)).transpose()?;
-    let successor = Successor::find(&plan)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

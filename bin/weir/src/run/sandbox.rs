@@ -1,4 +1,4 @@
-//! What the process can no longer do once it runs: write elsewhere than the config says, start programs, reach into others.
+//! The sandbox around the process: it writes only where the config says, starts no programs, and reaches into no other process.
 //!
 //! Reads stay as they are: a reload may name new files.
 
@@ -12,7 +12,10 @@ use landlock::{
     RulesetStatus,
 };
 use rustix::thread::set_no_new_privs;
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
 use weir_config::Plan;
 use weir_config::plan::{FleetBalancer, FleetProvider, LeasePlan, LogTarget};
 use weir_model::BindAddress;
@@ -150,7 +153,11 @@ pub(crate) fn starts_programs(plan: &Plan) -> Option<&str> {
 /// The directories in which the process has something to write.
 fn writable(plan: &Plan) -> Vec<PathBuf> {
     let mut directories = Vec::new();
-    let mut of_file = |path: &Path| directories.push(path.parent().unwrap_or(Path::new(".")).to_owned());
+    let mut of_file = |path: &Path| {
+        // A name alone has an empty one.
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        directories.push(parent.unwrap_or(Path::new(".")).to_owned());
+    };
     plan.process.control.as_deref().map(&mut of_file);
     plan.process.state.as_deref().map(&mut of_file);
     if let Some(LogTarget::File(path)) = plan.access_log.as_ref().map(|log| &log.target) {
@@ -183,10 +190,7 @@ fn restrict_writes(directories: &[PathBuf]) -> Result<RulesetStatus, String> {
         .map_err(failed)?;
     let devices = [PathBuf::from("/dev")];
     for directory in directories.iter().chain(&devices) {
-        if directory.as_os_str().is_empty() {
-            continue;
-        }
-        // Made now: who makes it later would need a right to the directory above.
+        // Made now: later that would need a right to the directory above. One that cannot be made is told with the next line.
         let _ = fs::create_dir_all(directory);
         let opened = PathFd::new(directory)
             .map_err(|cause| format!("weir.sandbox: {}: {cause}", directory.display()))?;
@@ -196,11 +200,26 @@ fn restrict_writes(directories: &[PathBuf]) -> Result<RulesetStatus, String> {
 }
 
 fn forbid_calls() -> Result<(), String> {
+    let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
+        FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
+    refused.insert(libc::SYS_clone, vec![into_user_namespace()?]);
+    refuse(refused, libc::EPERM)?;
+    // Its flags are in memory, where a filter cannot look. The C library then takes clone.
+    refuse(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)
+}
+
+/// A new user namespace would be a way to capabilities (user_namespaces(7)).
+fn into_user_namespace() -> Result<SeccompRule, String> {
+    let flag = u64::try_from(libc::CLONE_NEWUSER).unwrap_or_default();
+    let condition = SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag);
+    condition.and_then(|condition| SeccompRule::new(vec![condition])).map_err(|cause| cause.to_string())
+}
+
+fn refuse(calls: BTreeMap<i64, Vec<SeccompRule>>, error: libc::c_int) -> Result<(), String> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(|cause| cause.to_string())?;
-    let rules: BTreeMap<i64, Vec<_>> = FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
-    let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    let action = SeccompAction::Errno(error.cast_unsigned());
     let filter =
-        SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).map_err(|cause| cause.to_string())?;
+        SeccompFilter::new(calls, SeccompAction::Allow, action, arch).map_err(|cause| cause.to_string())?;
     let program = BpfProgram::try_from(filter).map_err(|cause| cause.to_string())?;
     seccompiler::apply_filter(&program).map_err(|cause| cause.to_string())
 }
@@ -266,7 +285,17 @@ mod tests {
     }
 
     #[test]
-    fn it_starts_no_programs() {
+    fn a_file_without_a_directory_is_in_the_current_one_and_permits_no_other() {
+        let plan = plan("[weir]\ncontrol = false\nstate = \"state.toml\"\n");
+        assert_eq!(writable(&plan), [Path::new(".")]);
+        let sandbox = Sandbox { writable: Some(writable(&plan)), starts_nothing: true };
+        assert_eq!(sandbox.permits(&plan), Ok(()));
+        let elsewhere = self::plan("[weir]\ncontrol = false\nstate = \"/var/lib/other/state.toml\"\n");
+        assert!(sandbox.permits(&elsewhere).is_err());
+    }
+
+    #[test]
+    fn it_starts_threads_and_no_programs() {
         let cause =
             within(&plan("[weir]\ncontrol = false\nstate = false\n"), |_| Command::new("/bin/true").status());
         assert!(cause.is_none_or(|it| it.unwrap_err().kind() == std::io::ErrorKind::PermissionDenied));

@@ -2,9 +2,11 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use weir_control::RuntimeState;
 
 /// A state file in use.
@@ -27,7 +29,10 @@ impl StateFile {
         let Some(path) = path else { return Ok(Self::default()) };
         let config = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
         let config = config.to_string_lossy();
-        let lock = lock(path, &config)?;
+        let (lock, unlocked) = match lock(path, &config)? {
+            Ok(lock) => (Some(lock), None),
+            Err(cause) => (None, Some(cause)),
+        };
         let failed = |cause: String| format!("state file {}: {cause}", path.display());
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -36,7 +41,13 @@ impl StateFile {
         };
         let mut state = RuntimeState::from_text(&text).map_err(|cause| failed(cause.to_string()))?;
         state.belong_to(&config);
-        let notes = notes(path, &state);
+        let mut notes = notes(path, &state);
+        notes.extend(unlocked.map(|cause| {
+            format!(
+                "state file {}: another weir with the same file would not be noticed: {cause}",
+                path.display()
+            )
+        }));
         Ok(Self { state, notes, lock })
     }
 }
@@ -79,7 +90,9 @@ fn age(path: &Path) -> String {
 }
 
 /// Two processes would overwrite each other's changes. The lock is a file beside it: the state itself is replaced as a whole.
-fn lock(path: &Path, config: &str) -> Result<Option<File>, String> {
+///
+/// The inner error says why there is no lock: the file is another user's, or the file system has none.
+fn lock(path: &Path, config: &str) -> Result<io::Result<File>, String> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let beside = PathBuf::from(name);
@@ -87,13 +100,23 @@ fn lock(path: &Path, config: &str) -> Result<Option<File>, String> {
         // A directory that cannot be made is told when a change cannot be saved.
         let _ = fs::create_dir_all(directory);
     }
-    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&beside);
-    let Ok(mut file) = opened else { return Ok(None) };
+    let mut options = OpenOptions::new();
+    // The directory may belong to a user, who could lead root elsewhere by a link.
+    options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    let mut file = match options.open(&beside) {
+        Ok(file) => file,
+        Err(cause) => return Ok(Err(cause)),
+    };
     match file.try_lock() {
         Ok(()) => {
             let _ =
                 file.set_len(0).and_then(|()| write!(file, "pid {}, config {config}", std::process::id()));
-            Ok(Some(file))
+            Ok(Ok(file))
         }
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
@@ -104,7 +127,6 @@ fn lock(path: &Path, config: &str) -> Result<Option<File>, String> {
                 path.display()
             ))
         }
-        // A file system without locks.
-        Err(TryLockError::Error(_)) => Ok(None),
+        Err(TryLockError::Error(cause)) => Ok(Err(cause)),
     }
 }

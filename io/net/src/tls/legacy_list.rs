@@ -71,6 +71,10 @@ impl LegacyLists {
             .next_update()
             .and_then(|time| u64::try_from(time.timestamp()).ok())
             .ok_or("it has no time of its next update: make one that has (openssl ca -gencrl -crldays)")?;
+        // Without the version that has extensions, nobody can tell what they would mean (a part of the list, other issuers).
+        if !list.extensions().is_empty() {
+            return Err("it is of version 1 and has extensions".to_owned());
+        }
         if list.iter_revoked_certificates().any(|entry| entry.extensions().iter().any(|one| one.critical)) {
             return Err("an entry has a critical extension".to_owned());
         }

@@ -82,7 +82,8 @@ impl ServerTls {
         Ok(TlsStream::server(socket, connection, loaded.optional.clone()))
     }
 
-    /// What new connections are accepted with, for those who run TLS by rustls themselves.
+    /// Returns what new connections are accepted with, for code that runs TLS by rustls itself. It accepts every certificate where
+    /// certificates are optional: [`ServerTls::accept`] judges them after the handshake, and such code must not rely on them.
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.loaded.load().config)
     }

@@ -52,11 +52,18 @@ pub(super) fn admin(table: &Table<'_, '_>) -> Located<AdminPlan> {
     if table.get("bind").is_none() {
         bind.extend(table.text("bind").parse::<BindAddress>());
     }
+    let tls = table.table_if("tls").map(|tls| super::tls::inbound(&tls));
+    let client_auth = tls.as_ref().and_then(|tls| tls.client_auth.as_ref());
+    if let (Some(node), Some(false)) = (table.get("tls"), client_auth.map(|auth| auth.required)) {
+        let message =
+            "client-auth: with mode = \"optional\" certificates would decide nothing here: leave mode out";
+        table.error("tls", node.span, message);
+    }
     let plan = AdminPlan {
         bind,
         allow: networks(table, "allow"),
         htpasswd: path_if(table, "htpasswd"),
-        tls: table.table_if("tls").map(|tls| super::tls::inbound(&tls)),
+        tls,
         hosts: hosts(table, "hosts"),
     };
     Located { value: plan, span: table.get("bind").map_or(table.span(), |node| node.span) }

@@ -143,10 +143,9 @@ fn what_was_changed_survives_a_restart_when_there_is_a_state_file() {
         pool(&[(&a, ""), (&b, "")], "balance = \"round-robin\""),
         path.display()
     );
-    let mut weir = Weir::start(&config);
-    weir.obey(&state("a", "maintenance"));
-    assert!(weir.stop().success());
     let weir = Weir::start(&config);
+    weir.obey(&state("a", "maintenance"));
+    let weir = weir.start_again();
     for _ in 0..6 {
         assert_eq!(who(&weir).as_deref(), Some("b"));
     }
