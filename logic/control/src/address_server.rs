@@ -54,13 +54,29 @@ pub(crate) fn is_address_of<'a>(
     specs.any(is_it)
 }
 
-/// `web_10.0.0.1`; where that is too long for a name, the first part is shortened.
+/// Returns `web_10.0.0.1`. Where that is too long for a name, the first part is shortened and ends in a hash of the whole, so that two long
+/// names stay apart.
 fn address_name(whole: &ServerName, ip: IpAddr) -> ServerName {
     let ip = ip.to_string();
     let room = Name::BYTES_MAX.saturating_sub(ip.len() + 1);
-    // Names are ASCII.
-    let start = whole.as_str().get(..room).unwrap_or(whole.as_str());
+    let whole_text = whole.as_str();
+    let start = match whole_text.len() > room {
+        // Names are ASCII.
+        true => {
+            let kept = whole_text.get(..room.saturating_sub(HASH_BYTES)).unwrap_or_default();
+            format!("{kept}-{:08x}", fnv1a(whole_text.as_bytes()))
+        }
+        false => whole_text.to_owned(),
+    };
     Name::new(&format!("{start}_{ip}")).unwrap_or_else(|_| whole.clone())
+}
+
+/// A hyphen and eight digits.
+const HASH_BYTES: usize = 9;
+
+/// FNV-1a of 32 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same in every process and version.
+fn fnv1a(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]
@@ -74,7 +90,9 @@ mod tests {
         assert_eq!(name("web", "10.0.0.1"), "web_10.0.0.1");
         assert_eq!(name("web.internal:8080", "2001:db8::1"), "web.internal:8080_2001:db8::1");
         let long = name(&"x".repeat(64), "2001:db8:1111:2222:3333:4444:5555:6666");
-        assert_eq!((long.len(), long.ends_with("x_2001:db8:1111:2222:3333:4444:5555:6666")), (64, true));
+        assert_eq!((long.len(), long.ends_with("_2001:db8:1111:2222:3333:4444:5555:6666")), (64, true));
+        let other = name(&format!("{}y", "x".repeat(63)), "2001:db8:1111:2222:3333:4444:5555:6666");
+        assert!(other != long && other.len() == 64, "{other}");
     }
 
     #[test]

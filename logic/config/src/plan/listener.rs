@@ -16,7 +16,7 @@ pub struct ListenerPlan {
     pub tls: Option<TlsIn>,
     /// Peers that must send a PROXY header; `None` = nobody's is read.
     pub proxy_protocol: Option<ProxyProtocolIn>,
-    /// More connections than this are closed at once; `None` = only the process's limit.
+    /// With more connections than this, others give way or the new one is refused; `None` = only the process's limit.
     pub connections_max: Option<u32>,
     /// Connections of one client, above which more are refused; `None` = no limit.
     pub connections_per_client_max: Option<u32>,

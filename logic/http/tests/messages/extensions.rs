@@ -29,7 +29,7 @@ fn extensions_are_taken_out_however_the_body_is_cut() {
 }
 
 #[test]
-fn a_body_canonical_is_not_copied() {
+fn a_body_in_its_usual_form_is_not_copied() {
     let mut scanner = ChunkScanner::of_response();
     let body = b"5\r\nhello\r\n0\r\n\r\n";
     assert_eq!(scanner.feed(body), Ok(body.len()));
