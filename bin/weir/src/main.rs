@@ -17,6 +17,7 @@ mod lab;
 mod load;
 mod origin;
 mod run;
+mod service;
 #[cfg(feature = "simulate")]
 mod simulate;
 mod storage;
@@ -62,6 +63,16 @@ enum Verb {
     Storage(storage::StorageArgs),
     Convert(convert::ConvertArgs),
     Algorithms(algorithms::AlgorithmsArgs),
+    #[command(hide = true)]
+    Start(service::ServiceArgs),
+    #[command(hide = true)]
+    Stop(service::ServiceArgs),
+    #[command(hide = true)]
+    Reload(service::ServiceArgs),
+    #[command(hide = true)]
+    Restart(service::ServiceArgs),
+    #[command(hide = true)]
+    Status(service::ServiceArgs),
     /// Serve as a test web server
     #[command(hide = true)]
     Origin(origin::OriginArgs),
@@ -83,6 +94,11 @@ fn main() -> ExitCode {
         Verb::Storage(args) => storage::run(&args),
         Verb::Convert(args) => convert::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),
+        Verb::Start(_) => service::hint("start"),
+        Verb::Stop(_) => service::hint("stop"),
+        Verb::Reload(_) => service::hint("reload"),
+        Verb::Restart(_) => service::hint("restart"),
+        Verb::Status(_) => service::hint("status"),
         Verb::Origin(args) => origin::run(&args),
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn pool(pool: &PoolSnapshot, style: Style) -> String {
 fn pool_headline(pool: &PoolSnapshot, style: Style) -> String {
     let status = pool.status();
     let name = style.bold(&format!("pool {}", printable(&pool.name)));
-    let mut parts = vec![style.paint(status.name(), status.tone()), printable(&pool.algorithm)];
+    let mut parts = vec![style.paint(status.name(), pool.tone()), printable(&pool.algorithm)];
     let (active, backup) = pool.usable();
     parts.push(format!("{} of {} servers in rotation", active + backup, pool.servers.len()));
     if pool.queue.max > 0 {

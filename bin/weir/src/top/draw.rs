@@ -165,7 +165,7 @@ fn pool_cells(pool: &PoolSnapshot) -> [Cell<'static>; COLUMNS.len()] {
     };
     [
         Cell::from(printable(&pool.name)),
-        Cell::from(state).style(colour(status.tone())),
+        Cell::from(state).style(colour(pool.tone())),
         Cell::from(queue).style(colour(Tone::Warning)),
         right(human::count(traffic.active.current), 9),
         right(format!("{}/s", human::count(traffic.request_rate.current)), 8),

@@ -13,6 +13,7 @@ use weir_testkit::certificates::{Authority, Request};
 use weir_testkit::{PATIENCE, TempDir, wait_until};
 
 mod rights;
+mod service;
 
 const GOOD: &str =
     "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = \"127.0.0.1:1\"\n";

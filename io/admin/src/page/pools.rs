@@ -56,7 +56,7 @@ fn heading(page: &mut Html, pool: &PoolSnapshot) {
     let (active, backup) = pool.usable();
     let status = pool.status();
     page.add(format_args!("<section><h2>Pool {} ", esc(&pool.name)));
-    parts::badge(page, status.tone(), status.name());
+    parts::badge(page, pool.tone(), status.name());
     page.add(format_args!("</h2><p class=\"about\">{}", esc(&pool.algorithm)));
     page.add(format_args!(" &middot; {} of {} servers in rotation", active + backup, pool.servers.len()));
     if pool.queue.max > 0 {

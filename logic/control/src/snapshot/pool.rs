@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use super::Tone;
 use super::{Latency, Level, Protocol, ServerSnapshot, StickySnapshot, Traffic};
 
 /// A pool and its servers.
@@ -114,6 +115,15 @@ impl PoolSnapshot {
             (0, 0) => PoolStatus::Down,
             (0, _) => PoolStatus::Backup,
             _ => PoolStatus::Up,
+        }
+    }
+
+    /// How good it is: a pool that is up is not good while one of its servers is down.
+    pub fn tone(&self) -> Tone {
+        let is_bad = |server: &ServerSnapshot| server.state().tone() == Tone::Bad;
+        match self.status().tone() {
+            Tone::Good if self.servers.iter().any(is_bad) => Tone::Warning,
+            tone => tone,
         }
     }
 
