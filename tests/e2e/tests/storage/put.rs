@@ -285,3 +285,22 @@ fn what_follows_a_body_is_the_next_request() {
     assert_eq!(client.response().text(), "beside");
     assert!(client.is_quiet(std::time::Duration::from_millis(50)));
 }
+
+#[test]
+fn a_refused_upload_that_comes_in_many_pieces_keeps_its_connection() {
+    let root = TempDir::new().unwrap();
+    let site =
+        config(root.path(), "[listener.web.timeouts]\nbody = \"5s\"\n", &format!("read-only = true\n{OPEN}"));
+    let weir = Weir::start(&format!("[weir]\nworkers = 1\n\n{site}"));
+    let (mut client, mut other) = (weir.client(), weir.client());
+    let body = pattern(60 * 1024);
+    let put = message("PUT", "/a", &[], &body);
+    client.send(&put[..put.len() - body.len()]);
+    assert!(client.response().status >= 400);
+    for piece in body.chunks(3 * 1024) {
+        client.send(piece);
+        // The only worker has seen the piece before it answers this.
+        assert_eq!(other.exchange(message("GET", "/a", &[], b"")).status, 404);
+    }
+    assert_eq!(client.exchange(message("GET", "/a", &[], b"")).status, 404);
+}

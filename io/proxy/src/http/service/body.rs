@@ -15,7 +15,7 @@ const TURN_BYTES: u64 = 512 * 1024;
 /// The same for a chunked body, each byte of which is looked at: its data may be a small part of it.
 const CHUNKED_TURN_BYTES: u64 = 64 * 1024;
 
-/// The same for reads: one may have decrypted thousands of TLS records with a byte of data each.
+/// The same for reads that bring something: one may have decrypted thousands of TLS records with a byte of data each.
 const TURN_READS: u32 = 8;
 
 /// The rest of a body that nobody wants is read and thrown away if it is no longer than this; else the connection ends.
@@ -183,7 +183,6 @@ impl Incoming {
                     return Poll::Ready(Ok(filled));
                 }
             }
-            self.turn_reads += 1;
             let read = match &self.left {
                 Left::Length(left) => {
                     // Straight to where it is wanted, and never more than is the body's.
@@ -203,6 +202,7 @@ impl Incoming {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(Halt::ClientGone)),
                 Poll::Ready(Ok(read)) => {
+                    self.turn_reads += 1;
                     if let Left::Length(left) = &mut self.left {
                         *left -= read as u64;
                         self.count(read, read)?;

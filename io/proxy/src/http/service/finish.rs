@@ -189,6 +189,7 @@ impl Finish {
         let mut pace = Pace::default();
         let drained = poll_fn(|cx| {
             let mut nowhere = [0; 4096];
+            incoming.begin_turn();
             connection.worker.look_at_clock();
             loop {
                 match incoming.poll_read(cx, connection, &mut nowhere) {

@@ -2,7 +2,9 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::rc::Rc;
-use std::task::Waker;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
 use std::time::Instant;
 
 use tokio::runtime::{Builder, LocalOptions};
@@ -118,5 +120,31 @@ fn a_turn_ends_by_its_reads_however_little_they_bring() {
             assert!((1..=u64::from(TURN_READS)).contains(&came), "{came} reads in a turn");
             tokio::task::yield_now().await;
         }
+    });
+}
+
+/// Counts how often its task is woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_task_that_waits_for_the_client_does_not_wake_itself() {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+    runtime.block_on(async {
+        let (mut connection, _peer) = connection(b"");
+        let mut incoming = Incoming::new(Framing::Length(100), false, None);
+        let woken = Arc::new(Woken::default());
+        let waker = Waker::from(Arc::clone(&woken));
+        for _ in 0..2 * TURN_READS {
+            let read = incoming.poll_read(&mut Context::from_waker(&waker), &mut connection, &mut [0]);
+            assert!(read.is_pending());
+        }
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
     });
 }
