@@ -32,6 +32,8 @@ pub(crate) enum EarlyEnd {
     Left,
     /// The time was over.
     Late,
+    /// Another client needs its room.
+    GivesWay,
     /// What came is no PROXY header.
     ProxyHeader(ProxyError),
     /// The TLS handshake failed, and it was the client's doing.
@@ -61,7 +63,7 @@ impl EarlyEnd {
 
     fn refused_by(&self) -> Option<RefusalRule> {
         match self {
-            Self::Left => None,
+            Self::Left | Self::GivesWay => None,
             Self::Late => Some(RefusalRule::HeadTimeout),
             Self::ProxyHeader(_) => Some(RefusalRule::ProxyHeader),
             Self::Tls(HandshakeFault::PlainHttp) => Some(RefusalRule::TlsPlainHttp),
@@ -77,7 +79,7 @@ impl EarlyEnd {
     fn termination(&self) -> Termination {
         match self {
             Self::Left => Termination::CLIENT_LEFT_IN_REQUEST,
-            Self::Late => Termination::REQUEST_TIMEOUT,
+            Self::Late | Self::GivesWay => Termination::REQUEST_TIMEOUT,
             Self::ProxyHeader(_) | Self::Tls(_) | Self::ServerName => Termination::BAD_REQUEST,
         }
     }
@@ -86,6 +88,10 @@ impl EarlyEnd {
 /// Counts and logs that `listener` has lost a connection so early. One on which nothing came was no request: somebody has
 /// looked whether there is a listener.
 pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState, early: &Early<'_>) {
+    let gives_way = matches!(early.why, EarlyEnd::GivesWay);
+    if gives_way {
+        listener.counters.of(worker.thread).connections_denied.one();
+    }
     // How many bytes a handshake took is not known; it has counters of its own.
     let is_tls = matches!(early.why, EarlyEnd::Tls(_));
     if early.bytes_in == 0 && !is_tls {
@@ -98,7 +104,7 @@ pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState,
     let refused_by = if stops { None } else { early.why.refused_by() };
     let termination =
         if stops { Termination::new(Cause::Killed, Phase::Request) } else { early.why.termination() };
-    if !stops && !is_tls {
+    if !stops && !is_tls && !gives_way {
         counters.request_errors.one();
     }
     if let Some(rule) = refused_by {
@@ -111,7 +117,7 @@ pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState,
                 format!("listener {}, {}: {error}", listener.plan.name, named(early.client))
             });
         }
-        EarlyEnd::Late | EarlyEnd::Tls(_) | EarlyEnd::ServerName => {}
+        EarlyEnd::Late | EarlyEnd::GivesWay | EarlyEnd::Tls(_) | EarlyEnd::ServerName => {}
     }
     let (client, tls, started) = (early.client, early.tls, early.started);
     let bytes_in = early.bytes_in as u64;
@@ -135,6 +141,7 @@ mod tests {
         for why in [
             EarlyEnd::Left,
             EarlyEnd::Late,
+            EarlyEnd::GivesWay,
             EarlyEnd::ProxyHeader(ProxyError::NotProxy),
             EarlyEnd::Tls(HandshakeFault::PlainHttp),
             EarlyEnd::Tls(HandshakeFault::NoCertificate),
@@ -145,8 +152,9 @@ mod tests {
             EarlyEnd::ServerName,
         ] {
             assert!(why.termination().is_documented(), "{why:?}");
-            // Who has left was not refused.
-            assert_eq!(why.refused_by().is_none(), matches!(why, EarlyEnd::Left), "{why:?}");
+            // A client that has left was not refused, and one that gives way has broken no rule.
+            let is_refused = !matches!(why, EarlyEnd::Left | EarlyEnd::GivesWay);
+            assert_eq!(why.refused_by().is_some(), is_refused, "{why:?}");
             // Whatever a listener counts is shown, in TCP mode too.
             assert!(why.refused_by().is_none_or(|rule| EarlyEnd::RULES.contains(&rule)), "{why:?}");
         }

@@ -174,13 +174,24 @@ async fn prepare(
     counted: &mut Option<CountedClient>,
 ) -> Option<Arrival> {
     arrival.deadline.arm(Instant::now(), listener.head_timeout());
-    if worker.table.gives_way(arrival.number) {
+    let (number, started) = (arrival.number, arrival.started);
+    let gives_way = |client, bytes_in| {
+        let gives_way = worker.table.gives_way(number);
+        if gives_way {
+            let early = Early { client, tls: None, started, bytes_in, why: EarlyEnd::GivesWay };
+            early::ended(worker, live, listener, &early);
+        }
+        gives_way
+    };
+    if gives_way(arrival.client, 0) {
         return None;
     }
     if listener.takes_proxy_header(arrival.client) {
         if let Err((why, bytes_in)) = read_proxy_header(&mut arrival).await {
-            let Arrival { client, started, .. } = arrival;
-            early::ended(worker, live, listener, &Early { client, tls: None, started, bytes_in, why });
+            let client = arrival.client;
+            if !gives_way(client, bytes_in) {
+                early::ended(worker, live, listener, &Early { client, tls: None, started, bytes_in, why });
+            }
             return None;
         }
         let source = worker.table.source_of(arrival.client.map(|address| address.ip()));
@@ -195,7 +206,7 @@ async fn prepare(
     }
     let Some(tls) = &listener.tls else { return Some(arrival) };
     let counters = listener.counters.of(worker.thread);
-    let (client, started) = (arrival.client, arrival.started);
+    let client = arrival.client;
     match accept_tls(tls, arrival).await {
         Ok(arrival) => {
             counters.tls_handshakes.one();
@@ -209,6 +220,7 @@ async fn prepare(
             }
             Some(arrival)
         }
+        Err(_) if gives_way(client, 0) => None,
         Err(error) => {
             counters.tls_failures.one();
             if let Some(fault) = TlsFailure::of(&error).and_then(TlsFailure::handshake_fault) {
@@ -305,6 +317,7 @@ mod tests {
 
     use super::*;
     use crate::testing::shared;
+    use crate::worker::{Full, Source};
 
     #[test]
     fn a_connection_counts_from_when_it_is_accepted_and_no_longer_than_its_task_lives() {
@@ -336,6 +349,56 @@ mod tests {
             drop(runtime);
             assert_eq!(open(), (0, 0, 0, 0), "{name}: its task never will");
         }
+    }
+
+    #[test]
+    fn a_connection_that_gives_way_before_it_has_a_request_ends_and_counts_as_denied() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        server.set_nonblocking(true).unwrap();
+        let at = server.local_addr().unwrap();
+        let config = format!(
+            "[weir]\ncontrol = false\nstate = false\n\n\
+             [listener.bytes]\nbind = \"127.0.0.1:8080\"\nmode = \"tcp\"\npool = \"all\"\n\n\
+             [listener.named]\nbind = \"127.0.0.1:8081\"\nmode = \"tcp\"\n\n\
+             [[listener.named.sni]]\nhost = \"example.org\"\npool = \"all\"\n\n\
+             [listener.behind]\nbind = \"127.0.0.1:8082\"\npool = \"all\"\nproxy-protocol = {{ from = \"127.0.0.0/8\" }}\n\n\
+             [pool.all]\nservers = [\"{at}\"]\n"
+        );
+        // Whether its task has run when it has to give way.
+        for (name, has_run) in
+            [("bytes", false), ("named", false), ("named", true), ("behind", false), ("behind", true)]
+        {
+            let runtime =
+                Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+            runtime.block_on(async {
+                let worker = Worker::new(0, shared(&config), 1);
+                let live = worker.live();
+                let listener = live.listener(&ListenerName::new(name).unwrap()).unwrap().clone();
+                let state = Arc::clone(listener.shared());
+                assert!(worker.shared.open.enter(None) && state.open.enter(None));
+                let (socket, _client) = UnixStream::pair().unwrap();
+                socket.set_nonblocking(true).unwrap();
+                let socket = Socket::from_unix(OwnedFd::from(socket));
+                let peer = Peer::Inet("127.0.0.1:4711".parse().unwrap());
+                begin(&worker, live, listener, (socket, peer), None);
+                let turns = async || {
+                    for _ in 0..10 {
+                        tokio::task::yield_now().await;
+                    }
+                };
+                if has_run {
+                    turns().await;
+                }
+                let later = worker.now_ms() + 60_000;
+                assert!(worker.table.make_room(Full::Process, Source::ALONE, later, &worker.timers));
+                turns().await;
+                assert_eq!(worker.open.get(), 0, "{name}, {has_run}");
+                let counters = state.counters.of(0);
+                let counted = (counters.connections_denied.get(), counters.request_errors.get());
+                assert_eq!(counted, (1, 0), "{name}, {has_run}");
+            });
+        }
+        assert!(server.accept().is_err(), "no server is asked for them");
     }
 
     /// The size of the task that a function makes.

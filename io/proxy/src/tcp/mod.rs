@@ -54,7 +54,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<
         head_runs,
     };
     session.listener.counters(&session.worker).requests.one();
-    let chosen = session.choose_pool(&live).await;
+    let chosen = session.choose_pool(&live, number).await;
     session.worker.table.is_busy(number);
     match chosen {
         Ok(pool) => session.pass_on(live, &pool).await,
@@ -69,19 +69,28 @@ pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<
 }
 
 impl Session {
-    /// The pool for this connection, or why nobody takes it.
-    async fn choose_pool(&mut self, live: &LocalLive) -> Result<Rc<LocalPool>, EarlyEnd> {
+    /// The pool for this connection, which has this number, or why nobody takes it.
+    async fn choose_pool(&mut self, live: &LocalLive, number: u32) -> Result<Rc<LocalPool>, EarlyEnd> {
+        // To arm the deadline would hide that it has passed.
+        self.keeps_its_room(number)?;
         let listener = Rc::clone(&self.listener);
         let index = match listener.tcp.sni_routes.as_slice() {
             [] => listener.tcp.pool,
             routes => {
                 self.arm_head();
-                let name = self.read_server_name().await.map_err(|error| EarlyEnd::of(&error))?;
+                let name = self.read_server_name().await;
+                self.keeps_its_room(number)?;
+                let name = name.map_err(|error| EarlyEnd::of(&error))?;
                 let found = routes.iter().find(|route| first_bytes::takes(route, name.as_deref()));
                 found.map(|route| route.pool).or(listener.tcp.pool)
             }
         };
         index.and_then(|index| live.pool(index)).map(Rc::clone).ok_or(EarlyEnd::ServerName)
+    }
+
+    /// An error if others need its room.
+    fn keeps_its_room(&self, number: u32) -> Result<(), EarlyEnd> {
+        if self.worker.table.gives_way(number) { Err(EarlyEnd::GivesWay) } else { Ok(()) }
     }
 
     async fn pass_on(mut self, live: Rc<LocalLive>, pool: &Rc<LocalPool>) {
