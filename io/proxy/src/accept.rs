@@ -133,19 +133,22 @@ impl Post {
         // Whose it is behind a PROXY header is known later.
         let client = if state.takes_proxy_header(address) { None } else { address };
         let Ok(counted) = state.count_client(client) else { return deny(worker, listener, &socket) };
-        if !shared.open.enter(Some(shared.connections_max)) {
-            if !has_made_room(worker, Full::Process, client) {
-                return deny(worker, listener, &socket);
-            }
-            // One that gives way ends within this turn of the event loop.
-            shared.open.enter(None);
-        }
-        if !state.open.enter(state.plan.connections_max) {
+        // The listener first: a newcomer that it refuses must cost no connection of another listener.
+        let is_listener_full = !state.open.enter(state.plan.connections_max);
+        if is_listener_full {
             if !has_made_room(worker, Full::Listener(state.number()), client) {
-                shared.open.leave();
                 return deny(worker, listener, &socket);
             }
+            // The connection that gives way ends within this turn of the event loop.
             state.open.enter(None);
+        }
+        if !shared.open.enter(Some(shared.connections_max)) {
+            // What gives way in the listener leaves the process, too.
+            if !is_listener_full && !has_made_room(worker, Full::Process, client) {
+                state.open.leave();
+                return deny(worker, listener, &socket);
+            }
+            shared.open.enter(None);
         }
         worker.opened(&socket);
         session::begin(worker, Rc::clone(live), listener.clone(), (socket, peer), counted);

@@ -153,3 +153,49 @@ fn at_the_limit_of_the_process_a_client_of_another_listener_gives_way() {
     assert_eq!(other.exchange(get("/")).status, 200);
     assert_eq!(hog.remove(0).read_to_end().0, b"");
 }
+
+#[test]
+fn a_newcomer_that_its_listener_refuses_costs_no_client_of_another_listener_its_connection() {
+    let server = RawServer::answering("hi");
+    let silent = RawServer::silent();
+    let weir = Weir::start(&format!(
+        "[weir]\nworkers = 1\nmax-connections = 10\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
+         [listener.more]\nbind = \"127.0.0.1:0\"\npool = \"more\"\nmax-connections = 1\n\n\
+         [pool.web]\nservers = \"{}\"\n\n[pool.more]\nservers = \"{}\"\n",
+        server.addr(),
+        silent.addr()
+    ));
+    let of_more =
+        |number: u8| RawClient::connect_from(IpAddr::V4(Ipv4Addr::new(127, 0, 0, number)), weir.addr("more"));
+    let mut busy = of_more(2);
+    busy.send(get("/"));
+    silent.wait_for_connections(1);
+    let mut many: Vec<RawClient> = (0..9).map(|_| client(&weir, 1)).collect();
+    for idle in &mut many {
+        assert_eq!(idle.exchange(get("/")).status, 200);
+    }
+    assert_eq!(of_more(3).response().status, 503);
+    for idle in &mut many {
+        assert_eq!(idle.exchange(get("/")).status, 200);
+    }
+}
+
+#[test]
+fn room_that_is_made_in_a_listener_is_room_in_the_process_too() {
+    let server = RawServer::answering("hi");
+    let weir = Weir::start(&format!(
+        "[weir]\nworkers = 1\nmax-connections = 10\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\
+         max-connections = 10\n\n[pool.web]\nservers = \"{}\"\n",
+        server.addr()
+    ));
+    let mut hog: Vec<RawClient> = (0..10).map(|_| client(&weir, 1)).collect();
+    for idle in &mut hog {
+        assert_eq!(idle.exchange(get("/")).status, 200);
+    }
+    assert_eq!(client(&weir, 2).exchange(get("/")).status, 200);
+    assert_eq!(hog.remove(0).read_to_end().0, b"");
+    // One gave way, and not one for the listener and one for the process.
+    for idle in &mut hog {
+        assert_eq!(idle.exchange(get("/")).status, 200);
+    }
+}
