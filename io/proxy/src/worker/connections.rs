@@ -25,7 +25,7 @@ impl Source {
 }
 
 /// What must have room for a newcomer: the process, or the listener with this number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Full {
     Process,
     Listener(usize),

@@ -6,8 +6,11 @@ use super::{Full, Source};
 
 /// So many are chosen at a time: to choose, all connections have to be looked at.
 const CHOSEN_MAX: usize = 256;
-/// Where there is none to be chosen, that is looked for again after this long, in milliseconds.
+/// The pause after a search, in milliseconds.
 const SEARCH_EVERY_MS: u64 = 10;
+/// The pause after a search that has found all there were is a millisecond for each so many connections that wait: searches in vain take
+/// a small part of the time, however many there are.
+const SEARCHED_PER_MS: usize = 200;
 /// What was chosen is what has to give way for so long: others wait for longer by then.
 const CHOSEN_FOR_MS: u64 = 1_000;
 /// A client's only connection may wait this long before it gives way: its request may be on its way.
@@ -24,13 +27,15 @@ pub(super) struct Waiting {
 /// Connections that were chosen, and have not given way yet.
 #[derive(Debug, Default)]
 pub(super) struct Victims {
-    chosen: Option<Chosen>,
+    /// One for each, so that two that are full do not discard each other's choice.
+    chosen: HashMap<Full, Chosen>,
 }
 
 #[derive(Debug)]
 struct Chosen {
-    full: Full,
     at_ms: u64,
+    /// Once the row is empty there is no search for so long after `at_ms`.
+    pause_ms: u64,
     /// With how many its client had waiting, itself included.
     row: VecDeque<(Waiting, u32)>,
     /// How many each client had waiting, those that were let in since included.
@@ -48,21 +53,22 @@ impl Victims {
         is_still: impl Fn(&Waiting) -> bool,
         all: impl FnOnce() -> Vec<Waiting>,
     ) -> Option<u32> {
-        if let Some(chosen) = self.chosen.as_mut().filter(|chosen| chosen.full == full) {
+        if let Some(chosen) = self.chosen.get_mut(&full) {
             while chosen.row.front().is_some_and(|(waiting, _)| !is_still(waiting)) {
                 chosen.row.pop_front();
             }
-            let age_ms = now_ms.saturating_sub(chosen.at_ms);
-            if age_ms < if chosen.row.is_empty() { SEARCH_EVERY_MS } else { CHOSEN_FOR_MS } {
+            if chosen.age_ms(now_ms) < if chosen.row.is_empty() { chosen.pause_ms } else { CHOSEN_FOR_MS } {
                 return chosen.take(newcomer);
             }
         }
-        self.chosen.insert(Chosen::of(full, now_ms, &all())).take(newcomer)
+        // Those that are no longer full leave nothing behind.
+        self.chosen.retain(|_, chosen| chosen.age_ms(now_ms) < CHOSEN_FOR_MS);
+        self.chosen.entry(full).insert_entry(Chosen::of(now_ms, &all())).get_mut().take(newcomer)
     }
 }
 
 impl Chosen {
-    fn of(full: Full, now_ms: u64, all: &[Waiting]) -> Self {
+    fn of(now_ms: u64, all: &[Waiting]) -> Self {
         let mut waiting: HashMap<Source, u32> = HashMap::new();
         for one in all.iter().filter(|one| one.source != Source::ALONE) {
             *waiting.entry(one.source).or_default() += 1;
@@ -87,7 +93,16 @@ impl Chosen {
         only.retain(|one| one.since_ms.saturating_add(GRACE_MS) <= now_ms);
         only.sort_by_key(|one| one.since_ms);
         row.extend(only.into_iter().take(CHOSEN_MAX - row.len()).map(|one| (one, 1)));
-        Self { full, at_ms: now_ms, row, waiting }
+        let pause_ms = if row.len() < CHOSEN_MAX {
+            ((all.len() / SEARCHED_PER_MS) as u64).clamp(SEARCH_EVERY_MS, CHOSEN_FOR_MS)
+        } else {
+            SEARCH_EVERY_MS
+        };
+        Self { at_ms: now_ms, pause_ms, row, waiting }
+    }
+
+    fn age_ms(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_sub(self.at_ms)
     }
 
     fn take(&mut self, newcomer: Source) -> Option<u32> {
@@ -194,5 +209,34 @@ mod tests {
         }
         // After the first choice nothing more is looked for within the same moment, or all that were found have given way.
         assert!(looks <= 600_usize.div_ceil(CHOSEN_MAX), "{looks} looks");
+    }
+
+    /// How often all connections are looked at when a newcomer comes each millisecond, to each of `full` in turn.
+    fn looks(full: &[Full], all: &[Waiting], newcomers: u64) -> usize {
+        let mut victims = Victims::default();
+        let mut looks = 0;
+        for (newcomer, full) in (0..newcomers).zip(full.iter().cycle()) {
+            let look = || {
+                looks += 1;
+                all.to_vec()
+            };
+            victims.next(*full, Source(1_000_000 + newcomer), 5_000 + newcomer, |_| true, look);
+        }
+        looks
+    }
+
+    #[test]
+    fn two_that_are_full_do_not_make_each_other_search_again() {
+        let all = waiting(7, 0, 300, 0);
+        let full = [Full::Process, Full::Listener(1), Full::Listener(2)];
+        assert_eq!(looks(&full, &all, 300), full.len());
+    }
+
+    #[test]
+    fn a_search_among_many_that_was_in_vain_is_not_repeated_at_once() {
+        // Each client has one, too short a time for it to give way.
+        let all = |count| (1..=count).flat_map(|at| waiting(at, at as u32, 1, 5_000)).collect::<Vec<_>>();
+        assert_eq!(looks(&[Full::Process], &all(10), 900), 90);
+        assert_eq!(looks(&[Full::Process], &all(20_000), 900), 9);
     }
 }
