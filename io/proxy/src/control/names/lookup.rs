@@ -10,6 +10,9 @@ use weir_config::plan::ResolverPlan;
 
 use super::servers::{DnsServers, Part, addresses};
 
+/// The most addresses of a name that Weir uses. Each may be a server with checks of its own, and one DNS answer must not make thousands.
+pub(super) const ADDRESSES_MAX: usize = 64;
+
 /// Each question needs a socket or two.
 const QUESTIONS_MAX: usize = 64;
 
@@ -36,6 +39,8 @@ pub(in crate::control) struct Answer {
 #[derive(Debug)]
 pub(in crate::control) struct Found {
     pub(in crate::control) answer: Answer,
+    /// Addresses above [`ADDRESSES_MAX`].
+    pub(in crate::control) left_out: Vec<IpAddr>,
     /// To be asked for again after this long.
     pub(in crate::control) ttl: Duration,
     /// What went wrong with one of the address families, whose last answer is kept.
@@ -63,8 +68,8 @@ impl Resolver {
 
     /// Asks for both address families of `host`. `last` is what was known before.
     pub(in crate::control) async fn ask(&self, host: &str, last: &Answer) -> Result<Found, String> {
-        if let Some(answer) = self.in_hosts(host) {
-            return Ok(Found { answer, ttl: self.ttl_max, doubt: None });
+        if let Some((answer, left_out)) = self.in_hosts(host) {
+            return Ok(Found { answer, left_out, ttl: self.ttl_max, doubt: None });
         }
         let Some(servers) = &self.servers else { return Err("there is no DNS server to ask".to_owned()) };
         let Ok(_permit) = self.permits.acquire().await else {
@@ -90,21 +95,22 @@ impl Resolver {
                 }
             };
             let ttl = expires.clamp(self.ttl_min.min(self.ttl_max), self.ttl_max);
-            return Ok(Found { answer: Answer::new(four, six), ttl, doubt });
+            let (answer, left_out) = Answer::new(four, six);
+            return Ok(Found { answer, left_out, ttl, doubt });
         }
         Err(why_not)
     }
 
     /// What /etc/hosts says; a name that is in there, were it with one family only, is not asked for elsewhere.
-    fn in_hosts(&self, host: &str) -> Option<Answer> {
+    fn in_hosts(&self, host: &str) -> Option<(Answer, Vec<IpAddr>)> {
         let name = Name::from_utf8(host).ok()?;
         let found = |kind| self.hosts.lookup_static_host(&Query::query(name.clone(), kind));
         let (a, aaaa) = (found(RecordType::A), found(RecordType::AAAA));
-        let answer = Answer::new(
+        let (answer, left_out) = Answer::new(
             a.iter().flat_map(|lookup| addresses(lookup, four)).collect(),
             aaaa.iter().flat_map(|lookup| addresses(lookup, six)).collect(),
         );
-        (!answer.is_empty()).then_some(answer)
+        (!answer.is_empty()).then_some((answer, left_out))
     }
 
     /// When to ask for a name again that could not be found, the `failures`th time in a row.
@@ -116,12 +122,25 @@ impl Resolver {
 }
 
 impl Answer {
-    fn new(mut four: Vec<Ipv4Addr>, mut six: Vec<Ipv6Addr>) -> Self {
+    /// Returns the lowest [`ADDRESSES_MAX`] of these addresses, whatever their order, and the others. Each family keeps at least half of
+    /// the room if it needs that.
+    fn new(mut four: Vec<Ipv4Addr>, mut six: Vec<Ipv6Addr>) -> (Self, Vec<IpAddr>) {
+        const HALF: usize = ADDRESSES_MAX / 2;
         four.sort_unstable();
         four.dedup();
         six.sort_unstable();
         six.dedup();
-        Self { four, six }
+        let keep_four = four.len().min(ADDRESSES_MAX - six.len().min(HALF));
+        let keep_six = six.len().min(ADDRESSES_MAX - keep_four);
+        let no_four = four.split_off(keep_four).into_iter().map(IpAddr::V4);
+        let no_six = six.split_off(keep_six).into_iter().map(IpAddr::V6);
+        let left_out = no_four.chain(no_six).collect();
+        (Self { four, six }, left_out)
+    }
+
+    /// How many addresses are known.
+    pub(in crate::control) fn len(&self) -> usize {
+        self.four.len() + self.six.len()
     }
 
     /// Whether no address is known.
@@ -172,5 +191,32 @@ fn six(data: &RData) -> Option<Ipv6Addr> {
     match data {
         RData::AAAA(address) => Some(address.0),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_family_keeps_half_of_the_addresses_and_what_the_other_one_leaves() {
+        // Of each family: how many there are, and how many are used.
+        for (four, six, used) in [
+            (64, 0, (64, 0)),
+            (70, 0, (64, 0)),
+            (0, 70, (0, 64)),
+            (40, 24, (40, 24)),
+            (70, 3, (61, 3)),
+            (3, 70, (3, 61)),
+            (40, 40, (32, 32)),
+        ] {
+            let (answer, left_out) = Answer::new(
+                (0..four).rev().map(Ipv4Addr::from_bits).collect(),
+                (0..six).rev().map(|at| Ipv6Addr::from_bits(at.into())).collect(),
+            );
+            assert_eq!((answer.four.len(), answer.six.len()), used, "of {four} and {six}");
+            assert_eq!(answer.len() + left_out.len(), (four + six) as usize);
+            assert!(answer.four.iter().zip(0..).all(|(address, at)| *address == Ipv4Addr::from_bits(at)));
+        }
     }
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::lookup::Found;
+use super::lookup::{ADDRESSES_MAX, Found};
 use super::{Answer, Resolver};
 use crate::control::Controller;
 
 /// Asks for `host` for as long as a server has that name.
 pub(in crate::control) async fn keep_asking(controller: Arc<Controller>, resolver: Resolver, host: Arc<str>) {
     let mut failures = 0_u32;
+    let mut are_too_many = false;
     loop {
         let last = controller.known_answer(&host);
         let found = resolver.ask(&host, &last).await;
@@ -24,6 +25,12 @@ pub(in crate::control) async fn keep_asking(controller: Arc<Controller>, resolve
             Ok(found) => found.doubt.clone(),
             Err(why) => Some(why.clone()),
         };
+        if let Ok(found) = &found {
+            let were_too_many = std::mem::replace(&mut are_too_many, !found.left_out.is_empty());
+            if are_too_many && !were_too_many {
+                controller.log.line(too_many(&host, found));
+            }
+        }
         controller.name_learned(&host, found.ok().map(|found| found.answer));
         match trouble {
             Some(why) => {
@@ -67,6 +74,22 @@ pub(in crate::control) async fn ask_new(
     // Whoever has not answered is asked again by `keep_asking`.
     let _ = timeout(patience, collect).await;
     found
+}
+
+/// What is told of a name with more addresses than are used.
+fn too_many(host: &str, found: &Found) -> String {
+    const NAMED_MAX: usize = 10;
+    let left_out = &found.left_out;
+    let count = found.answer.len() + left_out.len();
+    let named: Vec<_> = left_out.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    let more = match left_out.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "name {host}: it has {count} addresses, and no more than {ADDRESSES_MAX} are used; left out: {}{more}; give its servers several names",
+        named.join(", ")
+    )
 }
 
 fn consequence(last: &Answer) -> &'static str {

@@ -145,6 +145,29 @@ async fn a_host_with_one_address_of_each_family_is_one_server() {
 }
 
 #[tokio::test]
+async fn a_name_is_no_more_than_so_many_servers_and_what_was_left_out_is_told_once() {
+    let dns = Dns::start().await;
+    let addresses: Vec<_> = (1..=70).map(|host| format!("10.0.0.{host}")).collect();
+    dns.set("web.test", &addresses.iter().map(String::as_str).collect::<Vec<_>>());
+    let rig = Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }"));
+    rig.controller.names_resolved().await;
+    let servers: Vec<_> = (1..=64).map(|host| format!("a_10.0.0.{host}")).collect();
+    assert_eq!(rig.rotation(), servers);
+    let asked = dns.asked("web.test");
+    eventually("more looks", || dns.asked("web.test") > asked + 5).await;
+    let mut told = rig.lines();
+    told.retain(|line| line.contains("left out"));
+    assert_eq!(
+        told,
+        [
+            "name web.test: it has 70 addresses, and no more than 64 are used; left out: 10.0.0.65, 10.0.0.66, 10.0.0.67, 10.0.0.68, 10.0.0.69, 10.0.0.70; give its servers several names"
+        ]
+    );
+    dns.set("web.test", &["10.0.0.1", "10.0.0.70"]);
+    eventually("all are used", || rig.rotation() == ["a_10.0.0.1", "a_10.0.0.70"]).await;
+}
+
+#[tokio::test]
 async fn addresses_come_and_go_and_those_that_stay_are_the_same_servers() {
     let dns = Dns::start().await;
     dns.set("web.test", &["10.0.0.1"]);
