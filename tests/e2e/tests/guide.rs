@@ -28,7 +28,12 @@ fn examples() -> Vec<Example> {
     let mut files: Vec<PathBuf> = guide.map(|entry| entry.expect("docs/guide").path()).collect();
     files.push(repository().join("README.md"));
     files.sort();
-    files.iter().flat_map(|file| examples_of(file)).collect()
+    let mut examples: Vec<Example> = files.iter().flat_map(|file| examples_of(file)).collect();
+    // The config of the packages.
+    let packaged = repository().join("packaging/weir.toml");
+    let text = fs::read_to_string(&packaged).expect("the config of the packages");
+    examples.push(Example { place: packaged.display().to_string(), text });
+    examples
 }
 
 fn examples_of(file: &Path) -> Vec<Example> {

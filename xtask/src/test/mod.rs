@@ -45,7 +45,9 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
     let all_passed = line_by_line::run(&mut cargo, &mut tally);
     tally.untested.extend(untested.lines());
     println!("\n{tally}");
-    all_passed
+    all_passed?;
+    // Cargo finds nothing wrong with a name that no test has.
+    if tally.is_empty() { Err("no test has this name".to_owned()) } else { Ok(()) }
 }
 
 /// Builds every test program, and fails on any warning of the compiler or of clippy.

@@ -18,6 +18,11 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// Returns whether no test has run.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.passed == 0 && self.failed == 0
+    }
+
     /// Reads one line that a test program of this name printed.
     pub(super) fn read(&mut self, program: &str, line: &str) {
         if let Some((name, verdict)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
