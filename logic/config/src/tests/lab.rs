@@ -106,6 +106,21 @@ fn weir_may_have_any_of_its_algorithms_with_options_and_nobody_else() {
 }
 
 #[test]
+fn what_a_rival_or_a_topology_cannot_do_is_told_with_its_line() {
+    let tls = format!("rivals = \"pound\"\n{SMALL}[balancer]\ntls-in = true\ntls-out = true\n");
+    let cases = [
+        (format!("rivals = \"nftables\"\n{SMALL}"), "nftables works on packets"),
+        (tls, "pound does not verify servers over TLS"),
+        (format!("rivals = \"caddy\"\n{SMALL}reload-every = \"1s\"\n"), "caddy does not reload by a signal"),
+        ("[[test]]\nrate = 10\nsize = \"1KiB\"\nlose = \"machine\"\n".to_owned(), "[balancer] needs `pair`"),
+    ];
+    for (scenario, said) in cases {
+        let text = load(&scenario).unwrap_err();
+        assert!(text.contains(said) && text.contains("scenario.toml:"), "{said}: {text}");
+    }
+}
+
+#[test]
 fn the_quick_form_changes_what_tests_say_and_no_more() {
     let scenario = load_as(EVERY_KEY.split("# ---\n").next().unwrap(), true).unwrap();
     let names: Vec<_> = scenario.cases.iter().map(|case| case.name.as_str()).collect();
