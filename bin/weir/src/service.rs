@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Whatever follows the verb.
+/// Ignored arguments.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServiceArgs {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

@@ -20,7 +20,7 @@ pub struct PasswordLogin {
     checks: Arc<PasswordChecks>,
 }
 
-/// Why a client is not logged in.
+/// Reason why a client is not logged in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginRefusal {
     /// There is no password, or it is wrong.

@@ -202,7 +202,7 @@ fn is_clients_fault(error: &io::Error) -> bool {
     )
 }
 
-/// Whether another connection gives way to one of this client, if it is known.
+/// Returns whether another connection gives way to one of this client, if it is known.
 #[cold]
 fn has_made_room(worker: &Worker, full: Full, client: Option<SocketAddr>) -> bool {
     let source = worker.table.source_of(client.map(|address| address.ip()));

@@ -1,4 +1,4 @@
-//! Which addresses one client has.
+//! The network that counts as one client.
 
 use std::net::IpAddr;
 

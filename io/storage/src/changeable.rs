@@ -60,14 +60,14 @@ impl Tree {
     }
 }
 
-/// Whether members can be made in and removed from a directory, as far as its permissions go.
+/// Returns whether members can be made in and removed from a directory, as far as its permissions go.
 fn may_write(home: &OwnedFd, name: impl rustix::path::Arg) -> Result<(), StorageError> {
     let access = Access::WRITE_OK | Access::EXEC_OK;
     let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
     accessat(home, name, access, flags).map_err(StorageError::from_errno("faccessat2"))
 }
 
-/// Whether a member can be replaced in a directory that may be written.
+/// Returns whether a member can be replaced in a directory that may be written.
 fn may_replace(home: impl AsFd, member: &Found) -> Result<(), StorageError> {
     let home = Found::of(home)?;
     let user = geteuid();

@@ -117,7 +117,7 @@ impl Count {
         }
     }
 
-    /// Whether it came after the count began. Where a file system does not tell, it may be counted twice until the next time.
+    /// Returns whether it came after the count began. Where a file system does not tell, it may be counted twice until the next time.
     fn is_young(&self, found: &Found) -> bool {
         self.began.zip(found.created()).is_some_and(|(began, created)| created > began)
     }

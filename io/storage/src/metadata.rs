@@ -180,7 +180,7 @@ impl Found {
         (self.file_type() == FileType::RegularFile).then_some(self.0.stx_size)
     }
 
-    /// Whether something is mounted on it; `None` = the kernel does not tell (before Linux 5.8).
+    /// Returns whether something is mounted on it; `None` = the kernel does not tell (before Linux 5.8).
     pub(crate) fn is_mount_point(&self) -> Option<bool> {
         let is_told = self.0.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
         is_told.then(|| self.0.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))

@@ -72,7 +72,7 @@ fn unescape(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Whether the mount point is visible from here: another mount may hide it.
+/// Returns whether the mount point is visible from here: another mount may hide it.
 fn is_mounted(home: &OwnedFd, name: &[u8], below: &DavPath) -> bool {
     let mut path = PathBuf::from(OsStr::from_bytes(name));
     path.extend(below.segments().map(OsStr::from_bytes));

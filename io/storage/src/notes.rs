@@ -132,7 +132,7 @@ pub(crate) fn properties_of_file(directory: &OwnedFd, name: &[u8], inode: u64) -
     inside.max(found.and_then(|found| found.file_bytes()).unwrap_or(0))
 }
 
-/// Whether a file of a side store has dead properties.
+/// Returns whether a file of a side store has dead properties.
 pub(crate) fn is_properties(name: &[u8]) -> bool {
     name.rsplit(|byte| *byte == b'.').next() == Some(Note::Properties.suffix().as_bytes())
 }

@@ -41,7 +41,7 @@ impl RuntimeState {
     }
 }
 
-/// Whether `server` is what an address of one of these servers would be called.
+/// Returns whether `server` is what an address of one of these servers would be called.
 pub(crate) fn is_address_of<'a>(
     server: &ServerName,
     mut specs: impl Iterator<Item = &'a ServerSpec>,

@@ -169,7 +169,7 @@ impl EjectionState {
     }
 }
 
-/// Whether the servers that could serve are all ejected: one that may fail is better than none.
+/// Returns whether the servers that could serve are all ejected: one that may fail is better than none.
 fn is_nobody_left(pool: PoolEjections) -> bool {
     pool.elsewhere == 0 && pool.servers > 0 && pool.ejected >= pool.servers
 }

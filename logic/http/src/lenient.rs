@@ -38,7 +38,7 @@ impl Lenient {
         names.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
     }
 
-    /// Whether a head with this fault may be mended.
+    /// Returns whether a head with this fault may be mended.
     pub fn may_mend(self, error: &ResponseError) -> bool {
         match error {
             ResponseError::Header(HeaderFault::BareLf) => self.bare_lf,

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Release;
 use crate::command;
 
-/// What packages are built with; a bill of more would name what is not in them.
+/// Features of packages. With more, the bill would list crates that packages do not contain.
 const FEATURES: &str = "weir/kubernetes";
 
 /// Writes the bill beside the packages, and returns where.

@@ -1,4 +1,4 @@
-//! Who can read the admin face, and whether its users can log in.
+//! Checks the admin face: its readers, and the passwords of its users.
 
 use weir_access::basic::Htpasswd;
 use weir_config::plan::AdminPlan;
@@ -17,7 +17,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         let place = ["admin", "htpasswd"];
         match users {
             Ok(users) if users.is_empty() => {
-                let message = format!("admin: htpasswd: {} has no users: nobody can log in", file.display());
+                let message = format!("admin: htpasswd: {} has no users: no user can log in", file.display());
                 found.push(loaded.warning_at(&place, message));
             }
             Ok(_) => {}

@@ -23,7 +23,7 @@ pub(super) fn read(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Why there is no such directory, as far as this user can tell.
+/// Returns the reason why a directory is missing, as far as this user can see it.
 fn missing(directory: &Path) -> Option<String> {
     match std::fs::metadata(directory) {
         Ok(found) if found.is_dir() => None,

@@ -88,7 +88,7 @@ impl Successor {
         let state = plan.process.state.as_deref();
         let lock = state.map(|state| state.with_added_extension("lock"));
         for file in [plan.process.control.as_deref(), state, lock.as_deref(), log].into_iter().flatten() {
-            // What cannot be given away is told where it is used.
+            // A later use of the file reports the failure.
             let _ = give(file, &self.ids);
         }
         become_user(&self.ids).map_err(|cause| format!("weir.user: {}: {cause}", self.name))?;
@@ -100,8 +100,8 @@ impl Successor {
     }
 }
 
-/// Makes a file or socket of root's the user's. One that belongs to somebody else already stays as it is, and so does what a link leads to:
-/// its directory may belong to the user, who could have put a link to any file of root's there.
+/// Makes a file or socket of root's the user's. Files of other users and targets of links stay as they are:
+/// the directory may belong to the user, who could have put a link to any file of root's there.
 fn give(path: &Path, ids: &UserIds) -> io::Result<()> {
     let opened = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     let found = fstat(&opened)?;

@@ -20,7 +20,7 @@ use weir_config::Plan;
 use weir_config::plan::{FleetBalancer, FleetProvider, LeasePlan, LogTarget};
 use weir_model::BindAddress;
 
-/// What has been put around the process.
+/// The sandbox that is in force.
 #[derive(Debug, Default)]
 pub(super) struct Sandbox {
     /// Directories below which the process may write; `None` = everywhere.
@@ -113,18 +113,18 @@ impl Sandbox {
     /// Checks whether a plan can be run within the sandbox.
     ///
     /// # Errors
-    /// Why it needs a restart.
+    /// The plan needs a restart; the text says why.
     pub(super) fn permits(&self, plan: &Plan) -> Result<(), String> {
         if self.starts_nothing
             && let Some(fleet) = starts_programs(plan)
         {
             return Err(format!(
-                "fleet {fleet} starts programs, and the sandbox forbids it since the start ([weir] sandbox): start Weir anew"
+                "fleet {fleet} starts programs, and the sandbox forbids it since the start ([weir] sandbox): restart Weir"
             ));
         }
         let Some(permitted) = &self.writable else { return Ok(()) };
         for directory in writable(plan) {
-            // What is not there yet cannot be judged by its real place.
+            // A missing directory has no real path.
             let place = directory.canonicalize().unwrap_or_else(|_| directory.clone());
             let is_within = |permitted: &PathBuf| {
                 place.starts_with(permitted.canonicalize().as_deref().unwrap_or(permitted))
@@ -132,7 +132,7 @@ impl Sandbox {
             if !permitted.iter().any(is_within) {
                 let directory = directory.display();
                 return Err(format!(
-                    "{directory}: the sandbox permits no writes there since the start ([weir] sandbox): start Weir anew"
+                    "{directory}: the sandbox permits no writes there since the start ([weir] sandbox): restart Weir"
                 ));
             }
         }

@@ -12,7 +12,7 @@ use weir_control::RuntimeState;
 /// A state file in use.
 #[derive(Default)]
 pub(super) struct StateFile {
-    /// What was changed at runtime before.
+    /// Runtime changes from earlier starts.
     pub(super) state: RuntimeState,
     /// Lines for the operator: which changes apply, and which are only kept.
     pub(super) notes: Vec<String>,
@@ -52,7 +52,7 @@ impl StateFile {
     }
 }
 
-/// What applies from before, and what does not: neither is in the config, so nobody would look for it.
+/// Lists runtime changes that apply and those that do not: the config shows neither.
 fn notes(path: &Path, state: &RuntimeState) -> Vec<String> {
     let mut notes = Vec::new();
     let path_shown = path.display();

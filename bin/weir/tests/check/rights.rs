@@ -1,4 +1,4 @@
-//! Who may read the admin face, and as whom Weir runs.
+//! Readers of the admin face, and the user of the process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Who gets in: by network, by login, and by no name that a web page has made up.
+//! Admits clients by network, login and host name.
 
 use std::fmt;
 use std::future::Future;
@@ -21,7 +21,7 @@ pub trait Login: fmt::Debug + Send + Sync {
 /// A check of a password takes a while.
 pub type LoggingIn<'a> = Pin<Box<dyn Future<Output = LoginOutcome> + Send + 'a>>;
 
-/// What a login has come to.
+/// Result of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginOutcome {
     /// A user's password.

@@ -18,7 +18,7 @@ const WRITERS_MAX: usize = 2;
 /// An answer waits so long for memory.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// What all answers may use.
+/// Memory budget of all answers.
 #[derive(Debug)]
 pub(super) struct Memory {
     places: Arc<Places>,

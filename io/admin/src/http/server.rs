@@ -52,7 +52,7 @@ enum Listener {
 #[derive(Debug)]
 struct SocketFile(PathBuf);
 
-/// What all connections share.
+/// State that all connections share.
 pub(super) struct Face {
     pub(super) handler: Arc<dyn Handler>,
     pub(super) door: Door,

@@ -1,4 +1,4 @@
-//! Who gets in at the HTTP face, and that no client keeps the others out.
+//! Access to the HTTP face, and fairness between its clients.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};

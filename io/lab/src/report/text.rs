@@ -247,7 +247,7 @@ fn parts(out: &mut String, summary: &Summary) {
     }
 }
 
-/// Whether the run may be believed, and why not; and whether the server did what it should.
+/// Returns whether the run may be believed, and why not; and whether the server did what it should.
 pub(super) fn verdict(summary: &Summary) -> String {
     let mut out = String::from(match (summary.valid, summary.marks.is_empty()) {
         (true, true) => "\nVALID: the generator did what it was asked to\n",

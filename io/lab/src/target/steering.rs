@@ -2,7 +2,7 @@
 
 use super::TargetSpec;
 
-/// Whether the connection ends with the answer, as the request itself says.
+/// Returns whether the connection ends with the answer, as the request itself says.
 ///
 /// # Errors
 /// The generator would not do what the request says.

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use super::{Kind, Socket, Untold};
 
 impl Socket {
-    /// Whether the peer has broken the connection; if not, the task is woken when it does. A peer that has only ended its own
+    /// Returns whether the peer has broken the connection; if not, the task is woken when it does. A peer that has only ended its own
     /// direction has not. Not to be asked once the own direction has been ended.
     #[inline]
     pub fn is_broken(&self, cx: &mut Context<'_>) -> bool {
@@ -32,7 +32,7 @@ impl Socket {
         Poll::Pending
     }
 
-    /// Whether the peer has ended its direction or broken the connection, although bytes of it may be unread; if not, the task is
+    /// Returns whether the peer has ended its direction or broken the connection, although bytes of it may be unread; if not, the task is
     /// woken when it does. The kernel tells of the end by an event (EPOLLRDHUP, epoll_ctl(2)), so that nothing has to be read.
     pub fn has_ended(&self, cx: &mut Context<'_>) -> bool {
         // One that cannot be watched tells when it is read from or written to.

@@ -31,12 +31,12 @@ pub(super) struct ClientVerifier {
 }
 
 impl ClientVerifier {
-    /// Whether a client may have shown something else, or nothing.
+    /// Returns whether a client may have shown something else, or nothing.
     pub(super) fn is_optional(&self) -> bool {
         !self.required
     }
 
-    /// Whether this chain, leaf first, is accepted at `now`.
+    /// Returns whether this chain, leaf first, is accepted at `now`.
     pub(super) fn judge(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<(), Error> {
         let Some((end_entity, intermediates)) = chain.split_first() else {
             return Err(Error::NoCertificatesPresented);
@@ -62,7 +62,7 @@ impl ClientVerifier {
         }
     }
 
-    /// Whether [`judge`](Self::judge) refuses a certificate whatever its chain. It needs no proof then.
+    /// Returns whether [`judge`](Self::judge) refuses a certificate whatever its chain. It needs no proof then.
     fn counts_as_none(&self, certificate: &CertificateDer<'_>) -> bool {
         let is_unreadable = !pins::is_readable(certificate) && !self.pins.hold(certificate);
         is_unreadable || !pins::has_usable_key(certificate, &self.algorithms)

@@ -38,7 +38,7 @@ struct LegacyList {
 /// The extension that limits what a list is for (RFC 5280 section 5.2.5).
 const ISSUING_DISTRIBUTION_POINT: &str = "2.5.29.28";
 
-/// Whether webpki does not read it for its age.
+/// Returns whether webpki does not read it for its age.
 pub(super) fn is_legacy(list: &CertificateRevocationList<'_>) -> bool {
     list.version().is_none_or(|version| version == X509Version::V1) || list.extensions().is_empty()
 }
@@ -95,7 +95,7 @@ impl LegacyLists {
         Ok(())
     }
 
-    /// Whether no certificate of the chain is revoked, and each is covered. Authorities need not be.
+    /// Returns whether no certificate of the chain is revoked, and each is covered. Authorities need not be.
     pub(super) fn check(
         &self,
         chain: &[CertificateDer<'_>],

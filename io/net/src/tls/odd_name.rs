@@ -93,7 +93,7 @@ fn length(bytes: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_be_bytes([pair[0], pair[1]])))
 }
 
-/// Whether a server_name extension is well formed, and holds no name that rustls accepts. What breaks the form (two names of
+/// Returns whether a server_name extension is well formed, and holds no name that rustls accepts. What breaks the form (two names of
 /// one type, wrong lengths) stays for rustls to refuse.
 fn is_odd(content: &[u8]) -> bool {
     let name = || -> Option<&[u8]> {

@@ -4,9 +4,9 @@
 //! `openssl req -x509` do. A pin matches the whole certificate, byte by byte. Its dates, its purpose and, of a server, its name
 //! are still checked; its signatures on handshakes are, too.
 
-use rustls::client::danger::HandshakeSignatureValid;
 use std::sync::Arc;
 
+use rustls::client::danger::HandshakeSignatureValid;
 use rustls::client::verify_server_name;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -24,7 +24,7 @@ pub(super) struct Pins {
     certificates: Vec<CertificateDer<'static>>,
 }
 
-/// What a certificate is shown for.
+/// Role of the peer that presents a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// By a server.
@@ -38,7 +38,7 @@ impl Pins {
         Self { certificates }
     }
 
-    /// Whether this very certificate is pinned.
+    /// Returns whether this very certificate is pinned.
     pub(super) fn hold(&self, certificate: &CertificateDer<'_>) -> bool {
         self.certificates.iter().any(|pinned| pinned.as_ref() == certificate.as_ref())
     }
@@ -79,7 +79,7 @@ pub(super) fn unusable_key() -> Error {
     CertificateError::Other(OtherError(Arc::new(UnusableKey))).into()
 }
 
-/// Whether signatures of this certificate's key can be verified. `true` if that cannot be told.
+/// Returns whether signatures of this certificate's key can be verified. `true` if that cannot be told.
 pub(super) fn has_usable_key(
     certificate: &CertificateDer<'_>,
     algorithms: &WebPkiSupportedAlgorithms,
@@ -94,7 +94,7 @@ pub(super) fn has_usable_key(
         }
 }
 
-/// Whether webpki has found no way from a certificate to an authority, and nothing else wrong with it.
+/// Returns whether webpki has found no way from a certificate to an authority, and nothing else wrong with it.
 pub(super) fn concerns_the_path(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
@@ -106,7 +106,7 @@ pub(super) fn concerns_the_path(error: &Error) -> bool {
     }
 }
 
-/// Whether webpki can parse it.
+/// Returns whether webpki can parse it.
 pub(super) fn is_readable(certificate: &CertificateDer<'_>) -> bool {
     ParsedCertificate::try_from(certificate).is_ok()
 }
@@ -134,8 +134,8 @@ pub(super) fn check(certificate: &CertificateDer<'_>, now: UnixTime, purpose: Pu
     if is_permitted { Ok(()) } else { Err(CertificateError::InvalidPurpose.into()) }
 }
 
-/// Checks that a pinned certificate is for this name. Its common name counts where it has no subject alternative name, as in
-/// OpenSSL: the certificate was chosen by the operator, not by an authority.
+/// Checks that a pinned certificate is for this name. Its common name counts where it has no subject alternative name
+/// (for IP addresses, too): the certificate was chosen by the operator, not by an authority.
 pub(super) fn check_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
     let parsed = parse(certificate)?;
     if parsed.subject_alternative_name().map_err(|_| CertificateError::BadEncoding)?.is_some() {
@@ -150,7 +150,7 @@ pub(super) fn check_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>
     Err(CertificateError::NotValidForNameContext { expected: name.to_owned(), presented }.into())
 }
 
-/// Whether a certificate may issue others, as OpenSSL judges it (`check_ca` in `crypto/x509/v3_purp.c`). One that may not
+/// Returns whether a certificate may issue others, as OpenSSL judges it (`check_ca` in `crypto/x509/v3_purp.c`). One that may not
 /// is trusted as itself only.
 pub(super) fn is_authority(certificate: &CertificateDer<'_>) -> bool {
     // rustls says what is wrong with one that cannot be parsed.

@@ -14,7 +14,7 @@ pub(super) fn key_of(public_key_info: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((algorithm.content, whole_bytes(key.content)?))
 }
 
-/// Whether a certificate or a revocation list is signed with this key (RFC 5280 section 4.1.1.3).
+/// Returns whether a certificate or a revocation list is signed with this key (RFC 5280 section 4.1.1.3).
 pub(super) fn is_signed_by(
     signed: &[u8],
     public_key_info: &[u8],

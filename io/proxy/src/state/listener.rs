@@ -193,7 +193,7 @@ impl ListenerState {
         self.open.clients.enter(network(client.ip()), max).map(Some).ok_or(TooMany)
     }
 
-    /// Whether a peer tells its client by a PROXY header.
+    /// Returns whether a peer tells its client by a PROXY header.
     pub(crate) fn takes_proxy_header(&self, peer: Option<SocketAddr>) -> bool {
         let trusts = |rule: &ProxyProtocolIn| {
             peer.is_none_or(|peer| rule.trusted.iter().any(|net| net.contains(&peer.ip())))

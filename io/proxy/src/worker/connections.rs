@@ -136,7 +136,7 @@ impl ConnectionTable {
         self.with(number, |entry| entry.waits_since_ms = now_ms);
     }
 
-    /// Whether it has to end, because others need its room.
+    /// Returns whether it has to end, because others need its room.
     pub(crate) fn gives_way(&self, number: u32) -> bool {
         self.entries.borrow().all.get(number as usize).is_some_and(|entry| entry.gives_way)
     }

@@ -128,7 +128,7 @@ impl Log {
         Ok(Self { metadata: None, head, end: text.len() as u64, changes: table.len() })
     }
 
-    /// Whether this file begins like what was read, and is not shorter.
+    /// Returns whether this file begins like what was read, and is not shorter.
     fn is_continued_in(&self, file: &OwnedFd) -> Result<bool, StorageError> {
         let is_shorter = Found::of(file)?.metadata()?.size < self.end;
         let mut head = vec![0; self.head.len()];

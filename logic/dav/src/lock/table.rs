@@ -207,7 +207,7 @@ impl LockTable {
         self.by_root.values().flatten()
     }
 
-    /// Whether a resource or a member below it is the root of a lock, expired ones included.
+    /// Returns whether a resource or a member below it is the root of a lock, expired ones included.
     pub fn has_at_or_below(&self, path: &DavPath) -> bool {
         self.by_root.contains_key(path) || self.below(path).next().is_some()
     }

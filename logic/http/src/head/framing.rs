@@ -40,7 +40,7 @@ pub(super) fn declared_framing(buf: &[u8], table: &HeaderTable) -> Result<Declar
     read_framing(buf, table)
 }
 
-/// Whether the length is written in another form than `Content-Length: 5`: with zeros in front, or with other whitespace.
+/// Returns whether the length is written in another form than `Content-Length: 5`: with zeros in front, or with other whitespace.
 #[inline]
 pub(super) fn is_length_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredFraming) -> bool {
     let DeclaredFraming::Length(_) = declared else { return false };
@@ -50,7 +50,7 @@ pub(super) fn is_length_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredF
     })
 }
 
-/// Whether the only coding is written in another form than `Transfer-Encoding: chunked`.
+/// Returns whether the only coding is written in another form than `Transfer-Encoding: chunked`.
 #[inline]
 pub(super) fn is_coding_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredFraming) -> bool {
     let DeclaredFraming::Chunked = declared else { return false };

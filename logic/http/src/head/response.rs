@@ -42,7 +42,7 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// Whether a 101 answers a request for `asked`, of which all was sent (`is_sent`). Other statuses always fit. Servers that leave
+    /// Returns whether a 101 answers a request for `asked`, of which all was sent (`is_sent`). Other statuses always fit. Servers that leave
     /// Upgrade out of their 101 mean the only protocol there was to choose.
     pub fn fits_upgrade(&self, buf: &[u8], asked: Option<&[u8]>, is_sent: bool) -> Result<(), ResponseError> {
         if self.status != 101 {

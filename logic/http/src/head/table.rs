@@ -139,7 +139,7 @@ impl HeaderEntry {
         Span { start: self.line_start, end: self.line_end }
     }
 
-    /// Whether one space and nothing else stands around the value.
+    /// Returns whether one space and nothing else stands around the value.
     #[inline]
     pub(super) fn is_plain(&self, buf: &[u8]) -> bool {
         let colon = self.line_start + self.name_bytes;

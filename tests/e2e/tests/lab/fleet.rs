@@ -46,6 +46,7 @@ fn servers_follow_a_load_of_phases_and_none_of_them_outlives_the_lab() {
     let servers = |rival: &str| {
         let run = runs.iter().find(|run| run.get("rival") == rival).unwrap();
         assert_eq!(run.get("sent"), "860", "20 in 2 s, 190 in 4 s, 20 in 3 s: {run:?}\n{said}");
+        assert_eq!(run.get("succeeded"), "860", "{run:?}\n{said}");
         run.number("servers")
     };
     assert_eq!(servers("fixed"), 4.0);

@@ -1,4 +1,4 @@
-//! What the process keeps of the rights that it was started with.
+//! Rights of the process after its start.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -8,7 +8,7 @@ use weir_e2e::{Weir, get, web};
 use weir_testkit::certificates::{Authority, Request};
 use weir_testkit::{RawServer, TempDir, untested};
 
-/// Who owns nothing.
+/// The user `nobody`.
 const NOBODY: u32 = 65_534;
 
 fn is_root() -> bool {

@@ -107,7 +107,7 @@ impl PoolRecord {
             .filter(move |record| record.spec.at.as_ref().is_some_and(|at| at.server == *server))
     }
 
-    /// Whether this is the name of a server that is several, or of one of those.
+    /// Returns whether this is the name of a server that is several, or of one of those.
     pub(in crate::control) fn is_split(&self, server: &ServerName) -> bool {
         match self.members.get(server) {
             Some(record) => record.spec.at.is_some(),

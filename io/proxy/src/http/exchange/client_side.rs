@@ -40,7 +40,7 @@ impl ClientSide<'_> {
         }
     }
 
-    /// Whether the client does not wait for its response any more: it has broken the connection, or it has ended its direction and the
+    /// Returns whether the client does not wait for its response any more: it has broken the connection, or it has ended its direction and the
     /// listener does not expect that of clients that still read. Bytes that it has sent before, pipelined requests for one, do not count.
     /// A client that has never been waited for is asked only `surely`: that costs a call, and most waits are short.
     pub(super) fn is_gone(&self, cx: &mut Context<'_>, surely: bool) -> bool {

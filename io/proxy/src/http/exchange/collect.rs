@@ -26,7 +26,7 @@ impl Exchange {
         self.arm_when_waiting();
     }
 
-    /// Whether the body is awaited before a server is chosen.
+    /// Returns whether the body is awaited before a server is chosen.
     pub(crate) fn is_collecting(&self) -> bool {
         matches!(self.state, State::Collecting)
     }

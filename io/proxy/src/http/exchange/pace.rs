@@ -74,7 +74,7 @@ impl Exchange {
         })
     }
 
-    /// Whether the client does not wait any more. While the rest of its request is read, that tells.
+    /// Returns whether the client does not wait any more. While the rest of its request is read, that tells.
     fn is_left_by(&mut self, client: &ClientSide<'_>, cx: &mut Context<'_>, surely: bool) -> bool {
         let reads_on = self.upload_state == Upload::Sending && !self.upload.is_read();
         let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
@@ -164,7 +164,7 @@ impl Exchange {
         !self.is_collecting() && (self.upload.waits_for_sink() || self.head_sent < self.head.len())
     }
 
-    /// Whether it is the client that has to send or to take something.
+    /// Returns whether it is the client that has to send or to take something.
     fn waits_for_client(&self) -> bool {
         let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
         gives || self.upload_state == Upload::Sending && !self.upload.is_read() && !self.waits_for_server()

@@ -1,4 +1,4 @@
-//! Which connections give way, in order: first those of the client that has most of them waiting, the longest wait first.
+//! Chooses the connections that give way: first those of the client that has most of them waiting, the longest wait first.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
