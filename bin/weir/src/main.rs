@@ -73,6 +73,9 @@ enum Verb {
     Restart(service::ServiceArgs),
     #[command(hide = true)]
     Status(service::ServiceArgs),
+    /// Keep rights of root for `weir run`, which starts it
+    #[command(hide = true)]
+    Monitor,
     /// Serve as a test web server
     #[command(hide = true)]
     Origin(origin::OriginArgs),
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Verb::Reload(_) => service::hint("reload"),
         Verb::Restart(_) => service::hint("restart"),
         Verb::Status(_) => service::hint("status"),
+        Verb::Monitor => run::monitor(),
         Verb::Origin(args) => origin::run(&args),
     }
 }

@@ -1,13 +1,13 @@
 //! As which local user a request's files are read and written.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
 use weir_access::identity::Identity;
-use weir_access::local::{Accounts, UserMap};
+use weir_access::local::{Accounts, LocalIds, UserMap};
 use weir_config::plan::ActAsPlan;
 use weir_storage::LocalUser;
 
@@ -43,6 +43,27 @@ pub fn check_act_as_for_uploads(plan: &ActAsPlan) -> Result<(), String> {
     }
 }
 
+/// Lists the local users that an area can act as, by their names in the map. Blocks.
+///
+/// # Errors
+/// The map or the accounts cannot be read, or one of the users is none.
+pub fn act_as_users(plan: &ActAsPlan) -> Result<Vec<(String, LocalIds)>, String> {
+    let accounts = read_accounts()?;
+    let map = read_map(plan)?;
+    let names: BTreeSet<&str> = map.users().chain(plan.otherwise.as_deref()).collect();
+    names.into_iter().map(|name| Ok((name.to_owned(), find(&accounts, name)?))).collect()
+}
+
+fn find(accounts: &Accounts, name: &str) -> Result<LocalIds, String> {
+    accounts.find(name).map_err(|error| format!("act-as: {error}"))
+}
+
+fn read_accounts() -> Result<Accounts, String> {
+    let passwd = text_of(Path::new("/etc/passwd"), ACCOUNT_BYTES_MAX)?;
+    let group = text_of(Path::new("/etc/group"), ACCOUNT_BYTES_MAX)?;
+    Ok(Accounts::parse(&passwd, &group))
+}
+
 /// What the map calls the local user for somebody, without asking for the account; `None` if there is none. Blocks.
 pub(crate) fn name_of(plan: &ActAsPlan, identity: &Identity) -> Result<Option<String>, String> {
     let map = read_map(plan)?;
@@ -58,23 +79,15 @@ impl ActAs {
     /// Reads who is who, and tries whether this process may act as others at all. Blocks.
     pub(crate) fn read(plan: &ActAsPlan) -> Result<Self, String> {
         LocalUser::can_be_acted_as().map_err(|error| format!("act-as: {error}"))?;
-        let map = read_map(plan)?;
-        let passwd = text_of(Path::new("/etc/passwd"), ACCOUNT_BYTES_MAX)?;
-        let group = text_of(Path::new("/etc/group"), ACCOUNT_BYTES_MAX)?;
-        let accounts = Accounts::parse(&passwd, &group);
-        let find = |name: &str| -> Result<Arc<LocalUser>, String> {
-            let ids = accounts.find(name).map_err(|error| format!("act-as: {error}"))?;
-            let user = LocalUser::new(ids.uid, ids.gid, ids.groups);
-            user.map(Arc::new).ok_or_else(|| format!("act-as: {name:?} is no user to act as"))
-        };
         let mut users = HashMap::new();
-        for name in map.users() {
-            if !users.contains_key(name) {
-                users.insert(name.to_owned(), find(name)?);
-            }
+        for (name, ids) in act_as_users(plan)? {
+            let user = LocalUser::new(ids.uid, ids.gid, ids.groups);
+            let user = user.ok_or_else(|| format!("act-as: {name:?} is no user to act as"))?;
+            user.check_mapped().map_err(|cause| format!("act-as: {name:?}: {cause}"))?;
+            users.insert(name, Arc::new(user));
         }
-        let otherwise = plan.otherwise.as_deref().map(find).transpose()?;
-        Ok(Self { map, users, otherwise })
+        let otherwise = plan.otherwise.as_deref().and_then(|name| users.get(name)).cloned();
+        Ok(Self { map: read_map(plan)?, users, otherwise })
     }
 
     /// The local user for somebody; `None` if there is none.

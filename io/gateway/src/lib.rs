@@ -34,7 +34,7 @@ mod tpc;
 mod unlocking;
 mod upkeep;
 
-pub use acting::{check_act_as, check_act_as_for_uploads};
+pub use acting::{act_as_users, check_act_as, check_act_as_for_uploads};
 pub use cedar::{CedarChecked, check_cedar};
 pub use error::GatewayError;
 pub use explain::{Certificate, Explained, MembersExplained, Question, Who, explain};

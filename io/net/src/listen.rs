@@ -2,7 +2,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::Path;
@@ -23,6 +23,15 @@ pub struct ListenOptions {
     pub backlog: u32,
     /// A connection is reported only once its first bytes are there. Never where the server speaks first.
     pub wait_for_data: bool,
+}
+
+/// Binds addresses that this process may not bind itself.
+pub trait Binder: fmt::Debug + Send + Sync {
+    /// Binds a socket of this process.
+    ///
+    /// # Errors
+    /// Those of bind(2).
+    fn bind(&self, socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()>;
 }
 
 /// A bound and listening socket that is not yet attached to a worker.
@@ -61,10 +70,14 @@ impl ListenOptions {
 
 impl ListenSocket {
     /// Binds `address` and listens. TCP sockets share their port with the other workers' (SO_REUSEPORT), so the
-    /// kernel spreads connections over workers without a lock.
-    pub fn open(address: &BindAddress, options: ListenOptions) -> Result<Self, ListenError> {
+    /// kernel spreads connections over workers without a lock. What this process may not bind, `binder` does.
+    pub fn open(
+        address: &BindAddress,
+        options: ListenOptions,
+        binder: Option<&dyn Binder>,
+    ) -> Result<Self, ListenError> {
         let opened = match address {
-            BindAddress::Inet(address) => open_tcp(*address, options).map(|socket| {
+            BindAddress::Inet(address) => open_tcp(*address, options, binder).map(|socket| {
                 let actual = socket.local_addr().ok().and_then(|local| local.as_socket()).unwrap_or(*address);
                 (socket, BindAddress::Inet(actual))
             }),
@@ -212,7 +225,11 @@ fn unmap(peer: SocketAddr) -> SocketAddr {
     }
 }
 
-fn open_tcp(address: SocketAddr, options: ListenOptions) -> io::Result<RawSocket> {
+fn open_tcp(
+    address: SocketAddr,
+    options: ListenOptions,
+    binder: Option<&dyn Binder>,
+) -> io::Result<RawSocket> {
     let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.ip() == IpAddr::from(std::net::Ipv6Addr::UNSPECIFIED) {
         socket.set_only_v6(false)?;
@@ -225,7 +242,12 @@ fn open_tcp(address: SocketAddr, options: ListenOptions) -> io::Result<RawSocket
     if options.wait_for_data {
         set_defer_accept(&socket, options.defer_time())?;
     }
-    socket.bind(&SockAddr::from(address))?;
+    match (socket.bind(&SockAddr::from(address)), binder) {
+        (Err(error), Some(binder)) if error.kind() == io::ErrorKind::PermissionDenied => {
+            binder.bind(socket.as_fd(), address)?
+        }
+        (bound, _) => bound?,
+    }
     socket.listen(options.backlog())?;
     Ok(socket)
 }

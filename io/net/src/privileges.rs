@@ -30,6 +30,21 @@ pub fn is_root() -> bool {
 pub fn become_user(user: &UserIds) -> io::Result<()> {
     // Of this thread alone: it does what a reload needs.
     set_keep_capabilities(true)?;
+    set_ids(user)?;
+    set_keep_capabilities(false)?;
+    let ports = CapabilitySet::NET_BIND_SERVICE;
+    set_capabilities(
+        None,
+        CapabilitySets { effective: ports, permitted: ports, inheritable: CapabilitySet::empty() },
+    )?;
+    // SAFETY: takes numbers only. It must fail: the way back is closed.
+    let has_way_back = unsafe { libc::setresuid(0, 0, 0) } == 0;
+    if has_way_back { Err(not_the_user()) } else { Ok(()) }
+}
+
+/// Gives all threads of the process these ids, and reads them back.
+#[allow(unsafe_code)]
+pub(crate) fn set_ids(user: &UserIds) -> io::Result<()> {
     let check = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let mut wanted = user.groups.clone();
     wanted.sort_unstable();
@@ -41,20 +56,15 @@ pub fn become_user(user: &UserIds) -> io::Result<()> {
     check(unsafe { libc::setresgid(user.gid, user.gid, user.gid) })?;
     // SAFETY: takes numbers only.
     check(unsafe { libc::setresuid(user.uid, user.uid, user.uid) })?;
-    set_keep_capabilities(false)?;
-    let ports = CapabilitySet::NET_BIND_SERVICE;
-    set_capabilities(
-        None,
-        CapabilitySets { effective: ports, permitted: ports, inheritable: CapabilitySet::empty() },
-    )?;
     let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
     let mut groups: Vec<u32> = getgroups()?.into_iter().map(Gid::as_raw).collect();
     groups.sort_unstable();
-    // SAFETY: takes numbers only. It must fail: the way back is closed.
-    let has_way_back = unsafe { libc::setresuid(0, 0, 0) } == 0;
-    if getuid() == uid && geteuid() == uid && getgid() == gid && groups == wanted && !has_way_back {
-        Ok(())
-    } else {
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, "the process is not the user that it should be"))
+    match getuid() == uid && geteuid() == uid && getgid() == gid && groups == wanted {
+        true => Ok(()),
+        false => Err(not_the_user()),
     }
+}
+
+fn not_the_user() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "the process is not the user that it should be")
 }

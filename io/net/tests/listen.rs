@@ -12,7 +12,7 @@ use weir_net::{ListenOptions, ListenSocket, Listener};
 use weir_testkit::PATIENCE;
 
 fn open(options: ListenOptions) -> (Listener, SocketAddr) {
-    let socket = ListenSocket::open(&"127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let socket = ListenSocket::open(&"127.0.0.1:0".parse().unwrap(), options, None).unwrap();
     let address = socket.address().to_string().parse().unwrap();
     (socket.into_listener().unwrap(), address)
 }
@@ -89,7 +89,8 @@ async fn a_unix_socket_that_hears_no_more_refuses_and_loses_nobody() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("listener.sock");
     let options = ListenOptions { backlog: 10, wait_for_data: false };
-    let socket = ListenSocket::open(&format!("unix:{}", path.display()).parse().unwrap(), options).unwrap();
+    let socket =
+        ListenSocket::open(&format!("unix:{}", path.display()).parse().unwrap(), options, None).unwrap();
     let listener = socket.into_listener().unwrap();
     let _queued = UnixStream::connect(&path).unwrap();
     listener.hear_no_more().unwrap();
@@ -103,7 +104,8 @@ async fn who_shares_a_unix_socket_that_another_has_shut_waits_without_being_busy
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("listener.sock");
     let options = ListenOptions { backlog: 10, wait_for_data: false };
-    let socket = ListenSocket::open(&format!("unix:{}", path.display()).parse().unwrap(), options).unwrap();
+    let socket =
+        ListenSocket::open(&format!("unix:{}", path.display()).parse().unwrap(), options, None).unwrap();
     let other = socket.try_clone().unwrap().into_listener().unwrap();
     let listener = socket.into_listener().unwrap();
     let _queued = UnixStream::connect(&path).unwrap();

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::{mpsc, watch};
 use weir_model::{BindAddress, ListenerName};
-use weir_net::{ListenError, ListenOptions, ListenSocket};
+use weir_net::{Binder, ListenError, ListenOptions, ListenSocket};
 
 use crate::accept::{SocketOrder, accept};
 use crate::report;
@@ -24,6 +24,7 @@ use crate::worker::{Drain, Worker, count_what_was_noted};
 #[derive(Debug)]
 pub struct Workers {
     threads: Vec<Thread>,
+    binder: Option<Arc<dyn Binder>>,
 }
 
 #[derive(Debug)]
@@ -59,8 +60,8 @@ const IDLE_GRACE: Duration = Duration::from_millis(1_500);
 const CUT_GRACE: Duration = Duration::from_secs(2);
 
 impl Workers {
-    /// Starts `count` threads.
-    pub fn start(count: usize, shared: &Arc<Shared>) -> io::Result<Self> {
+    /// Starts `count` threads. What the process may not bind itself, `binder` binds for them.
+    pub fn start(count: usize, shared: &Arc<Shared>, binder: Option<Arc<dyn Binder>>) -> io::Result<Self> {
         let threads = (0..count).map(|index| {
             let (orders, received) = mpsc::unbounded_channel();
             let shared = Arc::clone(shared);
@@ -68,18 +69,19 @@ impl Workers {
             let handle = thread.spawn(move || run(index, shared, received))?;
             Ok(Thread { orders, handle })
         });
-        Ok(Self { threads: threads.collect::<io::Result<_>>()? })
+        Ok(Self { threads: threads.collect::<io::Result<_>>()?, binder })
     }
 
     /// Opens `address` for a listener: a socket for each worker. They accept from the call of
     /// [`OpenedSockets::accept`] on.
     pub fn open(&self, address: &BindAddress, options: ListenOptions) -> Result<OpenedSockets, ListenError> {
-        let first = ListenSocket::open(address, options)?;
+        let binder = self.binder.as_deref();
+        let first = ListenSocket::open(address, options, binder)?;
         let actual = first.address().clone();
         let mut sockets = vec![first];
         while sockets.len() < self.threads.len() {
             let next = match &actual {
-                BindAddress::Inet(_) => ListenSocket::open(&actual, options)?,
+                BindAddress::Inet(_) => ListenSocket::open(&actual, options, binder)?,
                 BindAddress::Unix(_) => {
                     sockets[0].try_clone().map_err(|cause| ListenError { address: address.clone(), cause })?
                 }

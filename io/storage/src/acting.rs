@@ -11,7 +11,7 @@ use rustix::io;
 use rustix::process::{Gid, Uid, getegid, geteuid, getgroups};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use crate::StorageError;
+use crate::{StorageError, namespace};
 
 /// Somebody whom the kernel knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +55,26 @@ impl LocalUser {
         match tried.join() {
             Ok(Ok(NOBODY)) => Ok(()),
             _ => Err("this process may not act as other users: it lacks CAP_SETUID or CAP_SETGID"),
+        }
+    }
+
+    /// Whether this process can become this user: one in a user namespace can become those who are mapped into it. Blocks.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check_mapped(&self) -> Result<(), String> {
+        let lacks = |kind: &str, id: u32| {
+            format!(
+                "{kind} {id} is not among those whom this process can act as since its start: restart it, or name such numbers in \
+                 weir.act-as-ids before"
+            )
+        };
+        if !namespace::has_user(self.uid) {
+            return Err(lacks("user", self.uid));
+        }
+        match self.groups.iter().chain([&self.gid]).find(|gid| !namespace::has_group(**gid)) {
+            Some(gid) => Err(lacks("group", *gid)),
+            None => Ok(()),
         }
     }
 

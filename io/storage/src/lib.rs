@@ -29,6 +29,7 @@ mod mode;
 mod mounts;
 mod moving;
 mod name_watch;
+mod namespace;
 mod node;
 mod notes;
 mod open_file;

@@ -5,9 +5,9 @@ use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{Gid, Mode, Uid, XattrFlags, fchmod, fchown, fgetxattr, fremovexattr, fsetxattr, getxattr};
 use rustix::io::Errno;
 
-use crate::StorageError;
 use crate::metadata::Found;
 use crate::notes::attribute_value;
+use crate::{StorageError, namespace};
 
 /// The extended attributes that POSIX ACLs are kept in (acl(5)); the second is what members of a directory inherit.
 const ACCESS: &str = "system.posix_acl_access";
@@ -88,12 +88,17 @@ impl Permissions {
                 None => remove_attribute(to, INHERITED)?,
             }
         }
-        if (now.owner(), now.group()) == (self.owner, self.group) {
+        let is_ambiguous = [self.owner, self.group].into_iter().any(namespace::may_be_another);
+        if (now.owner(), now.group()) == (self.owner, self.group) && !is_ambiguous {
             return self.set_access(to, self.mode);
         }
         // What this one's group may is not another group's. And before it is given away: afterwards only its owner may do this.
         let access = self.access.clone().map(acl::with_group_as_others);
         Self { access, ..self.clone() }.set_access(to, with_group_as_others(self.mode))?;
+        if is_ambiguous {
+            // Whose it was cannot be known, nor can it be given to them.
+            return Ok(());
+        }
         let group = Some(Gid::from_raw(self.group));
         let has_group = fchown(to, Some(Uid::from_raw(self.owner)), group).is_ok()
             || now.group() == self.group

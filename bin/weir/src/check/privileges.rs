@@ -7,7 +7,7 @@ use weir_config::plan::LogTarget;
 use weir_config::{Diagnostic, Loaded};
 use weir_net::UserIds;
 
-use crate::run::{starts_programs, user_ids};
+use crate::run::{namespace_maps, starts_programs, user_ids};
 
 /// Reports what does not go together with `weir.user` and `weir.sandbox`, and warns of files that the user cannot use.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
@@ -20,12 +20,13 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         found.push(error);
     }
     let Some(name) = &plan.process.user else { return found };
-    if let Some(area) = plan.storage_areas.iter().find(|area| area.act_as.is_some()) {
-        let message = format!("weir.user: storage area {} has act-as, which needs root", area.name);
-        found.push(loaded.error_at(&["weir", "user"], message));
-    }
     match user_ids(&plan.process, name) {
-        Ok(ids) => found.extend(files(loaded, name, &ids)),
+        Ok(ids) => {
+            if let Err(cause) = namespace_maps(plan, &ids) {
+                found.push(loaded.error_at(&["weir", "user"], cause));
+            }
+            found.extend(files(loaded, name, &ids));
+        }
         Err(cause) => found.push(loaded.error_at(&["weir", "user"], cause)),
     }
     found

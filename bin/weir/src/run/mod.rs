@@ -7,6 +7,7 @@ mod faces;
 mod fleets;
 mod handler;
 mod limits;
+mod monitor;
 mod privileges;
 mod process;
 mod sandbox;
@@ -20,7 +21,8 @@ use clap::Args;
 use weir_config::Plan;
 
 use crate::check::{self, Depth, Refusal};
-pub(crate) use privileges::user_ids;
+pub(crate) use monitor::monitor;
+pub(crate) use privileges::{namespace_maps, user_ids};
 pub(crate) use sandbox::starts_programs;
 
 /// Options of `weir run`.

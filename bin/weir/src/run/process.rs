@@ -55,11 +55,12 @@ pub(super) fn run(config: &Path, plan: Plan) -> Result<(), String> {
     if !plan.process.core_dumps {
         privileges::forbid_core_dumps();
     }
-    let successor = Successor::find(&plan)?;
-    if let Some(successor) = &successor {
-        successor.make_directories(&plan)?;
-    }
+    let mut successor = Successor::find(&plan)?;
     // Before there are other threads.
+    if let Some(successor) = &mut successor {
+        successor.make_directories(&plan)?;
+        successor.enter_namespace(&plan)?;
+    }
     let sandbox = plan.process.sandbox.then(|| Sandbox::enter(&plan)).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -106,7 +107,9 @@ async fn live(
         Controller::start(plan.clone(), state, setup).map_err(|error| error.to_string())?;
     controller.spawn_tasks();
     controller.names_resolved().await;
-    let workers = Workers::start(workers, &shared).map_err(|error| format!("worker threads: {error}"))?;
+    let binder = successor.as_ref().and_then(Successor::binder);
+    let workers =
+        Workers::start(workers, &shared, binder).map_err(|error| format!("worker threads: {error}"))?;
     let sockets = Sockets::default();
     let opened = sockets.open_missing(&workers, &plan)?;
     let (reload, reloads) = mpsc::channel(16);

@@ -53,8 +53,20 @@ fn what_does_not_go_with_the_user_or_the_sandbox_is_told() {
     };
     let area =
         format!("[storage-area.data]\nroot = {:?}\nact-as = {{ map = {users:?} }}\n", directory.path());
-    let (code, text) = with("user = \"65534:65534\"", &area);
-    assert!(code == Some(1) && text.contains("storage area data has act-as, which needs root"), "{text}");
+    fs::write(&users, "[[map]]\nprincipal = { type = \"anyone\" }\nuser = \"61001:61001\"\n").unwrap();
+    let (code, text) = with("user = \"61001:61002\"", &area);
+    assert!(code == Some(1) && text.contains("act-as: 61001:61001 is the user of Weir itself"), "{text}");
+    for (ids, message) in [
+        ("\"x\"", "is neither a number nor two"),
+        ("\"0-5\"", "0 is root"),
+        ("\"9-5\"", "the first number is above the last"),
+        ("\"5-4294967295\"", "is no user or group"),
+    ] {
+        let (code, text) = with(&format!("user = \"65534:65534\"\nact-as-ids = {ids}"), "");
+        assert!(code == Some(1) && text.contains(message), "{text}");
+    }
+    let (code, text) = with("act-as-ids = \"5\"", "");
+    assert!(code == Some(1) && text.contains("weir.act-as-ids: only together with user"), "{text}");
     let fleet = "[fleet.web]\npool = \"web\"\nmax = 2\ncapacity = 10\nprocess = { command = \"app\" }\n";
     let (code, text) = with("sandbox = true", fleet);
     assert!(

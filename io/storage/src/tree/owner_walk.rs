@@ -4,8 +4,8 @@
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2, readlinkat};
 
-use crate::StorageError;
 use crate::metadata::Found;
+use crate::{StorageError, namespace};
 
 /// As many as the kernel follows.
 const LINKS_MAX: usize = 40;
@@ -82,5 +82,9 @@ fn open_member(directory: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> Result<
 }
 
 fn require_owner(fd: BorrowedFd<'_>, owner: u32) -> Result<(), StorageError> {
-    if Found::of(fd)?.owner() == owner { Ok(()) } else { Err(StorageError::Refused) }
+    if Found::of(fd)?.owner() == owner && !namespace::may_be_another(owner) {
+        Ok(())
+    } else {
+        Err(StorageError::Refused)
+    }
 }

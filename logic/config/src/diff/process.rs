@@ -13,6 +13,7 @@ pub(super) fn diff(old: &Plan, new: &Plan, changes: &mut Vec<Change>) {
             (old.process.user != new.process.user, "weir.user"),
             (old.process.group != new.process.group, "weir.group"),
             (old.process.sandbox != new.process.sandbox, "weir.sandbox"),
+            (old.process.act_as_ids != new.process.act_as_ids, "weir.act-as-ids"),
             (old.process.core_dumps != new.process.core_dumps, "weir.core-dumps"),
         ]);
         changes.push(Change::Process { process: new.process.clone(), restart });

@@ -109,7 +109,7 @@ pub(crate) static ROOT: Section = Section {
 pub(crate) static WEIR: Section = Section {
     noun: "",
     title: "[weir]",
-    meaning: "The process as a whole. A change of `workers`, `max-connections`, `control`, `state`, `node`, `user`, `group`, `sandbox` or `core-dumps` takes \
+    meaning: "The process as a whole. A change of `workers`, `max-connections`, `control`, `state`, `node`, `user`, `group`, `act-as-ids`, `sandbox` or `core-dumps` takes \
               effect after a restart; a reload says so.",
     keys: &[
         key(
@@ -140,8 +140,8 @@ pub(crate) static WEIR: Section = Section {
             Otherwise("the process stays who has started it"),
             "\"weir\"",
             "Started as root, Weir becomes this user once it has bound its addresses and read its keys, and keeps no right of root's but \
-             to bind ports below 1024. What a reload reads, and what Weir writes, must be the user's. Not together with `act-as`, which \
-             needs root.",
+             to bind ports below 1024. What a reload reads, and what Weir writes, must be the user's. Areas with `act-as` go on: the \
+             process is in a user namespace then, in which it can become the users of their maps and nobody else.",
         ),
         key(
             "group",
@@ -149,6 +149,14 @@ pub(crate) static WEIR: Section = Section {
             Otherwise("the user's own"),
             "\"www-data\"",
             "The group that the process gets with `user`. Further groups stay the user's.",
+        ),
+        key(
+            "act-as-ids",
+            OneOrMany(&Text("a number, or the first and the last of several")),
+            Otherwise("none"),
+            "\"20000-29999\"",
+            "Numbers of users and groups, beside those of the maps at the start, that areas may act as with `user`: for maps that get others \
+             while Weir runs. Without it a reload with another user is refused until a restart.",
         ),
         key(
             "sandbox",

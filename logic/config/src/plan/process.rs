@@ -1,5 +1,7 @@
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use ipnet::IpNet;
 use serde::Serialize;
@@ -23,6 +25,8 @@ pub struct ProcessPlan {
     pub group: Option<String>,
     /// It may write only where the config says, and start nothing.
     pub sandbox: bool,
+    /// Further users and groups that areas may act as, for maps that grow while the process runs in a user namespace.
+    pub act_as_ids: Vec<IdRange>,
     /// The kernel may write its memory to disk.
     pub core_dumps: bool,
     /// How long requests and tunnels may take to end after SIGTERM.
@@ -33,6 +37,15 @@ pub struct ProcessPlan {
     pub zone: Option<ZoneName>,
     /// Its name among those that share directories; `None` = the host name.
     pub node: Option<String>,
+}
+
+/// Numbers of users and groups, from the first to the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct IdRange {
+    /// Above 0, which is root's.
+    pub first: u32,
+    /// Not below the first, and below `u32::MAX`, which stands for nobody in system calls.
+    pub last: u32,
 }
 
 /// The HTTP face for operators and machines (`[admin]`).
@@ -106,3 +119,31 @@ pub enum LogTarget {
 /// A syslog facility's number (RFC 5424 section 6.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SyslogFacility(pub u8);
+
+impl FromStr for IdRange {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| {
+            let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse::<u32>().ok().filter(|_| plain)
+        };
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        match (number(first), number(last)) {
+            (Some(0), _) => Err("0 is root, whom nobody acts as"),
+            (Some(_), Some(u32::MAX)) => Err("4294967295 is no user or group"),
+            (Some(first), Some(last)) if first > last => Err("the first number is above the last"),
+            (Some(first), Some(last)) => Ok(Self { first, last }),
+            _ => Err("is neither a number nor two with - between them, such as \"20000-29999\""),
+        }
+    }
+}
+
+impl fmt::Display for IdRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.first == self.last {
+            true => write!(f, "{}", self.first),
+            false => write!(f, "{}-{}", self.first, self.last),
+        }
+    }
+}

@@ -17,6 +17,7 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan) {
     writer.key_or_off("state", process.state.as_deref().map(path));
     writer.key_if("user", process.user.as_ref());
     writer.key_if("group", process.group.as_ref());
+    writer.many("act-as-ids", &process.act_as_ids.iter().map(Printed).collect::<Vec<_>>());
     writer.key("sandbox", process.sandbox);
     writer.key("core-dumps", process.core_dumps);
     writer.key("drain-timeout", Printed(process.drain_timeout));

@@ -7,7 +7,7 @@ use weir_model::BindAddress;
 use super::matching::{hosts, networks};
 use crate::keys::FACILITIES;
 use crate::plan::{
-    AccessLogFormat, AccessLogPlan, AdminPlan, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
+    AccessLogFormat, AccessLogPlan, AdminPlan, IdRange, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
 };
 use crate::source::Located;
 use crate::suggest;
@@ -19,10 +19,12 @@ pub(super) fn process(table: &Table<'_, '_>) -> ProcessPlan {
     if let (Some(group), None) = (table.get("group"), &user) {
         table.error("group", group.span, "only together with user");
     }
+    let user_is_given = user.is_some();
     ProcessPlan {
         sandbox: table.get("sandbox").map_or(user.is_some(), |_| table.flag("sandbox")),
         user: user.map(|user| user.value),
         group: table.text_if("group").map(|group| group.value),
+        act_as_ids: act_as_ids(table, user_is_given),
         core_dumps: table.flag("core-dumps"),
         workers: table.number_if("workers"),
         control: path_unless_off(table, "control"),
@@ -32,6 +34,14 @@ pub(super) fn process(table: &Table<'_, '_>) -> ProcessPlan {
         zone: super::spread::zone_name(table),
         node: node(table),
     }
+}
+
+fn act_as_ids(table: &Table<'_, '_>, user_is_given: bool) -> Vec<IdRange> {
+    const KEY: &str = "act-as-ids";
+    if let (Some(ids), false) = (table.get(KEY), user_is_given) {
+        table.error(KEY, ids.span, "only together with user: without it areas may act as everybody");
+    }
+    table.many(KEY).iter().filter_map(|node| Some(table.parse_node(KEY, node)?.value)).collect()
 }
 
 /// The name of this process among those that share a directory.

@@ -22,6 +22,7 @@ mod locks;
 mod meanwhile;
 mod missing;
 mod mounts;
+mod namespace;
 mod parts;
 mod passwords;
 mod paths;

@@ -1,0 +1,51 @@
+//! Users and groups in a user namespace (user_namespaces(7)): those who are not mapped into it all look like one.
+
+use std::fs;
+
+/// What the kernel shows for a user or group that is not mapped (`/proc/sys/kernel/overflowuid`).
+const UNMAPPED: u32 = 65_534;
+
+/// Returns whether a user of this number is mapped into the namespace of the process. Blocks.
+pub(crate) fn has_user(uid: u32) -> bool {
+    is_mapped(uid, &fs::read_to_string("/proc/self/uid_map").unwrap_or_default())
+}
+
+/// Returns whether a group of this number is mapped into the namespace of the process. Blocks.
+pub(crate) fn has_group(gid: u32) -> bool {
+    is_mapped(gid, &fs::read_to_string("/proc/self/gid_map").unwrap_or_default())
+}
+
+/// Returns whether the owner or group that the kernel shows may be another one. Blocks if it shows the number of those who are not mapped.
+pub(crate) fn may_be_another(id: u32) -> bool {
+    id == UNMAPPED && !has_everybody()
+}
+
+fn has_everybody() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// By lines of: the first one inside, the first one outside, how many.
+fn is_mapped(id: u32, map: &str) -> bool {
+    map.lines().any(|line| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u64>);
+        match (numbers.next(), numbers.next(), numbers.next()) {
+            (Some(Ok(first)), Some(Ok(_)), Some(Ok(count))) => (first..first + count).contains(&id.into()),
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_mapped;
+
+    #[test]
+    fn only_the_numbers_of_the_map_are_mapped() {
+        let map = "         0      65534          1\n     61001      61001          2\n";
+        let mapped = [0, 1, 61_000, 61_001, 61_002, 61_003].map(|id| is_mapped(id, map));
+        assert_eq!(mapped, [true, false, false, true, true, false]);
+        assert!(is_mapped(4_294_967_294, "0 0 4294967295"));
+        assert!(!is_mapped(0, "") && !is_mapped(0, "none at all"));
+    }
+}
