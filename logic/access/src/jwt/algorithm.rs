@@ -1,8 +1,10 @@
+//! Signature algorithms of JSON Web Tokens.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A signature algorithm (RFC 7518 section 3.1, RFC 8037 section 3.1). `none` is not among them.
+/// A signature algorithm (RFC 7518 section 3.1, RFC 8037 section 3.1). `none` is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Algorithm {
@@ -27,12 +29,13 @@ pub enum Algorithm {
     /// Ed25519.
     #[serde(rename = "EdDSA")]
     EdDsa,
-    /// HMAC with SHA-256: for Weir's own tokens only, whose maker and reader are one. No key set yields such a key.
+    /// HMAC with SHA-256, only for Weir's own tokens, which Weir both signs and verifies. A key set never
+    /// yields such a key.
     Hs256,
 }
 
 impl Algorithm {
-    /// Those that an issuer may be permitted.
+    /// Algorithms that the configuration may permit to an issuer.
     pub const PUBLIC_KEY: [Self; 10] = [
         Self::Rs256,
         Self::Rs384,
@@ -46,7 +49,7 @@ impl Algorithm {
         Self::EdDsa,
     ];
 
-    /// Its name in a header, exactly: names are case-sensitive.
+    /// Returns the name as a token header spells it. Names are case-sensitive.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rs256 => "RS256",
@@ -63,7 +66,7 @@ impl Algorithm {
         }
     }
 
-    /// The one of that name.
+    /// Returns the algorithm of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::PUBLIC_KEY.into_iter().chain([Self::Hs256]).find(|algorithm| algorithm.name() == name)
     }

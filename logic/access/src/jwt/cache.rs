@@ -1,28 +1,35 @@
+//! The cache of an issuer's keys, which decides when to fetch them.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::key_set::KeySet;
 
-/// When an issuer's keys are fetched.
+/// Times and limits for fetching an issuer's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CachePolicy {
-    /// How long keys are good for, in seconds.
+    /// Age at which keys are fetched again, in seconds.
     pub refresh_secs: u64,
-    /// Fetches that unknown keys may bring about at once: the first unknown key must not wait for those that somebody made up.
+    /// Number of fetches that unknown keys may cause at once. It is above 1 so that the first real unknown
+    /// key need not wait for invented ones.
     pub unknown_key_burst: u32,
-    /// One more such fetch is permitted after each of these intervals, in seconds: whoever makes up key ids must not make us a
-    /// flood upon the issuer. A key that a fetch did not find is missing for as long.
+    /// Interval after which one more such fetch is permitted, in seconds. It prevents clients with invented
+    /// key ids from flooding the issuer with fetches. For the same time, a key that a fetch did not find
+    /// counts as missing.
     pub unknown_key_secs: u64,
-    /// Pause after a fetch that failed, in seconds; doubled with each further failure up to `refresh_secs`.
+    /// Pause after a failed fetch, in seconds. It doubles with each further failure, up to `refresh_secs`.
     pub retry_secs: u64,
-    /// Longest such pause while tokens wait for keys, in seconds.
+    /// Maximum of that pause while tokens wait for keys, in seconds.
     pub retry_wanted_max_secs: u64,
-    /// How long keys are used while the issuer does not answer, in seconds since they were fetched.
+    /// Maximum age of keys that are used while the issuer does not answer, in seconds since they were
+    /// fetched.
     pub stale_max_secs: u64,
 }
 
 impl Default for CachePolicy {
-    /// An hour; four fetches, and one each ten seconds; ten seconds, half a minute; a week.
+    /// Refreshes every hour and uses stale keys for at most a week. Permits four fetches for unknown keys at
+    /// once, then one every ten seconds. Retries after ten seconds, and at least every 30 seconds while
+    /// tokens wait.
     fn default() -> Self {
         Self {
             refresh_secs: 3600,
@@ -35,59 +42,59 @@ impl Default for CachePolicy {
     }
 }
 
-/// What becomes of a token that none of the known keys has signed.
+/// Result for a token whose signature no cached key verifies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeySearch {
-    /// There are other keys by now: verify it again.
+    /// The keys have changed in the meantime: verify the token again.
     Changed,
-    /// Keys are being fetched, or are to be fetched at once.
+    /// A fetch is in progress, or is due now.
     Fetching,
-    /// Keys may be fetched only in so many seconds, at least 1. Until then nobody can tell whether the token holds.
+    /// Seconds until keys may be fetched again, at least 1. Until then, the validity of the token is unknown.
     Later(u64),
-    /// A fetch has looked for its key a short time ago, in vain: the token does not hold.
+    /// A recent fetch did not find the key: the token is invalid.
     Missing,
 }
 
-/// The id of a token's key.
+/// The key id of a token, if it has one.
 type KeyId = Option<String>;
 
-/// Why a token waits for a key.
+/// Reason why a token waits for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Want {
     /// No key has its id.
     Unknown,
-    /// Those that can have signed it did not.
+    /// Keys with its id exist, but none of them made the signature.
     Other,
 }
 
-/// Key ids that are remembered, at most: ids come from strangers.
+/// Maximum number of key ids in each map. Ids are untrusted, so the memory for them is limited.
 const IDS_MAX: usize = 64;
 
-/// An issuer's keys and when to fetch them. The caller fetches, one at a time; times are seconds since 1970 or of any clock
-/// that does not go backwards.
+/// An issuer's keys and the times at which to fetch them. The caller fetches, one fetch at a time. Times are
+/// seconds since 1970, or of any clock that does not go backwards.
 #[derive(Debug, Clone)]
 pub struct KeyCache {
     policy: CachePolicy,
     keys: Arc<KeySet>,
-    /// Counts the key sets.
+    /// Number of key sets fetched so far.
     version: u64,
     fetched_at: Option<u64>,
     tried_at: Option<u64>,
     failures: u32,
-    /// Tokens wait for keys that no fetch has looked for.
+    /// Set when tokens wait for keys that no fetch has looked for.
     is_wanted: bool,
-    /// What they wait for.
+    /// Key ids that the next fetch looks for.
     wanted: BTreeMap<KeyId, Want>,
-    /// What the fetch under way is to find; `None` = none is under way.
+    /// Key ids that the fetch in progress looks for; `None` = no fetch is in progress.
     sought: Option<BTreeMap<KeyId, Want>>,
-    /// Ids that a fetch did not find, and until when they count as missing.
+    /// Key ids that a fetch did not find, and the time until which they count as missing.
     missing: BTreeMap<KeyId, u64>,
-    /// Until when the fetches that unknown keys brought about are spread.
+    /// End of the time that the fetches for unknown keys occupy, at one per `unknown_key_secs`.
     spread_until: u64,
 }
 
 impl KeyCache {
-    /// Without keys; the first fetch is due at once.
+    /// Creates a cache without keys; the first fetch is due at once.
     pub fn new(policy: CachePolicy) -> Self {
         Self {
             policy,
@@ -104,21 +111,23 @@ impl KeyCache {
         }
     }
 
-    /// The keys to verify with, and their version: none before the first fetch, and none once they are too stale.
+    /// Returns the keys to verify with and their version. The set is empty before the first fetch and once
+    /// the keys are too stale.
     pub fn keys(&self, now_secs: u64) -> (Arc<KeySet>, u64) {
         let fresh = |at: u64| now_secs.saturating_sub(at) <= self.policy.stale_max_secs;
         let keys = if self.fetched_at.is_some_and(fresh) { Arc::clone(&self.keys) } else { Arc::default() };
         (keys, self.version)
     }
 
-    /// Looks for the key of a token that the keys of `version` do not verify: none has its name, or the one that has did not sign
-    /// it. An issuer may give a new key the name of the one before it, or none.
+    /// Looks for the key of a token that the keys of `version` do not verify. Either no key has the token's
+    /// key id, or the key with that id did not sign it. The second case is possible because an issuer may
+    /// reuse an id for a new key, or give no id.
     pub fn search(&mut self, key_id: Option<&str>, version: u64, now_secs: u64) -> KeySearch {
         if version != self.version {
             return KeySearch::Changed;
         }
         let id = key_id.map(str::to_owned);
-        // The issuer answers, so the key is not there.
+        // The issuer answered a recent fetch, so it does not have the key.
         if self.failures == 0 && self.missing.get(&id).is_some_and(|until| now_secs < *until) {
             return KeySearch::Missing;
         }
@@ -139,7 +148,7 @@ impl KeyCache {
         }
     }
 
-    /// When the next fetch is due; the past means now.
+    /// Returns the time at which the next fetch is due; a time in the past means now.
     pub fn due_at(&self) -> u64 {
         let Some(tried_at) = self.tried_at else { return 0 };
         if self.failures > 0 {
@@ -162,7 +171,7 @@ impl KeyCache {
         due_at.min(room_at)
     }
 
-    /// A fetch begins.
+    /// Records the start of a fetch.
     pub fn started(&mut self, now_secs: u64) {
         let is_early = self.tried_at.is_some_and(|at| now_secs < at.saturating_add(self.policy.refresh_secs));
         if self.is_wanted && self.failures == 0 && is_early {
@@ -172,7 +181,7 @@ impl KeyCache {
         self.sought = Some(std::mem::take(&mut self.wanted));
     }
 
-    /// Takes the keys of a fetch that succeeded.
+    /// Stores the keys of a successful fetch.
     pub fn fetched(&mut self, keys: KeySet, now_secs: u64) {
         self.keys = Arc::new(keys);
         self.version += 1;
@@ -185,7 +194,7 @@ impl KeyCache {
         let is_still_wanted = |id: &KeyId, want: Want| want == Want::Other || !keys.may_have(id.as_deref());
         for (id, want) in self.sought.take().unwrap_or_default() {
             if self.missing.len() < IDS_MAX && is_still_wanted(&id, want) {
-                // A token that the new keys verify does not ask.
+                // A token that the new keys verify will not search for its key again.
                 self.missing.insert(id, until);
             }
         }
@@ -193,11 +202,11 @@ impl KeyCache {
         self.is_wanted = !self.wanted.is_empty();
     }
 
-    /// Notes a fetch that failed: the keys at hand stay.
+    /// Records a failed fetch; the present keys stay.
     pub fn failed(&mut self, now_secs: u64) {
         self.tried_at = Some(now_secs);
         self.failures = self.failures.saturating_add(1);
-        // They are wanted still.
+        // The next fetch must look for them again.
         let sought = self.sought.take().unwrap_or_default();
         self.is_wanted |= !sought.is_empty();
         self.wanted.extend(sought);

@@ -1,69 +1,72 @@
+//! Reasons why a token is rejected.
+
 use std::fmt;
 
 use super::algorithm::Algorithm;
 
-/// Why a token is not accepted. Shows nothing of the token: issuers are named as the configuration names them.
+/// Reason why a token is rejected. It shows no part of the token; issuers are named as in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TokenError {
-    /// Over [`Jws::BYTES_MAX`](super::Jws::BYTES_MAX).
+    /// The token is longer than [`Jws::BYTES_MAX`](super::Jws::BYTES_MAX).
     TooLong,
-    /// Not a JWS in compact form: what is wrong with it.
+    /// The token is not a JWS in compact form; the text describes the error.
     Malformed(&'static str),
-    /// `alg` is `none`, or no algorithm that we know.
+    /// `alg` is `none` or an unknown algorithm.
     AlgorithmUnknown,
-    /// The issuer is not permitted this algorithm.
+    /// The configuration does not permit this algorithm to the issuer.
     AlgorithmNotPermitted {
-        /// As configured.
+        /// Issuer, as configured.
         issuer: String,
-        /// What the token is signed with.
+        /// Algorithm of the token.
         algorithm: Algorithm,
     },
-    /// `crit` demands something of us.
+    /// The header has `crit`, which demands an extension; Weir supports none.
     CriticalHeader,
-    /// `iss` names nobody who is trusted.
+    /// `iss` is not a trusted issuer.
     IssuerUnknown,
-    /// No key of the issuer fits the token's key id and algorithm: its key set may be out of date.
+    /// No key of the issuer fits the token's key id and algorithm; the key set may be out of date.
     KeyUnknown {
-        /// As configured.
+        /// Issuer, as configured.
         issuer: String,
     },
-    /// The keys of the issuer, or newer ones, cannot be had at the moment: whether the token holds is not known.
+    /// The issuer's keys, or newer ones, cannot be fetched at the moment, so the validity of the token is
+    /// unknown.
     KeysUnavailable {
-        /// As configured.
+        /// Issuer, as configured.
         issuer: String,
-        /// When they are asked for again, in seconds; at least 1.
+        /// Seconds until the next fetch; at least 1.
         retry_after_secs: u64,
     },
-    /// It is another kind of token: why that is known.
+    /// The token is of another kind; the text gives the reason.
     NotAccessToken(&'static str),
-    /// No key that fits has made the signature.
+    /// No key that fits made the signature.
     SignatureInvalid,
-    /// A claim that must be there is not.
+    /// A required claim is missing.
     ClaimMissing(&'static str),
-    /// A claim has a value that it cannot have.
+    /// A claim has an invalid value.
     ClaimInvalid(&'static str),
     /// `exp` has passed.
     Expired {
-        /// How long ago, in seconds.
+        /// Seconds since the expiry.
         ago_secs: u64,
     },
-    /// `nbf` is still to come.
+    /// `nbf` is in the future.
     NotYetValid {
-        /// In how many seconds.
+        /// Seconds until the token becomes valid.
         in_secs: u64,
     },
-    /// `iat` is still to come: a clock is wrong.
+    /// `iat` is in the future, so a clock is wrong.
     IssuedInFuture {
-        /// In how many seconds.
+        /// Seconds until the time of issue.
         in_secs: u64,
     },
-    /// `exp` is further off than the issuer's tokens may live.
+    /// `exp` is later than the lifetime limit of the issuer permits.
     LivesTooLong,
-    /// `aud` names others.
+    /// `aud` does not name this service.
     AudienceWrong,
     /// The token is bound to another path, method or client.
     Bound(&'static str),
-    /// Who asked for one of our own tokens is nobody whom the storage area knows, or not any more.
+    /// The holder of one of Weir's own tokens is unknown in the storage area, or no longer known.
     HolderUnknown,
 }
 

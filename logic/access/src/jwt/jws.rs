@@ -1,3 +1,5 @@
+//! Parser for tokens in the compact form of JWS.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
@@ -5,24 +7,24 @@ use serde::Deserialize;
 use super::algorithm::Algorithm;
 use super::error::TokenError;
 
-/// A token taken apart (RFC 7515 section 7.1), not yet verified.
+/// A token split into its parts (RFC 7515 section 7.1), not yet verified.
 pub struct Jws<'a> {
-    /// What it claims to be signed with.
+    /// Algorithm that the header names.
     pub algorithm: Algorithm,
-    /// Which key it claims to be signed with.
+    /// Id of the signing key that the header names.
     pub key_id: Option<String>,
-    /// What kind of token it claims to be (`typ`).
+    /// Kind of token that the header names (`typ`).
     pub token_type: Option<String>,
-    /// What is signed.
+    /// Bytes that the signature covers.
     pub signing_input: &'a [u8],
-    /// The claims as JSON.
+    /// Claims, as JSON.
     pub payload: Vec<u8>,
     /// The signature.
     pub signature: Vec<u8>,
 }
 
-/// Members of the header that are looked at. A member that stands twice is an error; others, those that bring keys among
-/// them, are ignored.
+/// Header members that Weir reads. A duplicate member is an error. Other members are ignored, including those
+/// that contain keys.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -32,13 +34,13 @@ struct Header {
 }
 
 impl<'a> Jws<'a> {
-    /// Longest token, in bytes.
+    /// Maximum length of a token, in bytes.
     pub const BYTES_MAX: usize = 16 * 1024;
 
-    /// Takes `token` apart.
+    /// Splits and decodes `token`.
     ///
     /// # Errors
-    /// It is no JWS in compact form, or its header asks for what we do not know.
+    /// If the token is not a JWS in compact form, or if its header demands an unknown algorithm or extension.
     pub fn parse(token: &'a str) -> Result<Self, TokenError> {
         if token.len() > Self::BYTES_MAX {
             return Err(TokenError::TooLong);

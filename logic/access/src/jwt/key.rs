@@ -1,3 +1,5 @@
+//! Public keys that verify signatures, read from JWKs.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
@@ -8,14 +10,14 @@ use crate::crypto::{Crypto, PublicKey};
 /// A public key that verifies signatures (RFC 7517).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerificationKey {
-    /// `kid`.
+    /// Key id (`kid`).
     pub(super) id: Option<String>,
-    /// `alg`: the only one that it is meant for, if it says so.
+    /// The only algorithm that the key may be used with (`alg`), if the JWK names one.
     algorithm: Option<Algorithm>,
     material: PublicKey,
 }
 
-/// The members of a JWK that are looked at (RFC 7517 section 4, RFC 7518 section 6, RFC 8037 section 2).
+/// Members of a JWK that Weir reads (RFC 7517 section 4, RFC 7518 section 6, RFC 8037 section 2).
 #[derive(Deserialize)]
 pub(super) struct Jwk {
     kty: String,
@@ -31,12 +33,14 @@ pub(super) struct Jwk {
     y: Option<String>,
 }
 
-/// Smallest and largest modulus: what is shorter is breakable, what is longer makes us compute.
+/// Permitted length of an RSA modulus, in bytes. Shorter keys can be broken; longer keys cost too much CPU
+/// time.
 const RSA_BYTES: std::ops::RangeInclusive<usize> = 256..=1024;
 
 impl VerificationKey {
-    /// `None`: not a key that verifies signatures with an algorithm that is known here. A key set may hold such keys
-    /// (encryption, newer curves), symmetric ones among them, which are never taken.
+    /// Creates a key from a JWK. Returns `None` if it is not a key that verifies signatures with a supported
+    /// algorithm. A key set may contain other keys, such as encryption keys, newer curves, and symmetric
+    /// keys, which are never used.
     pub(super) fn from_jwk(jwk: &Jwk) -> Option<Self> {
         if jwk.usage.as_deref().is_some_and(|usage| usage != "sig") {
             return None;
@@ -70,12 +74,12 @@ impl VerificationKey {
         Some(Self { id: jwk.kid.clone(), algorithm, material })
     }
 
-    /// A key of our own, by its point.
+    /// Creates a verification key for one of Weir's own signing keys from its public point.
     pub(crate) fn p256(id: Option<String>, point: &[u8]) -> Self {
         Self { id, algorithm: Some(Algorithm::Es256), material: PublicKey::P256(point.to_vec()) }
     }
 
-    /// Whether it can have made a signature with that algorithm.
+    /// Returns true if the key can verify signatures of that algorithm.
     pub(super) fn fits(&self, algorithm: Algorithm) -> bool {
         use Algorithm::{EdDsa, Es256, Es384, Es512, Ps256, Ps384, Ps512, Rs256, Rs384, Rs512};
         let meant = self.algorithm.is_none_or(|only| only == algorithm);
@@ -89,7 +93,7 @@ impl VerificationKey {
         meant && able
     }
 
-    /// Whether it has made `signature` over `message`.
+    /// Returns true if the key made `signature` over `message`.
     pub(crate) fn verifies(
         &self,
         crypto: &dyn Crypto,
@@ -101,7 +105,7 @@ impl VerificationKey {
     }
 }
 
-/// Some issuers write a number with a leading zero byte, as DER has it.
+/// Removes leading zero bytes. Some issuers write a number with one, as in DER.
 fn without_zeros(mut bytes: Vec<u8>) -> Vec<u8> {
     let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
     bytes.drain(..zeros);

@@ -1,3 +1,5 @@
+//! Key sets (JWKS) that issuers publish.
+
 use std::fmt;
 
 use serde::Deserialize;
@@ -5,22 +7,22 @@ use serde::Deserialize;
 use super::algorithm::Algorithm;
 use super::key::{Jwk, VerificationKey};
 
-/// An issuer's keys (RFC 7517 section 5).
+/// The keys of an issuer (RFC 7517 section 5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct KeySet {
     keys: Vec<VerificationKey>,
 }
 
-/// Why a document is no key set.
+/// Reason why a document is not a usable key set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySetError {
-    /// Over [`KeySet::BYTES_MAX`].
+    /// The document is longer than [`KeySet::BYTES_MAX`].
     TooLong,
-    /// No JSON object with an array `keys`.
+    /// The document is not a JSON object with an array `keys`.
     Malformed,
-    /// More than [`KeySet::KEYS_MAX`].
+    /// The set has more than [`KeySet::KEYS_MAX`] keys.
     TooMany,
-    /// Nothing in it verifies signatures.
+    /// No key in the set verifies signatures.
     NoUsableKey,
 }
 
@@ -30,17 +32,19 @@ struct Document {
 }
 
 impl KeySet {
-    /// Longest document, in bytes.
+    /// Maximum size of the document, in bytes.
     pub const BYTES_MAX: usize = 1024 * 1024;
-    /// Most keys.
+    /// Maximum number of keys.
     pub const KEYS_MAX: usize = 256;
-    /// Most keys that one token is tried with: each try costs a signature check, and the token is a stranger's.
+    /// Maximum number of keys that are tried for one token. Each try costs a signature check, and the token
+    /// is untrusted.
     pub const TRIES_MAX: usize = 8;
 
-    /// Reads a key set. Keys of kinds or for uses that are not known here are left out, as section 5 asks.
+    /// Parses a key set. Ignores keys of unknown kinds or for other uses, as RFC 7517 section 5 requires.
     ///
     /// # Errors
-    /// It is no key set, or holds no key that could be used: the one that is in use had better stay.
+    /// If the document is not a key set, or if it has no usable key. The caller should then keep the present
+    /// keys.
     pub fn parse(document: &[u8]) -> Result<Self, KeySetError> {
         if document.len() > Self::BYTES_MAX {
             return Err(KeySetError::TooLong);
@@ -56,18 +60,18 @@ impl KeySet {
         if keys.is_empty() { Err(KeySetError::NoUsableKey) } else { Ok(Self { keys }) }
     }
 
-    /// How many keys can be used.
+    /// Returns the number of usable keys.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the set has no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The keys that can have signed a token: those of its key id. Without an id, on either side, every key of the right
-    /// kind may be the one.
+    /// Returns the keys that could have signed a token: those with its key id. If the token or a key has no
+    /// id, every key that fits the algorithm is a candidate.
     pub(super) fn candidates(
         &self,
         id: Option<&str>,
@@ -76,7 +80,7 @@ impl KeySet {
         self.of_id(id).filter(move |key| key.fits(algorithm)).take(Self::TRIES_MAX)
     }
 
-    /// Returns whether there are keys that can have signed a token with this key id, by some algorithm.
+    /// Returns true if some key could have signed a token with this key id, with any algorithm.
     pub(super) fn may_have(&self, id: Option<&str>) -> bool {
         self.of_id(id).next().is_some()
     }

@@ -1,26 +1,28 @@
+//! Metadata documents in which issuers publish their addresses.
+
 use std::fmt;
 
 use serde::Deserialize;
 
-/// What an issuer publishes of itself (OpenID Connect Discovery 1.0 section 3, RFC 8414 section 2).
+/// Metadata that an issuer publishes (OpenID Connect Discovery 1.0 section 3, RFC 8414 section 2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metadata {
-    /// Where its keys are.
+    /// Address of the issuer's key set.
     pub jwks_uri: String,
-    /// Where it issues tokens, if it says.
+    /// Address of the token endpoint, if the issuer states one.
     pub token_endpoint: Option<String>,
 }
 
-/// Why a document does not say what an issuer is.
+/// Reason why a metadata document is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MetadataError {
-    /// Over [`Metadata::BYTES_MAX`].
+    /// The document is longer than [`Metadata::BYTES_MAX`].
     TooLong,
-    /// No JSON object with `issuer` and `jwks_uri`.
+    /// The document is not a JSON object with `issuer` and `jwks_uri`.
     Malformed,
-    /// It speaks of another issuer: someone else's keys are not this one's.
+    /// The document names another issuer, so its keys are not this issuer's keys.
     OtherIssuer,
-    /// An address that is not https.
+    /// An address is not https.
     NotHttps(&'static str),
 }
 
@@ -32,14 +34,14 @@ struct Document {
 }
 
 impl Metadata {
-    /// Longest document, in bytes.
+    /// Maximum size of the document, in bytes.
     pub const BYTES_MAX: usize = 256 * 1024;
 
-    /// Reads what was found at one of the [`metadata_urls`] of `issuer`. An issuer that is itself configured with `http:` (a
-    /// laboratory's) may keep its keys there, too.
+    /// Parses the document from one of the [`metadata_urls`] of `issuer`. If the configured issuer itself is
+    /// `http:` (in a test setup), its keys may be at an `http:` address too.
     ///
     /// # Errors
-    /// It is not that issuer's document.
+    /// If the document is malformed or too long, names another issuer, or has an address that is not https.
     pub fn parse(document: &[u8], issuer: &str) -> Result<Self, MetadataError> {
         if document.len() > Self::BYTES_MAX {
             return Err(MetadataError::TooLong);
@@ -65,8 +67,8 @@ impl Metadata {
     }
 }
 
-/// Where an issuer's metadata can be, in the order to try: OpenID Connect Discovery appends to the issuer's path, RFC 8414
-/// section 3 inserts before it.
+/// Returns the addresses at which to look for an issuer's metadata, in the order to try. OpenID Connect
+/// Discovery appends its path to that of the issuer; RFC 8414 section 3 inserts it before.
 pub fn metadata_urls(issuer: &str) -> Vec<String> {
     let issuer = issuer.trim_end_matches('/');
     let after_scheme = issuer.find("://").map_or(0, |at| at + 3);

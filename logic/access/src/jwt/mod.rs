@@ -1,9 +1,10 @@
-//! JSON Web Tokens, verified: JWS in compact form (RFC 7515), algorithms (RFC 7518, RFC 8037), claims (RFC 7519), with
-//! the advice of RFC 8725.
+//! Verification of JSON Web Tokens: JWS in compact form (RFC 7515), algorithms (RFC 7518, RFC 8037), and
+//! claims (RFC 7519), with the advice of RFC 8725.
 //!
-//! What an issuer may sign with is configured, never taken from the token. `none` and HMAC with a public key are thus
-//! impossible. Header members that bring keys along (`jwk`, `jku`, `x5u`, `x5c`) are ignored, `crit` is refused. Tokens that
-//! are no access tokens are refused. No error shows any part of a token.
+//! The algorithms of an issuer come from the configuration, never from the token. This prevents attacks with
+//! `none` or with HMAC under a public key. Header members that contain keys (`jwk`, `jku`, `x5u`, `x5c`) are
+//! ignored; tokens with `crit` are rejected. Tokens that are not access tokens are rejected. No error shows
+//! any part of a token.
 
 mod algorithm;
 mod cache;

@@ -1,3 +1,5 @@
+//! Verification of a token against the rules for its issuer.
+
 use super::algorithm::Algorithm;
 use super::claims::Claims;
 use super::error::TokenError;
@@ -9,46 +11,49 @@ use crate::crypto::Crypto;
 use crate::identity::TokenIdentity;
 use crate::wlcg::{self, ScopeSet};
 
-/// What is accepted from one issuer.
+/// Rules for the tokens of one issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Issuer {
-    /// `iss`, compared byte by byte.
+    /// Name of the issuer (`iss`), compared byte by byte.
     pub issuer: String,
-    /// What it may sign with. `HS256` never verifies here, listed or not: key sets hold public keys only.
+    /// Algorithms that the issuer may sign with. `HS256` never verifies here, even if listed, because key
+    /// sets hold only public keys.
     pub algorithms: Vec<Algorithm>,
-    /// Who its tokens must be meant for.
+    /// Audiences that its tokens must name.
     pub audiences: Audiences,
-    /// Which types of its tokens may be presented.
+    /// Kinds of its tokens that clients may present.
     pub types: TypeRule,
-    /// Whether its tokens follow the WLCG profile.
+    /// Rule for following the WLCG profile.
     pub profile: ProfileRule,
-    /// How far its clock and ours may differ, in seconds.
+    /// Maximum difference between the issuer's clock and ours, in seconds.
     pub leeway_secs: u64,
-    /// How far off the end of a token may be, in seconds. A stolen token that never ends is a key.
+    /// Maximum time until the expiry of a token, in seconds. It limits the use of a stolen token.
     pub lifetime_max_secs: u64,
 }
 
-/// Who tokens must be meant for (RFC 7519 section 4.1.3).
+/// Audiences that tokens must name (RFC 7519 section 4.1.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Audiences {
-    /// Not looked at.
+    /// The audience is not checked.
     NotChecked,
-    /// One of these, compared byte by byte; a token of the WLCG profile may also be meant for any service.
+    /// The token must name one of these, compared byte by byte. A token of the WLCG profile may also name the
+    /// audience for any service.
     OneOf(Vec<String>),
 }
 
-/// Whether tokens follow the WLCG profile.
+/// Rule for following the WLCG profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ProfileRule {
-    /// Those that state a version must follow it.
+    /// A token that states a profile version must follow the profile.
     #[default]
     WhenStated,
-    /// All must state one.
+    /// Every token must state a profile version.
     Required,
 }
 
 impl Issuer {
-    /// An issuer with defaults: RS256, ES256 and EdDSA, no audience check, a minute of leeway, a week at most.
+    /// Creates an issuer with defaults: RS256, ES256 and EdDSA, no audience check, one minute of leeway, and
+    /// a lifetime of at most one week.
     pub fn new(issuer: &str) -> Self {
         Self {
             issuer: issuer.to_owned(),
@@ -61,10 +66,10 @@ impl Issuer {
         }
     }
 
-    /// Whether one of its tokens, verified before, would be accepted still: by rules that may have changed since.
+    /// Checks a token that was verified before against the current rules, which may have changed since.
     ///
     /// # Errors
-    /// It would not.
+    /// If the token would now be rejected.
     pub fn check_again(&self, token: &TokenIdentity, now_unix_secs: u64) -> Result<(), TokenError> {
         if token.issuer != self.issuer {
             return Err(TokenError::IssuerUnknown);
@@ -92,20 +97,23 @@ impl Issuer {
     }
 }
 
-/// The `iss` of a token, **not verified**: for choosing the issuer whose keys are to verify it.
+/// Returns the `iss` of a token, **not verified**. It serves only to choose the issuer whose keys verify the
+/// token.
 ///
 /// # Errors
-/// It is no token, or names no issuer.
+/// If the text is not a token, or names no issuer.
 pub fn issuer_of(token: &str) -> Result<String, TokenError> {
     let jws = Jws::parse(token)?;
     Claims::parse(&jws.payload)?.iss.ok_or(TokenError::ClaimMissing("iss"))
 }
 
-/// Verifies a token of `issuer` with its `keys` at the time `now_unix_secs`, and says whose it is.
+/// Verifies a token of `issuer` with its `keys` at the time `now_unix_secs`, and returns the identity of its
+/// bearer.
 ///
 /// # Errors
-/// Anything about it is not as it must be. [`TokenError::KeyUnknown`] and [`TokenError::SignatureInvalid`] are reasons to fetch
-/// the keys anew, within the bounds of a [`KeyCache`](super::KeyCache).
+/// If the token is invalid for any reason. After [`TokenError::KeyUnknown`] and
+/// [`TokenError::SignatureInvalid`], the caller should fetch the keys again, within the limits of a
+/// [`KeyCache`](super::KeyCache).
 pub fn verify(
     token: &str,
     issuer: &Issuer,
@@ -153,11 +161,11 @@ pub fn verify(
     })
 }
 
-/// `exp`, `nbf` and `iat` against the clock (RFC 7519 section 4.1.4 to 4.1.6); returns the end. A token without an end is
-/// not accepted.
+/// Compares `exp`, `nbf` and `iat` with the clock (RFC 7519 sections 4.1.4 to 4.1.6) and returns the expiry.
+/// A token without `exp` is rejected.
 ///
 /// # Errors
-/// It is not its time.
+/// If the token has expired or is not yet valid, or if `iat` is in the future.
 pub fn check_times(claims: &Claims, leeway_secs: u64, now_unix_secs: u64) -> Result<u64, TokenError> {
     let end = claims.exp.ok_or(TokenError::ClaimMissing("exp"))?;
     if end.saturating_add(leeway_secs) <= now_unix_secs {
