@@ -1,72 +1,82 @@
+//! Rate limits for password attempts, per client and per user.
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::budget::{Budgets, network};
 use crate::crypto::Crypto;
 
-/// Wrong passwords for one user from one client: so many at once, which come back within a minute.
+/// Wrong passwords for one user from one client: the burst, and the time in milliseconds in which it comes
+/// back.
 const OF_PAIR: (u32, u64) = (10, 60_000);
-/// Wrong passwords from one client, whatever the user: many people can share an address. They come back within ten minutes.
+/// Wrong passwords from one client for all users; it is larger because many people can share an address.
 const OF_CLIENT: (u32, u64) = (100, 600_000);
-/// Wrong passwords for one user from all clients from which that user has never come. They come back within an hour.
+/// Wrong passwords for one user from all clients that this user has never logged in from.
 const OF_USER: (u32, u64) = (100, 3_600_000);
 
-/// A client from which a user has come is remembered for so long, in milliseconds.
+/// Time for which a client that a user has logged in from is remembered, in milliseconds.
 const KNOWN_MS: u64 = 7 * 24 * 3_600_000;
 const KNOWN_MAX: usize = 10_000;
 
-/// Limits how many passwords are tried.
+/// Limits the number of password attempts.
 ///
-/// | budget | at once | one more after |
+/// | budget | burst | one more after |
 /// |---|---|---|
-/// | of a client for a user | 10 | 6 s |
-/// | of a client, for users who have never come from it | 100 | 6 s |
-/// | of a user, from clients from which the user has never come | 100 | 36 s |
+/// | of a client for one user | 10 | 6 s |
+/// | of a client, for users that have never logged in from it | 100 | 6 s |
+/// | of a user, from clients that the user has never logged in from | 100 | 36 s |
 ///
-/// The first two count before any look at remembered passwords, which would tell a guesser which one is right: they count a password
-/// that is not among them even if it is not checked then. Pairs of a client and a user who has come from it have a table of their own and
-/// no other limit: neither strangers nor neighbours behind the same address lock that user out. A right password costs nothing.
+/// The first two budgets are charged before the cache of right passwords is searched, else a cache hit would
+/// reveal the right password to an attacker. They charge each password that is not in the cache, even if it
+/// is not checked afterwards.
 ///
-/// A client is an address, of IPv6 a network of 64 bits. Times are milliseconds of any clock that never goes back.
+/// A pair of a client and a user that has logged in from it has a table of its own and no other limit. So
+/// neither unknown clients nor other users behind the same address can lock that user out. A right password
+/// costs nothing.
+///
+/// A client is an IPv4 address or an IPv6 /64 network. Times are milliseconds of any clock that never goes
+/// back.
 #[derive(Debug)]
 pub struct PasswordAttempts {
     key: [u8; 32],
-    /// At most as many keys as `known` has: there is always room.
+    /// Budgets of the pairs in `known`. There is always room, because `known` has no more entries than the
+    /// table.
     known_pairs: Budgets<(IpAddr, UserKey)>,
     strange_pairs: Budgets<(IpAddr, UserKey)>,
     clients: Budgets<IpAddr>,
     users: Budgets<UserKey>,
-    /// Clients that have shown a user's password, and when they did it last.
+    /// Clients that have presented a user's right password, and the time of the last success.
     known: BTreeMap<(IpAddr, UserKey), u64>,
 }
 
-/// Stands for a user of a password file: a keyed hash, because names come from strangers and may be long.
+/// Key of a user of a password file. It is a keyed hash, because user names are untrusted and may be long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UserKey([u8; 32]);
 
-/// A password that is about to be checked. It counts as wrong until [`PasswordAttempts::end`] says otherwise.
+/// A password attempt before its check. It counts as wrong until [`PasswordAttempts::end`] reports another
+/// result.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Attempt {
     client: IpAddr,
     user: UserKey,
-    /// The user has never come from this client.
+    /// Set when the user has never logged in from this client.
     is_strange: bool,
 }
 
-/// How an [`Attempt`] has ended.
+/// Result of an [`Attempt`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// The password is the user's.
+    /// The password is right.
     Right,
-    /// It is not.
+    /// The password is wrong.
     Wrong,
-    /// It was not checked: its client is gone, or too many checks wait.
+    /// The password was not checked, because the client has gone or too many checks wait.
     NotChecked,
 }
 
 impl PasswordAttempts {
-    /// `key` is 32 random bytes, made at each start.
+    /// Creates empty limits. `key` is 32 random bytes, generated at each start of the process.
     pub fn new(key: &[u8; 32]) -> Self {
         Self {
             key: *key,
@@ -78,14 +88,14 @@ impl PasswordAttempts {
         }
     }
 
-    /// Returns the key of a user of a file.
+    /// Returns the key of a user of a password file.
     pub fn user(&self, file: &[u8], user: &str, crypto: &dyn Crypto) -> UserKey {
-        // The length keeps ("ab", "c") apart from ("a", "bc").
+        // The length distinguishes ("ab", "c") from ("a", "bc").
         let length = (file.len() as u64).to_be_bytes();
         UserKey(crypto.hmac_sha256(&self.key, &[&length[..], file, user.as_bytes()]))
     }
 
-    /// Returns the seconds until the client may try this user again; `None`: now.
+    /// Returns the seconds until the client may try this user again; `None` = it may try now.
     pub fn wait_secs(&self, client: IpAddr, user: UserKey, now_ms: u64) -> Option<u64> {
         let client = network(client);
         let pair = (client, user);
@@ -96,10 +106,11 @@ impl PasswordAttempts {
         of_pair.or_else(|| self.clients.wait_secs(&client, now_ms))
     }
 
-    /// Counts a password that is not among the remembered ones.
+    /// Counts a password that is not in the cache of right passwords.
     ///
     /// # Errors
-    /// It is one too many, and must not be checked: the seconds until the client may try again.
+    /// If the limit is reached; the caller must not check the password then. The error is the number of
+    /// seconds until the client may try again.
     pub fn begin(&mut self, client: IpAddr, user: UserKey, now_ms: u64) -> Result<Attempt, u64> {
         let client = network(client);
         let pair = (client, user);
@@ -107,9 +118,10 @@ impl PasswordAttempts {
             self.known_pairs.take(pair, now_ms)?;
             return Ok(Attempt { client, user, is_strange: false });
         }
-        // The client pays first: it cannot fill the table of pairs with invented users.
+        // Charge the client first, so that it cannot fill the table of pairs with invented users.
         self.clients.take(client, now_ms)?;
-        // A pair keeps what it has taken if the user's budget is spent: the password was looked up among the remembered ones.
+        // The pair stays charged if the user's budget is spent, because the cache was already searched for
+        // the password.
         let taken = self.strange_pairs.take(pair, now_ms).and_then(|()| self.users.take(user, now_ms));
         if let Err(seconds) = taken {
             self.clients.give_back(&client);
@@ -118,7 +130,7 @@ impl PasswordAttempts {
         Ok(Attempt { client, user, is_strange: true })
     }
 
-    /// Settles what [`Self::begin`] has counted.
+    /// Settles the charges of [`Self::begin`] by the result of the attempt.
     pub fn end(&mut self, attempt: Attempt, end: AttemptEnd, now_ms: u64) {
         let Attempt { client, user, is_strange } = attempt;
         if end == AttemptEnd::Wrong {
@@ -139,7 +151,7 @@ impl PasswordAttempts {
         }
     }
 
-    /// Returns whether some user has come from a client.
+    /// Returns true if some user has logged in from a client recently.
     pub fn knows(&self, client: IpAddr, now_ms: u64) -> bool {
         let client = network(client);
         let (first, last) = (UserKey([0; 32]), UserKey([0xff; 32]));

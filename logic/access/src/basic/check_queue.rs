@@ -1,45 +1,50 @@
+//! A fair queue of password checks.
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use crate::budget::network;
 
-/// Password checks that wait for a thread. Clients have their turns one after the other, so that one with many checks delays its own.
+/// Password checks that wait for a thread. The queue serves clients round-robin, so that a client with many
+/// checks delays only its own.
 ///
-/// Clients that have shown a right password before and strangers wait in two lanes, which are served in turn: a flood from many
-/// strange addresses delays the others by one check each. While there is room, no client is limited; in a full lane the client that
-/// has most in it gives way.
+/// Clients that have presented a right password before wait in one lane, unknown clients in another. The
+/// queue serves the lanes alternately, so a flood from many unknown addresses delays each check of a known
+/// client by one check. A lane with free space does not limit any client. In a full lane, the client with the
+/// most checks loses its newest one.
 #[derive(Debug)]
 pub struct CheckQueue<T> {
     known: Lane<T>,
     strangers: Lane<T>,
-    /// Whose turn it is.
+    /// True if the lane of known clients is served next.
     is_known_next: bool,
 }
 
 #[derive(Debug)]
 struct Lane<T> {
     by_client: BTreeMap<IpAddr, VecDeque<T>>,
-    /// Clients with checks, in the order of their turns.
+    /// Clients with waiting checks, in the order of service.
     turns: VecDeque<IpAddr>,
     len: usize,
     len_max: usize,
 }
 
 impl<T> CheckQueue<T> {
-    /// With room for `lane_max` checks in each lane.
+    /// Creates a queue with space for `lane_max` checks in each lane.
     pub fn new(lane_max: usize) -> Self {
         let lane = || Lane { by_client: BTreeMap::new(), turns: VecDeque::new(), len: 0, len_max: lane_max };
         Self { known: lane(), strangers: lane(), is_known_next: true }
     }
 
-    /// Adds a check of a client; returns the one that there is no room for, which may be an older one.
+    /// Adds a check of a client. Returns the check for which there is no space: this one, or an older one of
+    /// another client.
     #[must_use]
     pub fn push(&mut self, client: IpAddr, is_known: bool, check: T) -> Option<T> {
         let lane = if is_known { &mut self.known } else { &mut self.strangers };
         lane.push(network(client), check)
     }
 
-    /// The next check.
+    /// Removes and returns the next check.
     pub fn pop(&mut self) -> Option<T> {
         let (first, second) = match self.is_known_next {
             true => (&mut self.known, &mut self.strangers),
@@ -49,12 +54,12 @@ impl<T> CheckQueue<T> {
         first.pop().or_else(|| second.pop())
     }
 
-    /// How many checks wait.
+    /// Returns the number of waiting checks.
     pub fn len(&self) -> usize {
         self.known.len + self.strangers.len
     }
 
-    /// Returns whether none waits.
+    /// Returns true if no check waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -67,7 +72,7 @@ impl<T> Lane<T> {
             let own = self.by_client.get(&client).map_or(0, VecDeque::len);
             let most = self.by_client.iter().max_by_key(|(_, checks)| checks.len());
             let Some((most, checks)) = most else { return Some(check) };
-            // With one more it would have as many as that one, or more.
+            // With this check, the client would have at least as many checks as the other.
             if checks.len() <= own + 1 {
                 return Some(check);
             }

@@ -1,3 +1,5 @@
+//! The `Authorization` header: bearer tokens and Basic credentials.
+
 use std::fmt;
 
 use base64::Engine as _;
@@ -6,55 +8,55 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 use crate::percent;
 
-/// What an `Authorization` header carries.
+/// Content of an `Authorization` header.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Authorization {
     /// A bearer token (RFC 6750 section 2.1).
     Bearer(String),
     /// A user and a password (RFC 7617).
     Basic {
-        /// Before the first colon.
+        /// Text before the first colon.
         user: String,
-        /// After it.
+        /// Text after the first colon.
         password: String,
     },
-    /// Another scheme.
+    /// Credentials of another scheme.
     Other,
 }
 
-/// Why an `Authorization` header cannot be read.
+/// Reason why an `Authorization` header is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderFault {
-    /// Over [`Authorization::BYTES_MAX`].
+    /// The value is longer than [`Authorization::BYTES_MAX`].
     TooLong,
-    /// A bearer token with characters that none has.
+    /// The bearer token is empty or has characters that tokens cannot contain.
     Bearer,
-    /// Not base64 of UTF-8 with a colon and without control characters.
+    /// The Basic credentials are not base64 of UTF-8 text with a colon and without control characters.
     Basic,
 }
 
-/// Clients write base64 with padding and without.
+/// Decoder of standard base64. Padding is optional because some clients omit it.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
 impl Authorization {
-    /// Longest value, in bytes.
+    /// Maximum length of the value, in bytes.
     pub const BYTES_MAX: usize = 20 * 1024;
 }
 
-/// User and password as OAuth's clients write them (RFC 6749 section 2.3.1): each encoded as in a form. `None`: they are no
-/// other ones that way.
+/// Decodes a user and a password in the form that OAuth clients write them (RFC 6749 section 2.3.1): each is
+/// encoded as in a form. Returns `None` if that changes neither.
 pub fn decode_client_credentials(user: &str, password: &str) -> Option<(String, String)> {
     let decoded = (percent::decode_form(user)?, percent::decode_form(password)?);
     (decoded.0 != user || decoded.1 != password).then_some(decoded)
 }
 
-/// Reads the value of an `Authorization` header.
+/// Parses the value of an `Authorization` header.
 ///
 /// # Errors
-/// It is of a scheme that is known here, and not as that scheme has it.
+/// If a bearer token or Basic credentials do not have the form of their scheme, or if the value is too long.
 pub fn parse_authorization(value: &str) -> Result<Authorization, HeaderFault> {
     if value.len() > Authorization::BYTES_MAX {
         return Err(HeaderFault::TooLong);
@@ -77,7 +79,7 @@ pub fn parse_authorization(value: &str) -> Result<Authorization, HeaderFault> {
     Ok(Authorization::Basic { user: user.to_owned(), password: password.to_owned() })
 }
 
-/// Without the secret.
+/// Shows the scheme without the secret.
 impl fmt::Debug for Authorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

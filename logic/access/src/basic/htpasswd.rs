@@ -1,3 +1,5 @@
+//! Password files in the format of Apache's htpasswd, and password checks.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -15,55 +17,57 @@ pub struct Htpasswd {
 #[derive(Clone)]
 struct User {
     hash: Arc<Hash>,
-    /// The hash as it is written.
+    /// Text of the hash, as in the file.
     text: String,
 }
 
-/// A password's hash that can be checked.
+/// A password hash of a supported kind.
 #[derive(Clone)]
 enum Hash {
     Bcrypt(String),
     Sha(ShaCrypt),
 }
 
-/// Why a file cannot be used: the line, from 1, and what is wrong with it. Shows no hash.
+/// Reason why a password file is invalid. It never shows a hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HtpasswdError {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub why: String,
 }
 
-/// One check of a password, with all it needs: run it on a thread that may take its time.
+/// A password check with all its data. It is slow, so the caller runs it on a thread that may block.
 pub struct PasswordCheck {
     user: String,
     hash: Arc<Hash>,
     known: bool,
 }
 
-/// Bcrypt doubles its work with each step: 15 takes seconds.
+/// Accepted bcrypt costs. Each step doubles the work; cost 15 takes seconds.
 const BCRYPT_COSTS: std::ops::RangeInclusive<u32> = 4..=15;
 
-/// Hashes of a higher cost are reported as slow. Usual are bcrypt costs of 10 to 12, and 5,000 rounds of SHA-crypt.
+/// Maximum bcrypt cost that is not reported as slow. Usual are costs of 10 to 12, and 5,000 rounds of
+/// SHA-crypt.
 const BCRYPT_COST_QUICK_MAX: u32 = 12;
 const SHA_ROUNDS_QUICK_MAX: u32 = 200_000;
 
-/// What an unknown user's password is compared with, so that the time tells nothing: a hash of nothing that is known, of
-/// the cost that `htpasswd -B` uses most.
+/// Hash that passwords are compared with if the file has no users, so that the time of a check reveals
+/// nothing. No password for it is known. Its cost is the one that `htpasswd -B` uses most.
 const UNKNOWN_USER: &str = "$2y$10$abcdefghijklmnopqrstuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu";
 
 impl Htpasswd {
-    /// Longest file, in bytes.
+    /// Maximum size of the file, in bytes.
     pub const BYTES_MAX: usize = 16 * 1024 * 1024;
-    /// Longest password, in bytes. With bcrypt it is 71: what would be cut off, and so not checked, is never right.
+    /// Maximum length of a password, in bytes. With bcrypt the limit is 71 bytes. Bcrypt would ignore any
+    /// further bytes, so Weir treats longer passwords as wrong.
     pub const PASSWORD_BYTES_MAX: usize = 256;
 
-    /// Reads lines of `user:hash`; empty ones and those that begin with `#` say nothing. Known hashes are bcrypt (`$2y$`,
-    /// `$2b$`, `$2a$`), SHA-256-crypt (`$5$`) and SHA-512-crypt (`$6$`).
+    /// Parses lines of `user:hash` and ignores empty lines and lines that begin with `#`. Supports bcrypt
+    /// (`$2y$`, `$2b$`, `$2a$`), SHA-256-crypt (`$5$`) and SHA-512-crypt (`$6$`).
     ///
     /// # Errors
-    /// A line is none, a user is there twice, or a hash is of a kind that is broken or unknown.
+    /// If a line has another form, a user occurs twice, or a hash is of an insecure or unknown kind.
     pub fn parse(text: &str) -> Result<Self, HtpasswdError> {
         if text.len() > Self::BYTES_MAX {
             return Err(HtpasswdError {
@@ -82,7 +86,7 @@ impl Htpasswd {
             if user.is_empty() {
                 return Err(fail("no user before the colon".to_owned()));
             }
-            // Some files carry further fields, as /etc/shadow does.
+            // Some files have further fields, as /etc/shadow does.
             let hash = hash.split(':').next().unwrap_or(hash);
             let text = hash.to_owned();
             let hash = Hash::parse(hash).map_err(|why| fail(format!("user {user}: {why}")))?;
@@ -93,36 +97,37 @@ impl Htpasswd {
         Ok(Self { users })
     }
 
-    /// How many users there are.
+    /// Returns the number of users.
     pub fn len(&self) -> usize {
         self.users.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the file has no users.
     pub fn is_empty(&self) -> bool {
         self.users.is_empty()
     }
 
-    /// Whether there is a user of this name.
+    /// Returns true if the file has a user of this name.
     pub fn knows(&self, user: &str) -> bool {
         self.users.contains_key(user)
     }
 
-    /// A user's hash as it is written. It changes with the password, also if that is the same again.
+    /// Returns the text of a user's hash. It changes whenever the password is set again, even to the same
+    /// password.
     pub fn hash_of(&self, user: &str) -> Option<&str> {
         self.users.get(user).map(|user| user.text.as_str())
     }
 
-    /// Returns the users whose hashes are slow, in alphabetical order: the checks of others wait for theirs.
+    /// Returns the users with slow hashes, in alphabetical order. Their checks delay those of other users.
     pub fn slow_users(&self) -> impl Iterator<Item = &str> {
         self.users.iter().filter(|(_, user)| user.hash.is_slow()).map(|(name, _)| name.as_str())
     }
 
-    /// The check of a user's password. There is one for users who do not exist, too: it takes as long and says no.
+    /// Returns the check of a user's password. For an unknown user, the check takes as long and always fails.
     pub fn check(&self, user: &str) -> PasswordCheck {
         let (hash, known) = match (self.users.get(user), self.users.values().next()) {
             (Some(user), _) => (Arc::clone(&user.hash), true),
-            // The same kind of work as for those who exist.
+            // Use an existing user's hash, so that the check does the same kind of work.
             (None, Some(other)) => (Arc::clone(&other.hash), false),
             (None, None) => (Arc::new(Hash::Bcrypt(UNKNOWN_USER.to_owned())), false),
         };
@@ -131,21 +136,22 @@ impl Htpasswd {
 }
 
 impl PasswordCheck {
-    /// Returns whether a password is too long to be anybody's. Such a one need not be checked.
+    /// Returns true if a password is longer than any accepted password. Such a password need not be checked.
     pub fn is_too_long(password: &str) -> bool {
         password.len() > Htpasswd::PASSWORD_BYTES_MAX
     }
 
-    /// Compares in a time that does not depend on the password's bytes. **Takes tens of milliseconds or more.**
+    /// Compares the password in a time that does not depend on its bytes. **Takes tens of milliseconds or
+    /// more.**
     ///
     /// # Errors
-    /// The user does not exist, or the password is wrong.
+    /// If the user does not exist or the password is wrong.
     pub fn run(self, password: &str, crypto: &dyn Crypto) -> Result<BasicUser, BadPassword> {
         if Self::is_too_long(password) {
             return Err(BadPassword);
         }
         let right = match self.hash.as_ref() {
-            // Fails for a password that bcrypt would cut off.
+            // Fails for a password that bcrypt would truncate.
             Hash::Bcrypt(hash) => bcrypt::non_truncating_verify(password, hash).unwrap_or(false),
             Hash::Sha(hash) => hash.verify(password.as_bytes(), crypto),
         };

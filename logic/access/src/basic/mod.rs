@@ -1,9 +1,10 @@
-//! Passwords: the `Authorization: Basic` header (RFC 7617), htpasswd files, and a brief memory for passwords that were
-//! right.
+//! Passwords: the `Authorization: Basic` header (RFC 7617), htpasswd files, and a short-lived cache of right
+//! passwords.
 //!
-//! A check is slow by design (tens of milliseconds), so it comes as a value, [`PasswordCheck`], that owns what it needs and
-//! can be sent to a thread where waiting harms nobody. [`PasswordCache`] spares most of them, [`PasswordAttempts`] limits how many
-//! a client can cause, and [`CheckQueue`] keeps one client's from delaying the others'.
+//! A check is slow by design (tens of milliseconds). So it is a value, [`PasswordCheck`], that owns its data
+//! and can be sent to a thread that may block. [`PasswordCache`] avoids most checks, [`PasswordAttempts`]
+//! limits the number that a client can cause, and [`CheckQueue`] prevents one client's checks from delaying
+//! those of others.
 
 mod attempts;
 mod cache;

@@ -1,15 +1,15 @@
-//! SHA-256-crypt and SHA-512-crypt, as glibc's crypt(3) and U. Drepper's "Unix crypt using SHA-256 and SHA-512" (version 0.6)
-//! define them.
+//! SHA-256-crypt and SHA-512-crypt, as defined by glibc's crypt(3) and U. Drepper's "Unix crypt using SHA-256
+//! and SHA-512" (version 0.6).
 
 use crate::crypto::Crypto;
 
-/// A hash of that family.
+/// A SHA-256-crypt or SHA-512-crypt hash.
 #[derive(Clone)]
 pub(super) struct ShaCrypt {
     kind: Kind,
     rounds: u32,
     salt: String,
-    /// As it is written, which is what is compared.
+    /// Checksum in crypt's base64, as in the file; the comparison uses this text.
     checksum: String,
 }
 
@@ -21,12 +21,13 @@ enum Kind {
 
 const ROUNDS_DEFAULT: u32 = 5000;
 const ROUNDS_MIN: u32 = 1000;
-/// The standard lets a file ask for 999,999,999; a minute of computing is no password check.
+/// Maximum number of rounds. The standard permits 999,999,999, but a password check must not compute for
+/// minutes.
 const ROUNDS_MAX: u32 = 1_000_000;
 const SALT_MAX: usize = 16;
 
 impl ShaCrypt {
-    /// Reads `$5$salt$checksum`, `$6$rounds=N$salt$checksum`.
+    /// Parses `$5$salt$checksum`, `$6$salt$checksum`, and both with `rounds=N$` before the salt.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (kind, rest) = match (text.strip_prefix("$5$"), text.strip_prefix("$6$")) {
             (Some(rest), _) => (Kind::Sha256, rest),
@@ -92,7 +93,8 @@ impl ShaCrypt {
         self.written(&a)
     }
 
-    /// Step 22: groups of three bytes, taken from the digest's thirds in turn, in crypt's alphabet with the lowest bits first.
+    /// Encodes the digest (step 22): groups of three bytes, one from each third of the digest, in crypt's
+    /// alphabet with the lowest bits first.
     fn written(&self, digest: &[u8]) -> String {
         let at = |index: usize| u32::from(digest.get(index).copied().unwrap_or(0));
         let mut text = String::with_capacity(self.checksum.len());
@@ -103,8 +105,9 @@ impl ShaCrypt {
                 bits >>= 6;
             }
         };
-        // A third of the digest, less what is left over; each group begins one third after the one before it (SHA-256), or
-        // one and two thirds in turn (SHA-512), so that every third comes to lead.
+        // Each third has 10 bytes (SHA-256) or 21 bytes (SHA-512); the remaining bytes follow at the end. The
+        // third that supplies the first byte of a group rotates from group to group, in opposite directions
+        // for the two kinds.
         match self.kind {
             Kind::Sha256 => {
                 for group in 0..10 {
@@ -131,7 +134,7 @@ impl ShaCrypt {
 
 const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// `block` over and over, `length` bytes of it.
+/// Repeats `block` up to `length` bytes.
 fn repeated(block: &[u8], length: usize) -> Vec<u8> {
     block.iter().copied().cycle().take(length).collect()
 }
