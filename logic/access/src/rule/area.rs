@@ -1,3 +1,5 @@
+//! The rules of one storage area and its access points.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,37 +9,37 @@ use super::policy::Policy;
 use super::switches::Switches;
 use crate::AccessPath;
 
-/// The rules of one storage area, valid by construction: see [`AreaSpec`](super::AreaSpec).
+/// The rules of one storage area. They are valid by construction; see [`AreaSpec`](super::AreaSpec).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AreaRules {
     pub(super) name: String,
     pub(super) access_points: Vec<AccessPath>,
     pub(super) switches: Switches,
     pub(super) token_scopes: bool,
-    /// Where an issuer's scopes begin, if not at the access point.
+    /// Base path of each issuer's scopes, if it is not the access point.
     pub(super) scope_bases: BTreeMap<String, AccessPath>,
-    /// `None`: policies are off.
+    /// Policies in their order; `None` = policies are off.
     pub(super) policies: Option<Vec<Policy>>,
     pub(super) cedar: Cedar,
 }
 
-/// Cedar policies, as far as the area has them.
+/// State of an area's Cedar policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cedar {
-    /// It has none.
+    /// The area has no Cedar policies.
     None,
-    /// They have not been read: nobody may do anything.
+    /// The policies have not been read yet, so every request is denied.
     Unread,
-    /// These.
+    /// The policies.
     Read(Arc<CedarPolicies>),
 }
 
-/// Why an area's rules are not valid: the key, and what is wrong with it.
+/// Reason why an area's rules are invalid, with the key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError {
-    /// E.g. `policy 2, paths`.
+    /// Position of the error, for example `policy 2, paths`.
     pub place: String,
-    /// What is wrong.
+    /// Description of the error.
     pub why: String,
 }
 
@@ -45,35 +47,37 @@ pub struct RuleError {
 #[derive(Debug, Clone)]
 pub(super) struct Place<'a> {
     pub(super) access_point: &'a AccessPath,
-    /// From the area's root.
+    /// Path relative to the area's root.
     pub(super) path: AccessPath,
 }
 
 impl AreaRules {
-    /// Its name.
+    /// Returns the area's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// With its Cedar policies. Until then, an area that names files of them lets nobody do anything.
+    /// Sets the area's Cedar policies. An area that names policy files denies every request until then.
     #[must_use]
     pub fn with_cedar(self, policies: Arc<CedarPolicies>) -> Self {
         Self { cedar: Cedar::Read(policies), ..self }
     }
 
-    /// Whether a path of the server is in the area: by whole components, so that `/sa` does not hold `/sab`.
+    /// Returns true if a path of the server is in the area. Compares whole components, so `/sa` does not
+    /// contain `/sab`.
     pub fn holds(&self, path: &AccessPath) -> bool {
         self.locate(path).is_some()
     }
 
-    /// The longest access point that a path is below.
+    /// Returns the path's position below the longest access point that contains it.
     pub(super) fn locate(&self, path: &AccessPath) -> Option<Place<'_>> {
         let below = |point| Some(Place { access_point: point, path: path.below(point)? });
         let places = self.access_points.iter().filter_map(below);
         places.max_by_key(|place| place.access_point.components().len())
     }
 
-    /// What a scope of `issuer` is compared with: the path from where its scopes begin.
+    /// Returns the path that the scopes of `issuer` are compared with: relative to the base path of these
+    /// scopes.
     pub(super) fn below_scope_base(&self, issuer: &str, full: &AccessPath) -> Option<AccessPath> {
         match self.scope_bases.get(issuer) {
             Some(base) => full.below(base),

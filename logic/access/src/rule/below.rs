@@ -1,4 +1,5 @@
-//! What holds not for one path but for everything below it: what a scope says to others who verify a token.
+//! Decisions that hold for a path and everything below it. A token's scope states such a decision to other
+//! services that verify the token.
 
 use super::area::{AreaRules, Cedar};
 use super::policy::{Below, PolicyAction};
@@ -6,14 +7,15 @@ use crate::identity::Identity;
 use crate::{AccessPath, Action};
 
 impl AreaRules {
-    /// Whether somebody may do this at the path and at whatever could be below it in this area. May say no where each single
-    /// request would be permitted, never yes where one would be denied. A rename is never permitted for all destinations.
+    /// Returns true if the identity may perform the action on the path and on every possible path below it in
+    /// this area. The answer can be false although each single request would be permitted. It is never true
+    /// if any request would be denied. It is always false for a rename, because a rename has a destination.
     pub fn permits_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> bool {
         let Some(place) = self.locate(path) else { return false };
         if matches!(action, Action::Rename { .. }) {
             return false;
         }
-        // Every scope says that what it is about may be looked at, and Cedar policies may say otherwise.
+        // Every scope also permits reading metadata, which Cedar policies may deny.
         if self.cedar != Cedar::None
             && *action != Action::Stat
             && !self.permits_below(identity, &Action::Stat, path)
@@ -41,17 +43,17 @@ impl AreaRules {
         }
     }
 
-    /// The access point that is the closest above a path, or the path itself.
+    /// Returns the longest access point that contains the path.
     pub fn access_point_above(&self, path: &AccessPath) -> Option<&AccessPath> {
         self.locate(path).map(|place| place.access_point)
     }
 
-    /// Where the area is found.
+    /// Returns the access points of the area.
     pub fn access_points(&self) -> &[AccessPath] {
         &self.access_points
     }
 
-    /// Policies, then switches, then no.
+    /// Decides by policies, then by switches, and denies otherwise.
     fn rules_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> bool {
         match self.policies_below(identity, action, path) {
             Below::PermitsAll => true,
@@ -60,7 +62,7 @@ impl AreaRules {
         }
     }
 
-    /// Cedar policies beside those that have an order: what either denies is denied.
+    /// Combines Cedar policies and ordered policies: a denial by either one denies.
     fn policies_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> Below {
         let ordered = self.ordered_policies_below(identity, action, path);
         let cedar = match &self.cedar {
@@ -75,7 +77,8 @@ impl AreaRules {
         }
     }
 
-    /// The first that says something. A permit for some of it says nothing: what it is not about is up to those after it.
+    /// Returns the result of the first policy that decides for the whole subtree. A permit for only a part of
+    /// it does not decide; the later policies do.
     fn ordered_policies_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> Below {
         let policy_action = PolicyAction::of(action, path);
         let policies = self.policies.as_deref().into_iter().flatten();

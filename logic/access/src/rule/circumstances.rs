@@ -1,12 +1,14 @@
+//! Attributes of a request that only Cedar policies use.
+
 use std::net::IpAddr;
 
-/// What rules may know of a request beyond who asks for what. Only Cedar policies look at it.
+/// Attributes of a request besides identity, action and path. Only Cedar policies use them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Circumstances {
-    /// Its method: `GET`.
+    /// Request method, such as `GET`.
     pub method: String,
-    /// The time, in seconds since 1970.
+    /// Current time, in seconds since 1970.
     pub now_unix_secs: u64,
-    /// The client's address; `None` if it came through a Unix socket.
+    /// Client address; `None` for a connection through a Unix socket.
     pub client: Option<IpAddr>,
 }

@@ -1,3 +1,5 @@
+//! The access decision for one request, by the rules of a storage area.
+
 use super::area::{AreaRules, Cedar, Place};
 use super::cedar::{Asked, Verdict};
 use super::circumstances::Circumstances;
@@ -7,34 +9,34 @@ use crate::identity::{Identity, TokenIdentity};
 use crate::wlcg::ScopeSet;
 use crate::{AccessPath, Action};
 
-/// One thing that somebody wants to do.
+/// One action that a client requests on one path.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// Who.
+    /// Identity of the client.
     pub identity: &'a Identity,
-    /// What.
+    /// Requested action.
     pub action: &'a Action,
-    /// Where, from the root of the server.
+    /// Path from the root of the server.
     pub path: &'a AccessPath,
-    /// How.
+    /// Other attributes of the request, for Cedar policies.
     pub circumstances: &'a Circumstances,
 }
 
-/// Decides by the rules of an area, in the order that the module's text states.
+/// Decides by the rules of an area, in the order that the documentation of [`rule`](super) states.
 pub fn decide<'a>(area: &'a AreaRules, request: Request<'a>) -> Decision<'a> {
     let Request { identity, action, path, circumstances } = request;
     let how = How { action, circumstances };
     Decision { identity, action, path, reason: area.judge(identity, how, path) }
 }
 
-/// What somebody wants to do, and how.
+/// The requested action and the attributes of the request.
 #[derive(Clone, Copy)]
 struct How<'a> {
     action: &'a Action,
     circumstances: &'a Circumstances,
 }
 
-/// A part of a rename, or the whole of anything else.
+/// One part of a rename, or the whole of another action.
 struct Part<'a> {
     place: Place<'a>,
     action: Action,
@@ -42,7 +44,7 @@ struct Part<'a> {
     circumstances: &'a Circumstances,
 }
 
-/// What policies say to a part.
+/// Result of the policies for one part.
 enum Ruling<'a> {
     Denied(Reason<'a>),
     Permitted(Reason<'a>),
@@ -71,7 +73,7 @@ impl AreaRules {
         }
     }
 
-    /// A token that is limited to its scopes.
+    /// Decides for a token that is limited to its storage scopes.
     fn judge_capability<'a>(
         &'a self,
         identity: &'a Identity,
@@ -98,7 +100,7 @@ impl AreaRules {
         scopes
     }
 
-    /// A token's scopes, from where its issuer's scopes begin.
+    /// Decides by a token's scopes, relative to the base path of its issuer's scopes.
     fn by_issuers_scopes<'a>(
         &'a self,
         token: &'a TokenIdentity,
@@ -119,7 +121,7 @@ impl AreaRules {
         }
     }
 
-    /// Policies, then switches, then no.
+    /// Decides by policies, then by switches, and denies otherwise.
     fn by_rules<'a>(&'a self, identity: &'a Identity, part: &Part<'a>) -> Reason<'a> {
         let silent = match self.by_policies(identity, part) {
             Ruling::Denied(reason) | Ruling::Permitted(reason) => return reason,
@@ -134,7 +136,7 @@ impl AreaRules {
         }
     }
 
-    /// Policies in their order, and then Cedar's: what either denies is denied.
+    /// Decides by ordered policies, then by Cedar policies. A denial by either one denies.
     fn by_policies<'a>(&'a self, identity: &'a Identity, part: &Part<'a>) -> Ruling<'a> {
         let ordered = self.by_ordered_policies(identity, part);
         match (ordered, &self.cedar) {
@@ -200,7 +202,8 @@ impl AreaRules {
         Ruling::Silent(Reason::new(false, Cause::NoPolicy(policies.map(<[_]>::len))))
     }
 
-    /// `None`: an end is outside the area.
+    /// Splits an action into the parts to check. Returns `None` if the path or the destination is outside the
+    /// area.
     fn parts<'a>(&'a self, how: How<'a>, path: &AccessPath) -> Option<Vec<Part<'a>>> {
         let part = |action: &Action, path: &AccessPath| {
             let place = self.locate(path)?;
@@ -208,7 +211,8 @@ impl AreaRules {
             Some(Part { place, action: action.clone(), policy_action, circumstances: how.circumstances })
         };
         match how.action {
-            // It is a copy and a removal (RFC 4918 section 9.9): what must not be read here must not become readable there.
+            // A rename is a copy and a removal (RFC 4918 section 9.9). It also needs the right to read, else
+            // a client could move unreadable files to a path where it may read them.
             Action::Rename { to } => {
                 let read = if path.is_directory() { Action::List } else { Action::Read };
                 Some(vec![part(&Action::Delete, path)?, part(&Action::Create, to)?, part(&read, path)?])

@@ -1,11 +1,11 @@
-//! Whether two distinguished names are one (RFC 2253), whatever spaces stand between their parts and however the attribute
-//! types are capitalised.
+//! Comparison of distinguished names (RFC 2253). It ignores spaces between their parts and the case of
+//! attribute types.
 
 pub(super) fn same_name(left: &str, right: &str) -> bool {
     left == right || parts(left).eq(parts(right))
 }
 
-/// Attribute type in upper case, and value.
+/// Splits a name into pairs of attribute type, in upper case, and value.
 fn parts(name: &str) -> impl Iterator<Item = (String, &str)> {
     let mut rest = Some(name);
     std::iter::from_fn(move || {
@@ -19,7 +19,7 @@ fn parts(name: &str) -> impl Iterator<Item = (String, &str)> {
         let part = end.map_or(text, |end| &text[..end]);
         rest = end.map(|end| &text[end + 1..]);
         let (kind, value) = part.split_once('=').unwrap_or(("", part));
-        // A space that is escaped belongs to the value.
+        // An escaped space belongs to the value.
         let value = if value.trim_end().ends_with('\\') { value.trim_start() } else { value.trim() };
         Some((kind.trim().to_ascii_uppercase(), value))
     })

@@ -1,10 +1,11 @@
-//! Ant-style path patterns: `?` one character, `*` any within a component, `**` any number of components.
+//! Ant-style path patterns: `?` matches one character, `*` any characters within a component, and `**` any
+//! number of components.
 
 use std::fmt;
 
 use crate::AccessPath;
 
-/// A pattern for paths, from the root of a storage area: `/raw/**` fits `/raw` and everything below it.
+/// A path pattern, relative to the root of a storage area. `/raw/**` matches `/raw` and everything below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathGlob {
     parts: Vec<Part>,
@@ -14,37 +15,37 @@ pub struct PathGlob {
 enum Part {
     /// `**`
     Any,
-    /// One component, with `*` and `?`.
+    /// One component, which may contain `*` and `?`.
     One(String),
 }
 
-/// Why a text is no pattern.
+/// Reason why a text is not a valid pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GlobError {
-    /// Does not begin with `/`.
+    /// The pattern does not begin with `/`.
     NotAbsolute,
-    /// Over [`PathGlob::BYTES_MAX`].
+    /// The pattern is longer than [`PathGlob::BYTES_MAX`].
     TooLong,
-    /// More than [`PathGlob::ANY_MAX`] times `**`.
+    /// The pattern has more than [`PathGlob::ANY_MAX`] times `**`.
     TooManyAny,
-    /// `**` beside other characters of a component.
+    /// A component contains `**` and other characters.
     AnyWithinComponent,
-    /// `{`: variables and alternatives are not known here.
+    /// The pattern contains `{`; variables and alternatives are not supported.
     Braces,
-    /// A component `.` or `..`.
+    /// A component is `.` or `..`.
     Dots,
 }
 
 impl PathGlob {
-    /// Longest text, in bytes.
+    /// Maximum length of a pattern, in bytes.
     pub const BYTES_MAX: usize = 4096;
-    /// Most `**`: a match looks at each place where each of them could end.
+    /// Maximum number of `**`. Each one adds work to every match.
     pub const ANY_MAX: usize = 8;
 
-    /// Reads a pattern. A slash at its end makes no difference.
+    /// Parses a pattern and ignores a trailing slash.
     ///
     /// # Errors
-    /// It is none.
+    /// If the text is not a valid pattern.
     pub fn parse(text: &str) -> Result<Self, GlobError> {
         if text.len() > Self::BYTES_MAX {
             return Err(GlobError::TooLong);
@@ -67,28 +68,30 @@ impl PathGlob {
         Ok(Self { parts })
     }
 
-    /// `/**`.
+    /// Returns the pattern `/**`.
     pub fn everything() -> Self {
         Self { parts: vec![Part::Any] }
     }
 
-    /// Whether it fits a path, relative to the area's root.
+    /// Returns true if the pattern matches a path, relative to the area's root.
     pub fn fits(&self, path: &AccessPath) -> bool {
         self.run(path.components()).whole
     }
 
-    /// Whether it could fit something below the path.
+    /// Returns true if the pattern could match something below the path.
     pub fn may_fit_below(&self, path: &AccessPath) -> bool {
         self.run(path.components()).below
     }
 
-    /// Whether it fits the path and everything that could be below it. It may say no where it does, never yes where it does not.
+    /// Returns true if the pattern matches the path and everything that could be below it. It may return
+    /// false although it does, but never true if it does not.
     pub(super) fn fits_all_below(&self, path: &AccessPath) -> bool {
         self.run(path.components()).all_below
     }
 
-    /// The pattern as a machine whose states are the places between its parts: after each component, the places that can
-    /// have been reached. Linear in parts times components.
+    /// Runs the pattern as a nondeterministic automaton. Its states are the positions between the pattern's
+    /// parts. After each component, `places` marks the reachable states. The cost is linear in parts times
+    /// components.
     fn run(&self, components: &[String]) -> Reached {
         let mut places = vec![false; self.parts.len() + 1];
         places[0] = true;
@@ -110,7 +113,7 @@ impl PathGlob {
         Reached { whole: places[self.parts.len()], below, all_below }
     }
 
-    /// `**` may stand for no component.
+    /// Marks the states after each reachable `**`, because `**` may match no component.
     fn skip_any(&self, places: &mut [bool]) {
         for (at, part) in self.parts.iter().enumerate() {
             if places[at] && *part == Part::Any {
@@ -119,7 +122,7 @@ impl PathGlob {
         }
     }
 
-    /// As reasons name it, below the area's access point.
+    /// Writes the pattern as reasons show it, below the area's access point.
     pub(super) fn describe(&self, base: &AccessPath, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |parts: &[Part]| {
             parts.iter().all(|part| matches!(part, Part::One(text) if !text.contains(['*', '?'])))
@@ -144,7 +147,7 @@ struct Reached {
     all_below: bool,
 }
 
-/// A path without a slash at its end.
+/// Shows a path without a trailing slash.
 struct Trimmed<'a>(&'a AccessPath);
 
 impl fmt::Display for Trimmed<'_> {
@@ -153,7 +156,8 @@ impl fmt::Display for Trimmed<'_> {
     }
 }
 
-/// `*` and `?` within one component: the usual two pointers, back to the last `*` where it fails.
+/// Matches `*` and `?` within one component. On a mismatch, it returns to the last `*` and lets it match one
+/// more character.
 fn component_fits(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);

@@ -1,22 +1,24 @@
-//! The rules of a storage area: who may do what below it, and why.
+//! The rules of a storage area: decide whether an identity may perform an action below it, and why.
 //!
-//! The order, precisely:
+//! The steps, in this order:
 //!
 //! 1. A path outside the area's access points is denied.
-//! 2. Policies, if they are on, in their order: the first whose principals, actions and paths all fit wins. **A deny is a
-//!    deny**; nothing outvotes it. A deny that protects something below a directory also denies to delete or rename the
-//!    directory.
-//! 3. A token with storage scopes is **limited to them**, always. Where the area honours scopes (`token-scopes`) and lists
-//!    the issuer, a scope that fits allows, and neither a permit nor a switch adds to it; the token's groups do not count.
-//!    Where the area does not, steps 2 and 4 must allow *and* a scope must fit.
-//! 4. Otherwise a permit of step 2 allows, or else the area's switches (`anonymous-read`, `vos`, ...) may.
-//! 5. Otherwise it is denied.
+//! 2. Policies, if they are on, are checked in their order. The first policy whose principals, actions and
+//!    paths all match decides. **A deny is final**; no other rule overrides it. A deny for something below a
+//!    directory also denies deleting or renaming the directory.
+//! 3. A token with storage scopes is always **limited to them**. If the area honours scopes (`token-scopes`)
+//!    and lists the issuer, a matching scope allows. Permits, switches and the token's groups then add
+//!    nothing. If the area does not honour scopes, steps 2 and 4 must allow *and* a scope must match.
+//! 4. Otherwise a permit of step 2 allows. If no policy matched, the area's switches (`anonymous-read`,
+//!    `vos`, ...) may allow.
+//! 5. Otherwise the action is denied.
 //!
-//! Cedar policies, if the area has some, belong to step 2: after a deny there they are not asked. A `forbid` that applies denies, as
-//! does one that cannot be evaluated. A `permit` is one as those of step 2 are. They have no order, and none outvotes a `forbid`.
+//! Cedar policies, if the area has any, belong to step 2. They are not evaluated after a deny by an ordered
+//! policy. A `forbid` denies if it applies or cannot be evaluated. A `permit` counts like a permit of step 2.
+//! Cedar policies have no order, and no `permit` overrides a `forbid`.
 //!
-//! One of Weir's own tokens may do what its holder may, by the same steps, and only within its scopes.
-//! A rename takes away here and creates there: both must be allowed.
+//! One of Weir's own tokens has the rights of its holder, by the same steps, but only within the token's
+//! scopes. A rename deletes at the source and creates at the destination; both must be allowed.
 
 mod area;
 mod below;

@@ -1,3 +1,5 @@
+//! Policies: the fine-grained, ordered rules of a storage area.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -7,70 +9,70 @@ use super::principal::Principal;
 use crate::identity::Identity;
 use crate::{AccessPath, Action};
 
-/// What a policy does when it applies.
+/// Effect of a policy that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Allows.
+    /// Allows the action.
     Permit,
-    /// Denies.
+    /// Denies the action.
     Deny,
 }
 
-/// What a policy is about.
+/// Actions that a policy covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PolicyAction {
-    /// Names in a directory, metadata of a directory, where a file is.
+    /// Listing a directory, reading its metadata, or querying where a file is stored.
     List,
-    /// Bytes and metadata of a file, staging; with Delete, be the source of a rename.
+    /// Reading bytes and metadata of a file, or staging it; with Delete, renaming from this path.
     Read,
-    /// Create, overwrite, make a directory, be the destination of a rename.
+    /// Creating or overwriting a file, making a directory, or renaming to this path.
     Write,
-    /// Delete; with Read (of a directory: List), be the source of a rename.
+    /// Deleting; with Read (for a directory: List), renaming from this path.
     Delete,
-    /// All of these.
+    /// All of these actions.
     All,
 }
 
 /// One fine-grained rule of an area.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// What reasons call it.
+    /// Name of the policy in reasons.
     pub description: String,
-    /// What it does.
+    /// Effect when the policy applies.
     pub effect: Effect,
-    /// To what; not empty.
+    /// Actions that the policy covers; not empty.
     pub actions: Vec<PolicyAction>,
-    /// Where, from the root of the area; not empty.
+    /// Path patterns, relative to the root of the area; not empty.
     pub paths: Vec<PathGlob>,
-    /// To whom; not empty.
+    /// Principals that the policy covers; not empty.
     pub principals: Vec<Principal>,
 }
 
-/// Which parts of a policy apply to a request.
+/// The parts of a policy that match a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Applies<'a> {
     pub(super) principal: &'a Principal,
     pub(super) path: &'a PathGlob,
     pub(super) action: PolicyAction,
-    /// The path itself does not fit, but what is below it may.
+    /// Set when the pattern does not match the path itself but may match something below it.
     pub(super) below: bool,
 }
 
-/// What a policy says of a path with everything below it.
+/// Effect of a policy on a path and everything below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Below {
-    /// It permits all of it.
+    /// The policy permits all of it.
     PermitsAll,
-    /// It denies some of it, or all.
+    /// The policy denies at least a part of it.
     DeniesSome,
-    /// Nothing that holds for all of it.
+    /// The policy decides nothing that holds for all of it.
     Nothing,
 }
 
 impl PolicyAction {
-    /// What it takes for `action` on `path`. A rename is asked for in its parts.
+    /// Returns the policy action that covers `action` on `path`. The caller splits a rename into its parts.
     pub(super) fn of(action: &Action, path: &AccessPath) -> Self {
         match action {
             Action::Stat if path.is_directory() => Self::List,
@@ -83,7 +85,8 @@ impl PolicyAction {
 }
 
 impl Policy {
-    /// How it applies to an action on a path, relative to the area's root, if it does.
+    /// Returns the matching parts if the policy applies to an action on a path. The path is relative to the
+    /// area's root.
     pub(super) fn applies(
         &self,
         identity: &Identity,
@@ -96,13 +99,14 @@ impl Policy {
         if let Some(glob) = self.paths.iter().find(|glob| glob.fits(path)) {
             return Some(found(glob, false));
         }
-        // Who may not delete /a/raw must not delete or move /a either.
+        // A client that may not delete /a/raw must not delete or move /a either.
         let takes_along = action == PolicyAction::Delete && self.effect == Effect::Deny;
         let glob = self.paths.iter().find(|glob| takes_along && glob.may_fit_below(path))?;
         Some(found(glob, true))
     }
 
-    /// What it says of an action on a path and everything below it, relative to the area's root.
+    /// Returns the effect on an action on a path and everything below it. The path is relative to the area's
+    /// root.
     pub(super) fn below(&self, identity: &Identity, action: PolicyAction, path: &AccessPath) -> Below {
         let is_about = self.actions.iter().any(|a| *a == action || *a == PolicyAction::All);
         if !is_about || !self.principals.iter().any(|principal| principal.admits(identity)) {

@@ -1,3 +1,5 @@
+//! Principals: the identities that a policy covers.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -5,82 +7,82 @@ use serde::{Deserialize, Serialize};
 use super::dn_match::same_name;
 use crate::identity::Identity;
 
-/// Whom a policy is about.
+/// A set of identities that a policy covers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Principal {
-    /// Everybody, with or without credentials.
+    /// All clients, with or without credentials.
     Anyone,
-    /// Everybody who has proved to be somebody.
+    /// All authenticated clients.
     AnyAuthenticatedUser,
-    /// Those without credentials.
+    /// Clients without credentials.
     Anonymous,
-    /// Members of an organisation, by VOMS.
+    /// Members of an organisation, as VOMS states.
     Vo {
-        /// Its name.
+        /// Name of the organisation.
         vo: String,
     },
-    /// Members of an organisation, by a VO map file.
+    /// Members of an organisation, as a VO map file states.
     VoMap {
-        /// Its name.
+        /// Name of the organisation.
         vo: String,
     },
     /// Holders of a VOMS group or role.
     Fqan {
-        /// As VOMS writes it: `/cms/Role=production`.
+        /// Group or role as VOMS writes it: `/cms/Role=production`.
         fqan: String,
     },
-    /// Members of a group, by an issuer's token.
+    /// Members of a group, as an issuer's token states.
     JwtGroup {
-        /// `iss`.
+        /// Issuer (`iss`).
         issuer: String,
-        /// Compared byte by byte.
+        /// Name of the group, compared byte by byte.
         group: String,
     },
-    /// Holders of a scope.
+    /// Bearers of a token with a scope.
     JwtScope {
-        /// `iss`.
+        /// Issuer (`iss`).
         issuer: String,
         /// One word of `scope`, compared byte by byte.
         scope: String,
     },
-    /// Everybody with a token of an issuer.
+    /// All bearers of a token of an issuer.
     JwtIssuer {
-        /// `iss`.
+        /// Issuer (`iss`).
         issuer: String,
     },
     /// One subject of an issuer.
     JwtSubject {
-        /// `iss`.
+        /// Issuer (`iss`).
         issuer: String,
-        /// `sub`.
+        /// Subject (`sub`).
         subject: String,
     },
-    /// One client of an issuer.
+    /// One OAuth client of an issuer.
     JwtClient {
-        /// `iss`.
+        /// Issuer (`iss`).
         issuer: String,
-        /// `client_id` or `azp`.
+        /// Client id (`client_id` or `azp`).
         client: String,
     },
-    /// One certificate.
+    /// One certificate subject.
     X509Subject {
-        /// As RFC 2253 writes it.
+        /// Distinguished name in the form of RFC 2253.
         subject: String,
     },
     /// One user with a password.
     User {
-        /// The name before the colon.
+        /// User name, the part before the colon.
         name: String,
     },
 }
 
 impl Principal {
-    /// Whether it stands for that identity.
+    /// Returns true if the identity belongs to this principal.
     pub fn admits(&self, identity: &Identity) -> bool {
         match (self, identity) {
             (Self::Anyone, _) => true,
-            // What an own token stands for, its holder stands for.
+            // One of Weir's own tokens counts as its holder.
             (_, Identity::Delegated(delegation)) => self.admits(&delegation.holder),
             (Self::AnyAuthenticatedUser, _) => identity.is_authenticated(),
             (Self::Anonymous, _) => !identity.is_authenticated(),

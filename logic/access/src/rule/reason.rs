@@ -1,3 +1,5 @@
+//! Decisions with their reasons, as text for people.
+
 use std::fmt;
 
 use super::cedar::CedarPolicy;
@@ -10,136 +12,137 @@ use crate::text::Printable;
 use crate::wlcg::{ScopeSet, StorageScope};
 use crate::{AccessPath, Action};
 
-/// Allowed or denied, and why. Printed, the first line says what decided; indented ones what else was looked at.
+/// A decision and its reason. Printed, the first line gives the cause, and the indented lines give the other
+/// findings.
 #[derive(Debug, Clone)]
 pub struct Decision<'a> {
-    /// Who asked.
+    /// Identity of the client.
     pub identity: &'a Identity,
-    /// For what.
+    /// Requested action.
     pub action: &'a Action,
-    /// Where.
+    /// Path of the action.
     pub path: &'a AccessPath,
-    /// What decided.
+    /// Reason for the decision.
     pub reason: Reason<'a>,
 }
 
-/// One finding and those that it rests on.
+/// One finding and the findings that it is based on.
 #[derive(Debug, Clone)]
 pub struct Reason<'a> {
-    /// Whether it speaks for the request.
+    /// True if the finding allows the request.
     pub allows: bool,
-    /// What was found.
+    /// Content of the finding.
     pub cause: Cause<'a>,
-    /// What it rests on.
+    /// Findings that this one is based on.
     pub parts: Vec<Reason<'a>>,
 }
 
-/// What was found.
+/// Content of a finding.
 #[derive(Debug, Clone)]
 pub enum Cause<'a> {
     /// The path is not in the area.
     OutsideArea {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
     },
     /// A policy applies.
     Policy {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
-        /// Its place, from 1.
+        /// Position of the policy in the area, from 1.
         number: usize,
-        /// The policy.
+        /// Policy that applies.
         policy: &'a Policy,
-        /// Which of its principals.
+        /// Principal of the policy that matches.
         principal: &'a Principal,
-        /// Which of its actions.
+        /// Action of the policy that matches.
         action: PolicyAction,
-        /// Which of its paths.
+        /// Path pattern of the policy that matches.
         path: &'a PathGlob,
-        /// Where the area is.
+        /// Access point of the area.
         access_point: &'a AccessPath,
-        /// It protects something below the path.
+        /// Set when the policy protects something below the path.
         below: bool,
     },
-    /// No policy applies, of so many; `None` if they are off.
+    /// None of this many policies applies; `None` = policies are off.
     NoPolicy(Option<usize>),
-    /// A Cedar policy applies, or might.
+    /// A Cedar policy applies, or cannot be evaluated.
     Cedar {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
-        /// The policy.
+        /// Policy that applies.
         policy: &'a CedarPolicy,
-        /// It is a `permit`.
+        /// True for a `permit`, false for a `forbid`.
         allows: bool,
-        /// Why nobody can say whether it applies.
+        /// Error of the evaluation, if the policy cannot be evaluated.
         error: Option<String>,
     },
-    /// No Cedar policy applies, of so many.
+    /// None of this many Cedar policies applies.
     NoCedarPolicy(usize),
-    /// Cedar policies cannot be asked at all.
+    /// The Cedar policies cannot be evaluated for this request.
     CedarFailed {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
-        /// Why.
+        /// Cause of the failure.
         error: String,
     },
-    /// Cedar policies have not been read.
+    /// The Cedar policies have not been read.
     CedarUnread {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
     },
     /// No policy of either kind applies.
     NoRule,
-    /// A switch of the area grants it.
+    /// A switch of the area grants the action.
     Switch {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
-        /// Which.
+        /// Switch that grants the action.
         grant: Grant<'a>,
     },
-    /// No switch does.
+    /// No switch grants the action.
     NoSwitch,
-    /// Neither policy nor switch permits it.
+    /// Neither a policy nor a switch permits the action.
     Nothing {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
-        /// The action.
+        /// Action that is not permitted.
         action: PolicyAction,
     },
-    /// A scope permits it.
+    /// A scope of the token permits the action.
     Scope(&'a StorageScope),
-    /// No scope of the token permits it.
+    /// No scope of the token permits the action.
     NoScope(&'a ScopeSet),
-    /// The path is not where the issuer's scopes begin.
+    /// The path is not below the base path of the issuer's scopes.
     OutsideScopeBase {
-        /// Where they begin.
+        /// Base path of the issuer's scopes.
         base: &'a AccessPath,
     },
-    /// Scopes grant nothing here.
+    /// Scopes grant nothing in this area.
     ScopesOff {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
     },
-    /// The token's issuer is not one of the area's.
+    /// The area does not list the token's issuer.
     IssuerNotListed {
-        /// The area's name.
+        /// Name of the area.
         area: &'a str,
-        /// The issuer.
+        /// Issuer of the token.
         issuer: &'a str,
     },
-    /// All parts of a rename, or both a rule and a scope, are needed.
+    /// All required findings allow: all parts of a rename, or both a rule and a scope.
     All,
-    /// What the holder of an own token may do.
+    /// The holder of one of Weir's own tokens may perform the action.
     Holder,
 }
 
 impl Decision<'_> {
-    /// Whether the request may go on.
+    /// Returns true if the request is allowed.
     pub fn allowed(&self) -> bool {
         self.reason.allows
     }
 
-    /// The first line alone.
+    /// Returns only the first line.
     pub fn headline(&self) -> String {
         self.to_string().lines().next().unwrap_or_default().to_owned()
     }
@@ -154,17 +157,17 @@ impl<'a> Reason<'a> {
         Self { allows, cause, parts }
     }
 
-    /// All must allow; one alone speaks for itself.
+    /// Combines findings that must all allow. A single finding is returned unchanged.
     pub(super) fn all(mut parts: Vec<Self>) -> Self {
         match parts.iter().position(|part| !part.allows) {
-            // What denies is what decided: the others are no part of the reason.
+            // The first finding that denies is the whole reason.
             Some(at) => parts.swap_remove(at),
             None if parts.len() == 1 => parts.swap_remove(0),
             None => Self::with(true, Cause::All, parts),
         }
     }
 
-    /// The finding that decided, below the headings above it.
+    /// Writes the finding and, indented, those that it is based on.
     fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         write!(f, "\n{:indent$}{}", "", self.cause, indent = depth * 2)?;
         self.parts.iter().try_for_each(|part| part.write(f, depth + 1))

@@ -1,3 +1,5 @@
+//! Rules of a storage area as configuration files state them.
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -10,55 +12,55 @@ use super::principal::Principal;
 use super::switches::Switches;
 use crate::AccessPath;
 
-/// The rules of an area as a config file has them.
+/// The rules of an area in a config file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AreaSpec {
-    /// Everybody may read.
+    /// True if all clients may read.
     pub anonymous_read: bool,
-    /// Everybody who has proved to be somebody may read.
+    /// True if all authenticated clients may read.
     pub authenticated_read: bool,
-    /// Clients with a certificate may read.
+    /// True if clients with a certificate may read.
     pub certificate_read: bool,
-    /// Organisations whose members, by VOMS, may do everything.
+    /// Organisations whose members, as VOMS states, may perform all actions.
     pub vos: Vec<String>,
-    /// Those whom a VO map file makes members of `vos` may read.
+    /// True if clients that a VO map file makes members of `vos` may read.
     pub vo_map_read: bool,
-    /// And write.
+    /// True if these clients may also write.
     pub vo_map_write: bool,
-    /// Issuers whose tokens count here.
+    /// Issuers whose tokens are accepted in the area.
     pub issuers: Vec<String>,
-    /// Bearers of their tokens may read.
+    /// True if bearers of their tokens may read.
     pub issuers_read: bool,
-    /// And write.
+    /// True if bearers of their tokens may write.
     pub issuers_write: bool,
-    /// The storage scopes of their tokens grant what they say.
+    /// True if the storage scopes of their tokens grant actions.
     pub token_scopes: bool,
-    /// Where an issuer's scopes begin, if not at the area's access point.
+    /// Base path of each issuer's scopes, if it is not the area's access point.
     pub scope_bases: BTreeMap<String, String>,
-    /// Whether policies are looked at.
+    /// True if the policies are on.
     pub policies: bool,
-    /// The policies, in the order in which they are looked at.
+    /// Policies in the order of their evaluation.
     pub policy: Vec<PolicySpec>,
-    /// Files of Cedar policies, or directories of them.
+    /// Files of Cedar policies, or directories that contain them.
     pub cedar: Vec<PathBuf>,
 }
 
-/// One policy as a config file has it.
+/// One policy in a config file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PolicySpec {
-    /// What reasons call it.
+    /// Name of the policy in reasons.
     pub description: String,
-    /// What it does.
+    /// Effect when the policy applies.
     #[serde(default = "deny")]
     pub effect: Effect,
-    /// To what.
+    /// Actions that the policy covers.
     pub actions: Vec<PolicyAction>,
-    /// Where; the whole area if nothing is said.
+    /// Path patterns; an empty list covers the whole area.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// To whom.
+    /// Principals that the policy covers.
     pub principals: Vec<Principal>,
 }
 
@@ -88,11 +90,11 @@ impl Default for AreaSpec {
 }
 
 impl AreaSpec {
-    /// The rules of the area `name` at its access points. Files of Cedar policies are the caller's to read: see
-    /// [`AreaRules::with_cedar`].
+    /// Builds the rules of the area `name` at its access points. The caller reads the files of Cedar
+    /// policies; see [`AreaRules::with_cedar`].
     ///
     /// # Errors
-    /// A path or pattern is none, or a policy is about nobody or nothing.
+    /// If a path or pattern is invalid, or if a policy has no description, actions or principals.
     pub fn resolve(&self, name: &str, access_points: &[&str]) -> Result<AreaRules, RuleError> {
         let fail = |place: &str, why: String| RuleError { place: place.to_owned(), why };
         if access_points.is_empty() {

@@ -1,32 +1,34 @@
+//! Switches: the coarse rules of a storage area.
+
 use std::fmt;
 
 use crate::Action;
 use crate::identity::Identity;
 
-/// The rules that hold for a whole area.
+/// Rules that hold for a whole area.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Switches {
-    /// Everybody may read.
+    /// True if all clients may read.
     pub anonymous_read: bool,
-    /// Everybody who has proved to be somebody may read.
+    /// True if all authenticated clients may read.
     pub authenticated_read: bool,
-    /// Clients with a certificate may read.
+    /// True if clients with a certificate may read.
     pub certificate_read: bool,
-    /// Organisations whose members, by VOMS, may do everything.
+    /// Organisations whose members, as VOMS states, may perform all actions.
     pub vos: Vec<String>,
-    /// Those whom a VO map file makes members of [`Switches::vos`] may read.
+    /// True if clients that a VO map file makes members of [`Switches::vos`] may read.
     pub vo_map_read: bool,
-    /// And write.
+    /// True if these clients may also write.
     pub vo_map_write: bool,
-    /// Issuers whose tokens count here.
+    /// Issuers whose tokens are accepted in the area.
     pub issuers: Vec<String>,
-    /// Bearers of their tokens may read.
+    /// True if bearers of their tokens may read.
     pub issuers_read: bool,
-    /// And write.
+    /// True if bearers of their tokens may write.
     pub issuers_write: bool,
 }
 
-/// The switch that grants something.
+/// The switch that grants an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grant<'a> {
     /// `anonymous-read`
@@ -48,8 +50,9 @@ pub enum Grant<'a> {
 }
 
 impl Switches {
-    /// The switch that grants `action`, if one does. Staging moves tapes: it is granted to those who are known to read,
-    /// never to everybody.
+    /// Returns the switch that grants `action`, if one does. Staging moves tapes, so `anonymous-read`,
+    /// `authenticated-read` and `certificate-read` do not grant it. Switches for members of an organisation
+    /// and for trusted issuers do.
     pub fn grants(&self, identity: &Identity, action: &Action) -> Option<Grant<'_>> {
         if self.anonymous_read && action.is_reading() {
             return Some(Grant::AnonymousRead);

@@ -1,4 +1,5 @@
-//! A build without the feature `cedar`: there is no value of these types, so no policy is ever asked.
+//! Replacement for Cedar policies in a build without the feature `cedar`. Its types have no values, so no
+//! policy is ever evaluated.
 
 use std::fmt;
 
@@ -7,24 +8,24 @@ use crate::identity::Identity;
 use crate::rule::policy::Below;
 use crate::{AccessPath, Action};
 
-/// Why this build has no Cedar policies; `None` = it has.
+/// Reason why this build does not support Cedar policies; `None` = it does.
 pub const MISSING: Option<&str> = Some(
     "this build of weir has no Cedar policies: build it with `make release`, or with the Cargo feature `cedar`",
 );
 
-/// The Cedar policies of an area. This build has none.
+/// The Cedar policies of an area; no value exists in this build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CedarPolicies {}
 
-/// One policy. This build has none.
+/// One policy; no value exists in this build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CedarPolicy {}
 
 impl CedarPolicies {
-    /// Refuses every file.
+    /// Rejects every file.
     ///
     /// # Errors
-    /// Always: see [`MISSING`].
+    /// If there is any file; the message is [`MISSING`].
     pub fn parse(files: &[CedarFile]) -> Result<(Self, Vec<CedarFault>), Vec<CedarFault>> {
         let fault = |file: &CedarFile| CedarFault {
             file: file.name.clone(),
@@ -45,12 +46,12 @@ impl CedarPolicies {
         match *self {}
     }
 
-    /// How many there are.
+    /// Returns the number of policies.
     pub fn len(&self) -> usize {
         match *self {}
     }
 
-    /// Returns whether there are none.
+    /// Returns true if there are no policies.
     pub fn is_empty(&self) -> bool {
         match *self {}
     }

@@ -1,37 +1,40 @@
+//! Errors and warnings about files of Cedar policies.
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What is wrong or doubtful in a file of policies.
+/// An error or a warning about a file of policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CedarFault {
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// Its text.
+    /// Text of the file.
     pub text: Arc<str>,
-    /// The bytes of the text that are meant, within one policy; empty if nothing in particular is.
+    /// Range of the affected bytes in the text, within one policy; empty if no part is affected in
+    /// particular.
     pub bytes: Range<usize>,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What is said of the bytes; may be empty.
+    /// Remark on the affected bytes; may be empty.
     pub label: String,
-    /// What to do about it.
+    /// Advice for a correction.
     pub help: Option<String>,
 }
 
 impl CedarFault {
-    /// The line, from 1.
+    /// Returns the line of the affected bytes, from 1.
     pub fn line(&self) -> usize {
         line_of(&self.text, self.bytes.start)
     }
 }
 
-/// From 1.
+/// Returns the line of a byte, from 1.
 pub(in crate::rule::cedar) fn line_of(text: &str, byte: usize) -> usize {
     text.bytes().take(byte).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// On one line: `/etc/weir/policies/data.cedar:3: what is wrong`.
+/// Shows the fault on one line: `/etc/weir/policies/data.cedar:3: what is wrong`.
 impl fmt::Display for CedarFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.file, self.line(), self.message)?;

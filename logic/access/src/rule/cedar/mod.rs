@@ -1,12 +1,12 @@
-//! Cedar policies of a storage area: parsed and validated once, asked for each request.
+//! Cedar policies of a storage area: parsed and validated once, evaluated for each request.
 //!
-//! What they can say is Weir's own schema's business (`policies/schema.cedarschema`): a policy that names an attribute, an action or a
-//! type that there is not is an error, and so is one for a path that can never be asked for. What cannot be evaluated fails closed: a
-//! `permit` permits nothing, a `forbid` forbids.
+//! Weir's own schema (`policies/schema.cedarschema`) defines the attributes, actions and types. A policy that
+//! names any other one is an error. So is a policy for a path that no request can have. A policy that cannot
+//! be evaluated fails closed: a `permit` permits nothing, a `forbid` forbids.
 //!
-//! A build without the feature `cedar` has no policies, and says so: see [`MISSING`].
+//! A build without the feature `cedar` supports no policies and reports it: see [`MISSING`].
 //!
-//! Files are the caller's to read.
+//! The caller reads the files.
 
 #[cfg(not(feature = "cedar"))]
 mod absent;
@@ -28,15 +28,15 @@ pub(super) use verdict::{Asked, Verdict};
 /// One file of policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CedarFile {
-    /// What reasons and errors call it, usually its path.
+    /// Name of the file in reasons and errors, usually its path.
     pub name: String,
-    /// Its text.
+    /// Text of the file.
     pub text: Arc<str>,
 }
 
 impl CedarPolicies {
-    /// Longest text of a file, in bytes.
+    /// Maximum size of a file, in bytes.
     pub const FILE_BYTES_MAX: usize = 1 << 20;
-    /// Longest text of a policy, in bytes.
+    /// Maximum length of a policy, in bytes.
     pub const POLICY_BYTES_MAX: usize = 64 << 10;
 }

@@ -1,3 +1,5 @@
+//! Evaluation of the policies for a request.
+
 use cedar_policy::{AuthorizationError, Context, Decision, Entities, EntityUid, PolicyId, Request};
 
 use super::words::index_of;
@@ -5,7 +7,7 @@ use super::{CedarPolicies, CedarPolicy, Prepared};
 use crate::rule::cedar::{Asked, Verdict};
 
 impl CedarPolicies {
-    /// What they say of a request.
+    /// Evaluates the policies for one query.
     pub(in crate::rule) fn ask(&self, asked: &Asked<'_>) -> Verdict<'_> {
         let Some(prepared) = self.by_action.get(index_of(asked.action)) else {
             return Verdict::Failed(format!("{} is none of their actions", asked.action));
@@ -36,13 +38,14 @@ impl CedarPolicies {
         let mut failed = failed.collect::<Result<Vec<_>, String>>()?;
         failed.sort_by_key(|((at, _), _)| *at);
         let decided = diagnostics.reason().map(|id| self.find(id)).collect::<Result<Vec<_>, String>>()?;
-        // The first in the order of the files; the library has none.
+        // The first policy in the order of the files; the library has no order.
         let decided = decided.into_iter().min_by_key(|(at, _)| *at).map(|(_, policy)| policy);
         let mut failed: Vec<_> = failed.into_iter().map(|((_, policy), error)| (policy, error)).collect();
         if let (Decision::Deny, Some(policy)) = (response.decision(), decided) {
             return Ok(Verdict::Forbids(policy, None));
         }
-        // The library goes on without it: that would be a way in.
+        // The library skips a policy that it cannot evaluate. A skipped `forbid` could permit the request, so
+        // it denies here.
         if let Some(at) = failed.iter().position(|(policy, _)| policy.forbids()) {
             let (policy, error) = failed.swap_remove(at);
             return Ok(Verdict::Forbids(policy, Some(error)));
@@ -53,7 +56,7 @@ impl CedarPolicies {
         })
     }
 
-    /// One of the policies, and its place among all of them.
+    /// Returns a policy and its position in the list of all policies.
     fn find(&self, id: &PolicyId) -> Result<(usize, &CedarPolicy), String> {
         let id: &str = id.as_ref();
         let found = self.places.get(id).and_then(|at| Some((*at, self.policies.get(*at)?)));

@@ -1,5 +1,6 @@
-//! What holds for a path and everything below it, as far as the heads of policies tell. A `forbid` that may apply to some of it
-//! counts, whatever its conditions; a `permit` counts only if it has none.
+//! Decisions for a path and everything below it, as far as the heads of the policies determine them. A
+//! `forbid` that may apply to a part counts whatever its conditions are. A `permit` counts only if it has no
+//! conditions.
 
 use std::collections::HashSet;
 
@@ -11,7 +12,7 @@ use crate::identity::Identity;
 use crate::rule::policy::Below;
 use crate::{AccessPath, Action};
 
-/// How much of a path with everything below it a policy is about.
+/// The share of a path and everything below it that a policy covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
     Nothing,
@@ -20,7 +21,8 @@ enum Reach {
 }
 
 impl CedarPolicies {
-    /// What they say of an action on a path, from the root of the area, and everything below it.
+    /// Returns the effect on an action on a path and everything below it. The path is relative to the root of
+    /// the area.
     pub(in crate::rule) fn below(
         &self,
         identity: &Identity,
@@ -67,7 +69,7 @@ impl Words {
             ResourceConstraint::Eq(named) if *named.type_name() == self.path => {
                 self.within(&named, area, path)
             }
-            // Nobody asks about anything else.
+            // No request has a resource of another type.
             _ => Reach::Nothing,
         }
     }

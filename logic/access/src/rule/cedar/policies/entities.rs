@@ -1,4 +1,4 @@
-//! Identities, paths and circumstances in Cedar's terms.
+//! Conversion of identities, paths and request attributes to Cedar entities.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +10,7 @@ use crate::identity::Identity;
 use crate::rule::Circumstances;
 
 impl Words {
-    /// Who asks. What an own token stands for, its holder stands for.
+    /// Returns the entity of an identity. One of Weir's own tokens counts as its holder.
     pub(super) fn principal(&self, identity: &Identity) -> Result<Entity, String> {
         let of = |id: &str, kind: &str, about: About<'_>| {
             let mut attributes = HashMap::from([
@@ -26,7 +26,7 @@ impl Words {
         match identity {
             Identity::Anonymous => Ok(Entity::with_uid(self.principal_uid(identity))),
             Identity::Delegated(delegation) => self.principal(&delegation.holder),
-            // No name of a user has a colon, so nobody is taken for somebody of another kind.
+            // A user name contains no colon, so it never equals the id of a token or a certificate.
             Identity::Basic(user) => {
                 of(&user.name, "password", About { subject: &user.name, ..About::default() })
             }
@@ -49,7 +49,7 @@ impl Words {
         }
     }
 
-    /// Its name alone.
+    /// Returns the entity id of an identity.
     pub(super) fn principal_uid(&self, identity: &Identity) -> EntityUid {
         match identity {
             Identity::Anonymous => uid(&self.anonymous, ""),
@@ -58,7 +58,7 @@ impl Words {
         }
     }
 
-    /// The groups that it is in.
+    /// Returns the groups of an identity.
     pub(super) fn groups(&self, identity: &Identity) -> HashSet<EntityUid> {
         let group = |id: String| uid(&self.group, &id);
         match identity {
@@ -76,7 +76,7 @@ impl Words {
         }
     }
 
-    /// What is asked for, with all that it is in: nothing else needs to be known for `in`.
+    /// Returns the entity of a path with all its ancestors. Cedar's `in` needs no other entities.
     pub(super) fn resource(&self, area: &str, path: &AccessPath) -> Result<Entity, String> {
         let mut above = HashSet::from([uid(&self.area, area), uid(&self.directory, "/")]);
         let mut written = String::new();
@@ -110,7 +110,7 @@ impl Circumstances {
     }
 }
 
-/// What is known of a user.
+/// Attributes of a user.
 #[derive(Default)]
 struct About<'a> {
     subject: &'a str,
@@ -138,13 +138,14 @@ fn texts(texts: &[String]) -> RestrictedExpression {
     RestrictedExpression::new_set(texts.iter().map(|one| text(one)))
 }
 
-/// As Cedar reads it: `2026-11-22T02:40:00Z`. Its years have four digits; what is after them is their end.
+/// Formats a time for Cedar: `2026-11-22T02:40:00Z`. Cedar's years have four digits, so later times become
+/// the end of the year 9999.
 fn date_time(unix_secs: u64) -> String {
-    /// The last second of the year 9999.
+    /// Last second of the year 9999.
     const LAST: u64 = 253_402_300_799;
     let secs = unix_secs.min(LAST);
     let (days, secs) = (secs / 86_400, secs % 86_400);
-    // Civil from days, in years that begin in March: a leap day is the last of its year.
+    // Convert days to a date in years that begin in March, so that a leap day is the last day of its year.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

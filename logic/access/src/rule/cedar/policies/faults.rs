@@ -1,3 +1,5 @@
+//! Conversion of the library's errors and warnings to [`CedarFault`].
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -6,7 +8,8 @@ use miette::Diagnostic;
 use crate::rule::cedar::{CedarFault, CedarFile};
 
 impl CedarFault {
-    /// As the library has found it; without a place of its own it is about the bytes at `otherwise`.
+    /// Converts an error or warning of the library. If it names no position, it refers to the bytes at
+    /// `otherwise`.
     pub(super) fn of(file: &CedarFile, found: &dyn Diagnostic, otherwise: Range<usize>) -> Self {
         let label = found.labels().and_then(|mut labels| labels.next());
         let bytes = label.as_ref().map_or(otherwise, |label| label.offset()..label.offset() + label.len());

@@ -1,4 +1,4 @@
-//! Policies, by the library `cedar-policy`.
+//! Cedar policies, implemented with the library `cedar-policy`.
 
 mod ask;
 mod below;
@@ -13,47 +13,47 @@ use std::fmt;
 
 use cedar_policy::{Authorizer, Effect, Entity, PolicySet};
 
-/// Why this build has no Cedar policies; `None` = it has.
+/// Reason why this build does not support Cedar policies; `None` = it does.
 pub const MISSING: Option<&str> = None;
 
 /// The Cedar policies of an area.
 pub struct CedarPolicies {
     words: words::Words,
     authorizer: Authorizer,
-    /// In the order of the files, and of each as it is written.
+    /// Policies in the order of the files, and of their position in each file.
     policies: Vec<CedarPolicy>,
-    /// Where each is among them, by its id.
+    /// Index of each policy in `policies`, by its id.
     places: BTreeMap<String, usize>,
-    /// Those that are about each action, in the order of [`words::index_of`].
+    /// Policies for each action, in the order of [`words::index_of`].
     by_action: Vec<Prepared>,
 }
 
-/// What can be told of one policy.
+/// One policy and its position, for reasons.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CedarPolicy {
-    /// Its `@id`.
+    /// Name from the annotation `@id`.
     name: Option<String>,
     file: String,
-    /// From 1.
+    /// Line number, from 1.
     line: usize,
     parsed: cedar_policy::Policy,
 }
 
-/// What is asked about an action.
+/// An action and the policies that cover it.
 struct Prepared {
     action: Entity,
     policies: PolicySet,
-    /// One of them looks at the circumstances.
+    /// Set when one of the policies uses the context.
     needs_context: bool,
 }
 
 impl CedarPolicies {
-    /// How many there are.
+    /// Returns the number of policies.
     pub fn len(&self) -> usize {
         self.policies.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns true if there are no policies.
     pub fn is_empty(&self) -> bool {
         self.policies.is_empty()
     }
@@ -65,7 +65,7 @@ impl CedarPolicy {
     }
 }
 
-/// `Cedar policy 'raw-stays' (/etc/weir/policies/data.cedar:3)`.
+/// Shows `Cedar policy 'raw-stays' (/etc/weir/policies/data.cedar:3)`.
 impl fmt::Display for CedarPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
@@ -81,7 +81,7 @@ impl fmt::Debug for CedarPolicies {
     }
 }
 
-/// What they were parsed from is all that they are.
+/// Compares only the policies, because all other fields derive from them.
 impl PartialEq for CedarPolicies {
     fn eq(&self, other: &Self) -> bool {
         self.policies == other.policies

@@ -1,3 +1,5 @@
+//! Parsing and validation of policy files.
+
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -15,10 +17,10 @@ use crate::rule::cedar::fault::line_of;
 use crate::rule::cedar::{CedarFault, CedarFile};
 
 impl CedarPolicies {
-    /// Policies, and what is doubtful about them.
+    /// Parses and validates policies. Also returns the warnings about them.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// If a policy is invalid; the list contains all errors.
     pub fn parse(files: &[CedarFile]) -> Result<(Self, Vec<CedarFault>), Vec<CedarFault>> {
         let nowhere = CedarFile { name: "schema of storage areas".to_owned(), text: "".into() };
         let (words, schema) = Words::read().map_err(|error| vec![CedarFault::at(&nowhere, 0..0, error)])?;
@@ -43,7 +45,7 @@ impl CedarPolicies {
                 let found = Validator::new(schema).validate(&all, ValidationMode::Strict);
                 wrong.extend(found.validation_errors().map(|error| fault(error.policy_id(), error)));
                 doubtful.extend(found.validation_warnings().map(|told| fault(told.policy_id(), told)));
-                // The library finds them in no order.
+                // The library reports errors and warnings in no particular order.
                 wrong.sort_by(by_place);
                 doubtful.sort_by(by_place);
             }
@@ -71,7 +73,7 @@ fn by_place(one: &CedarFault, other: &CedarFault) -> Ordering {
     one.file.cmp(&other.file).then_with(|| place(one).cmp(&place(other)))
 }
 
-/// A policy, and where it stands.
+/// A policy and its position in a file.
 struct Placed<'f> {
     file: &'f CedarFile,
     bytes: Range<usize>,
@@ -81,7 +83,7 @@ struct Placed<'f> {
 impl Placed<'_> {
     fn fault(&self, found: &dyn miette::Diagnostic) -> CedarFault {
         let mut fault = CedarFault::of(self.file, found, self.bytes.clone());
-        // It says of which policy, and the place says it, too.
+        // The message names the policy, but the position already identifies it.
         let named = format!("for policy `{}`, ", self.policy.id());
         if let Some(rest) = fault.message.strip_prefix(&named) {
             fault.message = rest.to_owned();
@@ -103,7 +105,7 @@ impl Placed<'_> {
     }
 }
 
-/// The policies of one file, under ids that no other file has.
+/// Parses the policies of one file and gives them ids that are unique across files.
 fn of_file<'f>(file: &'f CedarFile, words: &Words) -> Result<Vec<Placed<'f>>, Vec<CedarFault>> {
     if file.text.len() > CedarPolicies::FILE_BYTES_MAX {
         let message = format!("longer than {} bytes", CedarPolicies::FILE_BYTES_MAX);
@@ -122,7 +124,7 @@ fn of_file<'f>(file: &'f CedarFile, words: &Words) -> Result<Vec<Placed<'f>>, Ve
         let message = "a template (?principal, ?resource) is of no use: nothing is linked to it".to_owned();
         wrong.push(CedarFault::at(file, at..at, message));
     }
-    // They are numbered as they are written.
+    // The library numbers policies in the order of the file.
     let mut written: Vec<(usize, &Policy)> = set
         .policies()
         .map(|policy| {
@@ -135,7 +137,7 @@ fn of_file<'f>(file: &'f CedarFile, words: &Words) -> Result<Vec<Placed<'f>>, Ve
     let mut after = 0;
     for (number, policy) in written {
         let text = policy.to_cedar().unwrap_or_default();
-        // Each follows on the one before.
+        // Each policy follows the previous one.
         let start = next_policy(&file.text, after);
         let is_there = file.text.get(start..).is_some_and(|rest| rest.starts_with(&text));
         let bytes = start..start + if is_there { text.len() } else { 0 };
@@ -148,7 +150,8 @@ fn of_file<'f>(file: &'f CedarFile, words: &Words) -> Result<Vec<Placed<'f>>, Ve
     if wrong.is_empty() { Ok(policies) } else { Err(wrong) }
 }
 
-/// Directories, paths and clients that no request can be about, as they are written: such a `forbid` would forbid nothing.
+/// Returns an error for each directory, path or anonymous client in a policy that no request can match as it
+/// is written. Without the error, such a `forbid` would forbid nothing.
 fn misspelt(placed: &Placed<'_>, words: &Words) -> Vec<CedarFault> {
     let of_area = [&words.directory, &words.path, &words.anonymous];
     let is_meant = |uid: &EntityUid| of_area.contains(&uid.type_name());
@@ -191,7 +194,8 @@ fn never(placed: &Placed<'_>, uid: &EntityUid, help: &str) -> CedarFault {
     CedarFault::at(placed.file, bytes, format!("no request is ever about {quoted}")).help(help)
 }
 
-/// Reasons name policies by their `@id`.
+/// Returns a warning for each policy with the `@id` of an earlier one, because reasons name policies by their
+/// `@id`.
 fn named_twice(read: &[Placed<'_>]) -> Vec<CedarFault> {
     let mut names = HashSet::new();
     let again = read.iter().filter(|one| one.name().is_some_and(|name| !names.insert(name.to_owned())));
@@ -203,7 +207,7 @@ fn named_twice(read: &[Placed<'_>]) -> Vec<CedarFault> {
         .collect()
 }
 
-/// What is about an action.
+/// Collects the policies that cover an action.
 fn prepare(action: Entity, read: &[Placed<'_>]) -> Result<Prepared, String> {
     let uid = action.uid();
     let ancestors: HashSet<EntityUid> = action.clone().into_inner().2;
@@ -213,7 +217,7 @@ fn prepare(action: Entity, read: &[Placed<'_>]) -> Result<Prepared, String> {
         ActionConstraint::In(named) => named.iter().any(|named| *named == uid || ancestors.contains(named)),
     };
     let about: Vec<&Placed<'_>> = read.iter().filter(is_about).collect();
-    // There is no other way to write it.
+    // A policy can use the context only by this word.
     let needs_context =
         about.iter().any(|one| one.policy.to_cedar().is_none_or(|text| text.contains("context")));
     let policies = PolicySet::from_policies(about.into_iter().map(|one| one.policy.clone()));

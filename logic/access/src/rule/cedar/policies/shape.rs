@@ -1,13 +1,17 @@
-//! What a text may be like before it is parsed: the parser, and whatever walks over what it has made, take of the stack by its depth.
+//! Limits on the text of a policy, checked before parsing. The parser and later passes recurse, so the depth
+//! of a policy determines their use of the stack.
 
 use super::CedarPolicies;
 
-/// Brackets within each other, and conditions (`if`) in a policy: each takes a parser's whole ladder of rules.
+/// Maximum depth of brackets, and maximum number of `if` in a policy. For each one the parser recurses
+/// through all of its grammar rules.
 const NESTED_MAX: usize = 32;
-/// Bytes of operators in a policy (`||` has two): a chain of them is as deep as it is long.
+/// Maximum number of operator bytes in a policy (`||` has two). A chain of operators parses to a tree as deep
+/// as the chain is long.
 const OPERATORS_MAX: usize = 1_000;
 
-/// Where a policy begins that is too much, and why. Semicolons in texts and comments end nothing.
+/// Returns the start of the first policy that exceeds a limit, and the reason. A semicolon in a string or
+/// comment does not end a policy.
 pub(super) fn too_much(text: &str) -> Option<(usize, String)> {
     let bytes = text.as_bytes();
     let mut policy = Policy::default();
@@ -17,7 +21,8 @@ pub(super) fn too_much(text: &str) -> Option<(usize, String)> {
             b'"' => at = end_of_text(bytes, at),
             b'/' if bytes.get(at + 1) == Some(&b'/') => at = end_of_comment(bytes, at),
             b'(' => policy.open += 1,
-            // Attributes may be written in brackets, and there may be many conditions.
+            // Count these as operators too: attributes may be written in brackets, and a policy may have many
+            // conditions in braces.
             b'[' | b'{' => {
                 policy.open += 1;
                 policy.operators += 1;
@@ -36,7 +41,7 @@ pub(super) fn too_much(text: &str) -> Option<(usize, String)> {
     None
 }
 
-/// Where the text ends that begins there: at its second quote.
+/// Returns the position of the closing quote of the string that starts at `at`.
 fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
     at += 1;
     while at < bytes.len() && bytes[at] != b'"' {
@@ -45,13 +50,13 @@ fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Where the comment ends that begins there: a carriage return will do, as it does for the parser.
+/// Returns the end of the comment that starts at `at`. A carriage return ends it, as it does for the parser.
 fn end_of_comment(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(rest.len())
 }
 
-/// Where the first policy at or after a byte begins: behind white space and comments.
+/// Returns the start of the first policy at or after a byte. Skips white space and comments.
 pub(super) fn next_policy(text: &str, mut at: usize) -> usize {
     loop {
         let rest = text.get(at..).unwrap_or_default();
@@ -63,7 +68,7 @@ pub(super) fn next_policy(text: &str, mut at: usize) -> usize {
     }
 }
 
-/// What was counted of one policy.
+/// Counters for one policy.
 #[derive(Default)]
 struct Policy {
     start: usize,
@@ -89,7 +94,7 @@ impl Policy {
     }
 }
 
-/// Whether the word `if` is there.
+/// Returns true if the word `if` stands at `at`.
 fn is_condition(bytes: &[u8], at: usize) -> bool {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let before = at.checked_sub(1).and_then(|before| bytes.get(before));

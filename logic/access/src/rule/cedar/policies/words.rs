@@ -1,11 +1,13 @@
+//! Names in the Cedar schema: entity types and actions.
+
 use cedar_policy::{Entity, EntityId, EntityTypeName, EntityUid, Schema};
 
 use crate::Action;
 
-/// The schema that policies are validated against: see the file.
+/// The schema that policies are validated against; see the file.
 pub(super) const SCHEMA: &str = include_str!("schema.cedarschema");
 
-/// What the schema calls things. Read once: a name is parsed before it can be used.
+/// Entity types of the schema. They are parsed only once.
 #[derive(Debug, Clone)]
 pub(super) struct Words {
     pub(super) user: EntityTypeName,
@@ -17,7 +19,7 @@ pub(super) struct Words {
     action: EntityTypeName,
 }
 
-/// The actions that requests ask for, as the schema names them, each with the groups that it is in.
+/// The actions of requests, as the schema names them, each with its groups.
 const ACTIONS: [(&str, &[&str]); 9] = [
     ("read", &["all"]),
     ("stat", &["read", "all"]),
@@ -30,10 +32,11 @@ const ACTIONS: [(&str, &[&str]); 9] = [
     ("stage", &["all"]),
 ];
 
-/// How many actions there are.
+/// Number of actions.
 pub(super) const ACTION_COUNT: usize = ACTIONS.len();
 
-/// Its place among [`ACTIONS`]. A rename is asked for in its parts; what is left of it is what is taken away.
+/// Returns the index of an action in [`ACTIONS`]. The caller splits a rename into its parts; a rename itself
+/// counts as a delete.
 pub(super) fn index_of(action: &Action) -> usize {
     match action {
         Action::Read => 0,
@@ -49,7 +52,7 @@ pub(super) fn index_of(action: &Action) -> usize {
 }
 
 impl Words {
-    /// With the schema.
+    /// Parses the schema and returns it with its names.
     pub(super) fn read() -> Result<(Self, Schema), String> {
         let (schema, _) = Schema::from_cedarschema_str(SCHEMA).map_err(|error| error.to_string())?;
         let name = |text: &str| text.parse::<EntityTypeName>().map_err(|error| error.to_string());
@@ -65,7 +68,7 @@ impl Words {
         Ok((words, schema))
     }
 
-    /// Every action with the groups above it, in the order of [`index_of`].
+    /// Returns every action with its groups, in the order of [`index_of`].
     pub(super) fn actions(&self) -> Vec<Entity> {
         let uid = |name: &&str| uid(&self.action, name);
         let of = |(name, groups): &(&str, &[&str])| {
@@ -75,7 +78,7 @@ impl Words {
     }
 }
 
-/// `kind::"id"`.
+/// Returns the entity id `kind::"id"`.
 pub(super) fn uid(kind: &EntityTypeName, id: &str) -> EntityUid {
     EntityUid::from_type_name_and_id(kind.clone(), EntityId::new(id))
 }
