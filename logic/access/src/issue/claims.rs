@@ -1,3 +1,5 @@
+//! The claims of Weir's own tokens, their holders, and their binding to one request.
+
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -7,7 +9,7 @@ use crate::identity::{BasicUser, Identity, TokenIdentity, X509Subject};
 use crate::jwt::TokenError;
 use crate::wlcg::{ProfileVersion, ScopeSet};
 
-/// The claims of an own token.
+/// The claims of one of Weir's own tokens.
 #[derive(Serialize, Deserialize)]
 pub(super) struct OwnClaims {
     pub(super) iss: String,
@@ -18,21 +20,21 @@ pub(super) struct OwnClaims {
     pub(super) exp: u64,
     pub(super) jti: String,
     pub(super) scope: String,
-    /// For others who verify it.
+    /// Profile version, for other services that verify the token.
     #[serde(rename = "wlcg.ver")]
     pub(super) profile: String,
     #[serde(rename = "weir.area")]
     pub(super) area: String,
     #[serde(rename = "weir.holder")]
     pub(super) holder: Holder,
-    /// Of the holder's password; see [`OwnKeys::proof`](super::key::OwnKeys::proof).
+    /// Proof of the holder's password; see [`OwnKeys::proof`](super::key::OwnKeys::proof).
     #[serde(rename = "weir.proof", default, skip_serializing_if = "Option::is_none")]
     pub(super) proof: Option<String>,
     #[serde(rename = "weir.bound", default, skip_serializing_if = "Option::is_none")]
     pub(super) binding: Option<Binding>,
 }
 
-/// Who asked for an own token.
+/// The identity that requested one of Weir's own tokens.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Holder {
@@ -43,7 +45,8 @@ pub(super) enum Holder {
         client: Option<String>,
         groups: Vec<String>,
         scopes: Vec<String>,
-        /// Whom it was meant for, and the profile that it followed: whether that will do may change.
+        /// Audience and profile of the holder's token, because the rules for them may change until the own
+        /// token is used.
         #[serde(default)]
         audience: Vec<String>,
         #[serde(default)]
@@ -54,30 +57,32 @@ pub(super) enum Holder {
     Basic(BasicUser),
 }
 
-/// What a token is for, and nothing else: a redirect to a node carries one in a URL, where it is easily seen.
+/// The one request that a token is valid for. A redirect to a node carries such a token in a URL, where third
+/// parties can easily see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Binding {
-    /// The path, from the root of the server, as [`AccessPath`] prints it.
+    /// Path from the root of the server, as [`AccessPath`] prints it.
     pub path: String,
-    /// The method. A token for GET is good for HEAD, too.
+    /// Request method. A token for GET is also valid for HEAD.
     pub method: String,
-    /// The client's address.
+    /// Client address.
     pub client: IpAddr,
 }
 
-/// How a token is presented.
+/// The request that presents a token.
 #[derive(Debug, Clone, Copy)]
 pub struct Presentation<'a> {
-    /// With which path.
+    /// Path of the request.
     pub path: &'a AccessPath,
-    /// With which method.
+    /// Method of the request.
     pub method: &'a str,
-    /// By whom.
+    /// Address of the client.
     pub client: IpAddr,
 }
 
 impl Holder {
-    /// `None`: the bearer of an own token gets no further one.
+    /// Returns the holder for an identity, or `None` for the bearer of one of Weir's own tokens, who gets no
+    /// further token.
     pub(super) fn of(identity: &Identity) -> Option<Self> {
         Some(match identity {
             Identity::Anonymous => Self::Anonymous,
@@ -119,8 +124,8 @@ impl Holder {
         }
     }
 
-    /// `sub`: nobody else's, so with what kind of credential it was proved, and where. Names of users and of certificates are
-    /// those of an area. No name of a user has a colon.
+    /// Returns `sub`, which is unique to the holder. It contains the kind of credential, and the area for
+    /// users and certificates, because their names are valid only in one area. User names contain no colon.
     pub(super) fn subject(&self, area: &str) -> String {
         match self {
             Self::Anonymous => "anonymous".to_owned(),
@@ -132,7 +137,7 @@ impl Holder {
 }
 
 impl Binding {
-    /// To exactly this request.
+    /// Binds a token to exactly this request.
     pub fn to(presentation: &Presentation<'_>) -> Self {
         Self {
             path: presentation.path.to_string(),

@@ -1,24 +1,24 @@
-//! Durations as ISO 8601 writes them: `PT1H30M`, `P1DT12H`, `P2W`.
+//! Durations in the form of ISO 8601: `PT1H30M`, `P1DT12H`, `P2W`.
 
 use std::fmt;
 
-/// Why a text is no duration.
+/// Reason why a text is not a valid duration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DurationError {
-    /// Not of the form `PnWnDTnHnMnS`.
+    /// The text does not have the form `PnWnDTnHnMnS`.
     Malformed,
-    /// Years or months, whose length depends on the calendar.
+    /// The duration has years or months, whose length depends on the calendar.
     Calendar,
-    /// More seconds than can be counted, or more digits than make sense.
+    /// The number of seconds does not fit into 64 bits.
     TooLong,
-    /// Zero.
+    /// The duration is zero.
     Zero,
 }
 
-/// Reads a duration; returns seconds. A fraction of seconds is cut off. Designators may be in small letters.
+/// Parses a duration and returns its seconds, without a fraction. Designators may be in lower case.
 ///
 /// # Errors
-/// It is none, or none that can be used.
+/// If the text is not a duration, or if the duration is zero, too long, or in years or months.
 pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
     if text.len() > 64 || !text.is_ascii() {
         return Err(DurationError::Malformed);
@@ -42,7 +42,7 @@ pub fn parse_duration(text: &str) -> Result<u64, DurationError> {
     }
 }
 
-/// Numbers with their units, each at most once and in this order.
+/// Parses numbers with their units. Each unit may occur once, in the order of `units`.
 fn part(mut text: &str, units: &[(char, Option<u64>)]) -> Result<u64, DurationError> {
     let mut seconds = 0_u64;
     let mut units = units.iter();

@@ -1,10 +1,12 @@
+//! The addresses of Weir's token endpoint: token requests, public keys, and metadata.
+
 use std::fmt;
 
 use crate::AccessPath;
 use crate::jwt::metadata_urls;
 use crate::wlcg::Operation;
 
-/// Where an issuer of own tokens is found: its URLs, and what is at the paths of the server that they lead to.
+/// The addresses of an issuer of Weir's own tokens: its URLs, and the paths of this server that they lead to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     issuer: String,
@@ -14,37 +16,39 @@ pub struct Endpoint {
     metadata: Vec<String>,
 }
 
-/// What one of its paths is for.
+/// The content at a path of the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointPage {
-    /// Tokens are issued there (RFC 6749 section 3.2).
+    /// The endpoint that issues tokens (RFC 6749 section 3.2).
     Token,
     /// The public keys (RFC 7517 section 5).
     Keys,
-    /// What the issuer says of itself (OpenID Connect Discovery 1.0, RFC 8414).
+    /// The metadata of the issuer (OpenID Connect Discovery 1.0, RFC 8414).
     Metadata,
 }
 
-/// Why there cannot be such an issuer.
+/// Reason why an endpoint is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndpointError {
-    /// The issuer is no `https:` URL of a host, perhaps with a path; `http:` is for this machine's own address only.
+    /// The issuer is not an `https:` URL of a host with an optional path. `http:` is permitted only for a
+    /// loopback address.
     Issuer,
-    /// The path is none, or the root.
+    /// The path is invalid, or is the root.
     Path,
 }
 
 impl Endpoint {
-    /// Of an issuer whose tokens are issued at `path` of the same host. The keys are beside it, as `jwks`.
+    /// Creates the endpoint of an issuer that issues tokens at `path` of the same host. The keys are at
+    /// `jwks` in the same directory.
     ///
     /// # Errors
-    /// One of the two is wrong.
+    /// If the issuer or the path is invalid.
     pub fn new(issuer: &str, path: &str) -> Result<Self, EndpointError> {
         let after_scheme = ["https://", "http://"].iter().find_map(|scheme| issuer.strip_prefix(scheme));
         let host = after_scheme.and_then(|rest| rest.split('/').next()).unwrap_or_default();
         let unusable =
             |c: char| c.is_ascii_control() || matches!(c, ' ' | '?' | '#' | '"' | '\\' | '%' | '@');
-        // Passwords and tokens go there (RFC 6749 section 3.2).
+        // Clients send passwords and tokens there, so it needs TLS (RFC 6749 section 3.2).
         let in_clear = issuer.starts_with("http:") && !is_this_machine(host);
         if host.is_empty() || in_clear || issuer.contains(unusable) || !issuer.is_ascii() {
             return Err(EndpointError::Issuer);
@@ -66,7 +70,8 @@ impl Endpoint {
         })
     }
 
-    /// What is at a path of the server, as a URL has it. Paths that are written in another way are none of these.
+    /// Returns the content at a path of the server, in the form of a URL. Other spellings of the same path do
+    /// not match.
     pub fn page(&self, path: &[u8]) -> Option<EndpointPage> {
         match path {
             path if path == self.token.as_bytes() => Some(EndpointPage::Token),
@@ -77,7 +82,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether this is the issuer's host, as a request names it: whoever looks for the issuer asks there.
+    /// Returns true if the host of a request is the issuer's host. Clients that look for the issuer send
+    /// their requests there.
     pub fn is_at(&self, host: &[u8]) -> bool {
         let (scheme, own) = self.origin.split_once("://").unwrap_or_default();
         let default = if scheme == "http" { ":80" } else { ":443" };
@@ -85,15 +91,15 @@ impl Endpoint {
         plain(own.as_bytes()) == plain(host)
     }
 
-    /// The metadata document. `has_keys`: there is a public half to verify tokens with. `methods`: how clients can prove who they
-    /// are, as RFC 8414 names it.
+    /// Returns the metadata document. `has_keys` is true if tokens can be verified with a public key.
+    /// `methods` are the client authentication methods, by their names in RFC 8414.
     pub fn metadata(&self, has_keys: bool, methods: &[&str]) -> serde_json::Value {
         let mut document = serde_json::json!({
             "issuer": self.issuer,
             "token_endpoint": format!("{}{}", self.origin, self.token),
             "token_endpoint_auth_methods_supported": methods,
             "grant_types_supported": ["client_credentials"],
-            // There is no authorization endpoint.
+            // Empty, because there is no authorization endpoint.
             "response_types_supported": [],
             "scopes_supported": Operation::ALL.map(Operation::name),
         });
@@ -104,7 +110,7 @@ impl Endpoint {
     }
 }
 
-/// A host, with its port if it has one, that nobody else can be behind.
+/// Returns true for a loopback host with an optional port. No other machine can answer at such a host.
 fn is_this_machine(host: &str) -> bool {
     let (name, port) = match host.strip_prefix("[::1]") {
         Some(rest) => ("::1", rest.strip_prefix(':').or(rest.is_empty().then_some(""))),

@@ -1,3 +1,5 @@
+//! Keys that sign and verify Weir's own tokens.
+
 use std::fmt;
 
 use base64::Engine as _;
@@ -6,7 +8,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use crate::crypto::Crypto;
 use crate::jwt::{Algorithm, Jws, TokenError, VerificationKey};
 
-/// A key that makes Weir's own tokens.
+/// A key that signs Weir's own tokens.
 pub struct OwnKey {
     id: String,
     material: Material,
@@ -14,7 +16,7 @@ pub struct OwnKey {
 
 enum Material {
     Hmac(Vec<u8>),
-    /// The private key in PKCS #8, and the point.
+    /// An ES256 key: the private key in PKCS #8, and its public point.
     P256 {
         pkcs8: Vec<u8>,
         point: Vec<u8>,
@@ -22,36 +24,37 @@ enum Material {
     },
 }
 
-/// The key in use, and those before it, whose tokens have not all ended.
+/// The current key and the previous keys, some of whose tokens have not expired yet.
 pub struct OwnKeys {
-    /// Makes tokens.
+    /// Key that signs new tokens.
     pub current: OwnKey,
-    /// Verify only.
+    /// Keys that only verify.
     pub previous: Vec<OwnKey>,
 }
 
-/// Why bytes are no key.
+/// Reason why a key is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyError {
-    /// Fewer than 32 bytes for HMAC.
+    /// The HMAC secret has fewer than 32 bytes.
     TooShort,
-    /// Not a PKCS #8 private key over P-256.
+    /// The key is not a PKCS #8 private key on P-256.
     NotP256,
-    /// Not a file of PEM with a `PRIVATE KEY`.
+    /// The file is not PEM with a `PRIVATE KEY`.
     NotPem,
-    /// A PEM file with a key in the older form of openssl.
+    /// The file is PEM with a key in the older form of openssl (SEC 1).
     Sec1,
-    /// A PEM file in place of a secret: many of these are no secret.
+    /// The file is PEM instead of a secret. PEM files often hold public data, such as certificates.
     Pem,
 }
 
 const PEM_BEGINS: &[u8] = b"-----BEGIN ";
 
 impl OwnKey {
-    /// HS256 with a secret of at least 32 random bytes (RFC 7518 section 3.2): for a Weir alone, or several that share it.
+    /// Creates a key for HS256 from a secret of at least 32 random bytes (RFC 7518 section 3.2). It suits a
+    /// single Weir, or several that share the secret.
     ///
     /// # Errors
-    /// It is shorter.
+    /// If the secret is shorter.
     pub fn hs256(id: &str, secret: &[u8]) -> Result<Self, KeyError> {
         if secret.len() < 32 {
             return Err(KeyError::TooShort);
@@ -60,10 +63,11 @@ impl OwnKey {
         Ok(Self { id: id.to_owned(), material })
     }
 
-    /// ES256 with a private key in PKCS #8 (DER): others can verify with the public half.
+    /// Creates a key for ES256 from a private key in PKCS #8 (DER). Other services can verify its tokens with
+    /// the public half.
     ///
     /// # Errors
-    /// It is no such key.
+    /// If the bytes are not such a key.
     pub fn es256(id: &str, pkcs8: &[u8], crypto: &dyn Crypto) -> Result<Self, KeyError> {
         let point = crypto.public_point_p256(pkcs8).filter(|point| point.len() == 65);
         let point = point.ok_or(KeyError::NotP256)?;
@@ -72,11 +76,11 @@ impl OwnKey {
         Ok(Self { id: id.to_owned(), material })
     }
 
-    /// Reads the file of a key: for HS256 a line with a secret, for ES256 a private key in PKCS #8 (PEM). The key's id comes
-    /// from the key, so that all who have it agree.
+    /// Reads a key file: a line with a secret for HS256, or a private key in PKCS #8 (PEM) for ES256. The key
+    /// id derives from the key, so that all servers with the same key use the same id.
     ///
     /// # Errors
-    /// It is none, or no good one.
+    /// If the file does not contain a valid key.
     pub fn read(algorithm: Algorithm, file: &[u8], crypto: &dyn Crypto) -> Result<Self, KeyError> {
         let id = |hash: &[u8; 32]| hash[..8].iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         if algorithm == Algorithm::Hs256 {
@@ -91,7 +95,7 @@ impl OwnKey {
         Self::es256(&id(&crypto.sha256(&[&point])), &pkcs8, crypto)
     }
 
-    /// What its tokens are signed with.
+    /// Returns the algorithm that signs the tokens.
     pub fn algorithm(&self) -> Algorithm {
         match self.material {
             Material::Hmac(_) => Algorithm::Hs256,
@@ -99,10 +103,10 @@ impl OwnKey {
         }
     }
 
-    /// The public half as a JWK; `None` for a secret, which has none.
+    /// Returns the public half as a JWK, or `None` for an HMAC secret, which has none.
     pub fn public_jwk(&self) -> Option<serde_json::Value> {
         let Material::P256 { point, .. } = &self.material else { return None };
-        // An uncompressed point: 4, x, y.
+        // An uncompressed point is the byte 4, then x, then y.
         let (x, y) = point.get(1..65)?.split_at(32);
         Some(serde_json::json!({
             "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": self.id,
@@ -110,7 +114,7 @@ impl OwnKey {
         }))
     }
 
-    /// Signs claims. `None`: the crypto library refused.
+    /// Signs claims. Returns `None` if the crypto library fails.
     pub(super) fn sign(&self, claims: &[u8], crypto: &dyn Crypto) -> Option<String> {
         let header = serde_json::json!({ "alg": self.algorithm().name(), "typ": "JWT", "kid": self.id });
         let mut token = URL_SAFE_NO_PAD.encode(header.to_string());
@@ -125,13 +129,13 @@ impl OwnKey {
         Some(token)
     }
 
-    /// A digest that only those can make who can make tokens.
+    /// Returns a keyed digest that only holders of the signing key can compute.
     fn digest(&self, parts: &[&[u8]], crypto: &dyn Crypto) -> String {
         let secret = match &self.material {
             Material::Hmac(secret) => secret,
             Material::P256 { pkcs8, .. } => pkcs8,
         };
-        // What is signed begins with the base64 of a JSON object, never with this.
+        // A signing input begins with the base64 of a JSON object, so it never equals these bytes.
         let parts = [&[&b"proof of a holder"[..]], parts].concat();
         crypto.hmac_sha256(secret, &parts)[..16].iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -152,31 +156,32 @@ impl OwnKey {
 }
 
 impl OwnKeys {
-    /// Whether one of them has signed the token.
+    /// Verifies that one of the keys signed the token.
     pub(super) fn verify(&self, jws: &Jws<'_>, crypto: &dyn Crypto) -> Result<(), TokenError> {
         let mut keys = std::iter::once(&self.current).chain(&self.previous);
         if keys.any(|key| key.verifies(jws, crypto)) { Ok(()) } else { Err(TokenError::SignatureInvalid) }
     }
 
-    /// What a token says of the hash that its holder's password was checked with: nobody learns anything of it.
+    /// Returns a proof for a token of the hash that the holder's password was checked against. It reveals
+    /// nothing about the hash.
     pub(super) fn proof(&self, hash: &str, crypto: &dyn Crypto) -> String {
         self.current.digest(&[hash.as_bytes()], crypto)
     }
 
-    /// Whether a token with this proof was issued while the hash was the same.
+    /// Returns true if a token with this proof was issued while the hash was the same.
     pub(super) fn proves(&self, proof: &str, hash: &str, crypto: &dyn Crypto) -> bool {
         let mut keys = std::iter::once(&self.current).chain(&self.previous);
         keys.any(|key| crypto.equal(key.digest(&[hash.as_bytes()], crypto).as_bytes(), proof.as_bytes()))
     }
 
-    /// The public halves as a key set (RFC 7517 section 5).
+    /// Returns the public halves as a key set (RFC 7517 section 5).
     pub fn public_key_set(&self) -> serde_json::Value {
         let keys = std::iter::once(&self.current).chain(&self.previous);
         serde_json::json!({ "keys": keys.filter_map(OwnKey::public_jwk).collect::<Vec<_>>() })
     }
 }
 
-/// The first `PRIVATE KEY` of a PEM file (RFC 7468).
+/// Returns the first `PRIVATE KEY` of a PEM file (RFC 7468).
 fn private_key_in(file: &[u8]) -> Result<Vec<u8>, KeyError> {
     let text = std::str::from_utf8(file).map_err(|_| KeyError::NotPem)?;
     let Some((_, rest)) = text.split_once("-----BEGIN PRIVATE KEY-----") else {
@@ -191,7 +196,7 @@ fn private_key_in(file: &[u8]) -> Result<Vec<u8>, KeyError> {
     STANDARD.decode(encoded).map_err(|_| KeyError::NotPem)
 }
 
-/// Without the secret.
+/// Shows the key without the secret.
 impl fmt::Debug for OwnKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "OwnKey({}, {})", self.id, self.algorithm())

@@ -1,15 +1,18 @@
+//! The rate limit of the token endpoint, per client.
+
 use std::net::IpAddr;
 
 use crate::budget::{Budgets, network};
 
-/// Requests are counted over this time, in milliseconds.
+/// Time in which the full number of requests is available again, in milliseconds.
 const WINDOW_MS: u64 = 60_000;
 
-/// A credential that does not hold counts as much as so many requests that worked.
+/// Number of requests that an invalid credential counts as.
 const FAILURE_COST: u64 = 10;
 
-/// How often one client may ask for tokens: so many times a minute, at once or spread, and less often with credentials that do
-/// not hold. A client is an address, of IPv6 a network of 64 bits.
+/// Limits how often one client may request tokens: a number of requests a minute, at once or spread. A
+/// request with an invalid credential counts several times. A client is an IPv4 address or an IPv6 /64
+/// network.
 ///
 /// Times are milliseconds of any clock that never goes back.
 #[derive(Debug)]
@@ -18,20 +21,20 @@ pub struct ClientLimit {
 }
 
 impl ClientLimit {
-    /// `per_minute` requests of each client; 0 = as many as they like.
+    /// Creates a limit of `per_minute` requests for each client; 0 = no limit.
     pub fn new(per_minute: u32) -> Self {
         Self { requests: Budgets::new(per_minute, WINDOW_MS) }
     }
 
-    /// A request comes.
+    /// Counts a request.
     ///
     /// # Errors
-    /// It is one too many: in how many seconds the client may ask again.
+    /// If the limit is reached. The error is the number of seconds until the client may try again.
     pub fn ask(&mut self, client: IpAddr, now_ms: u64) -> Result<(), u64> {
         self.requests.take(network(client), now_ms)
     }
 
-    /// What came with it did not hold.
+    /// Counts the additional cost of a request with an invalid credential.
     pub fn failed(&mut self, client: IpAddr, now_ms: u64) {
         self.requests.charge(network(client), FAILURE_COST - 1, now_ms);
     }
@@ -56,7 +59,7 @@ mod tests {
         assert_eq!(limit.ask(client("192.0.2.2"), 1_000), Ok(()), "another client");
         assert_eq!(limit.ask(one, 2_000), Ok(()));
         assert_eq!(limit.ask(one, 2_000), Err(1));
-        // After a quiet minute all of them again, and no more than that.
+        // After a quiet minute, the full number is available again, and no more.
         assert!((0..60).all(|_| limit.ask(one, 1_000_000).is_ok()));
         assert_eq!(limit.ask(one, 1_000_000), Err(1));
     }
@@ -68,7 +71,7 @@ mod tests {
             assert_eq!(limit.ask(one, 0), Ok(()));
             limit.failed(one, 0);
         }
-        // From the same network of IPv6, too.
+        // Another address in the same IPv6 /64 network counts as the same client.
         assert_eq!(limit.ask(client("2001:db8::ffff:2"), 0), Err(1));
         assert_eq!(limit.ask(client("2001:db8:0:1::1"), 0), Ok(()));
         limit.failed(one, 0);
@@ -87,7 +90,7 @@ mod tests {
         assert_eq!(limit.requests.len(), 1);
     }
 
-    /// Whoever has many addresses must not keep the others from asking.
+    /// A client with many addresses must not lock out other clients.
     #[test]
     fn clients_that_ask_once_make_room_for_others_though_they_are_busy() {
         let mut limit = ClientLimit::new(2);

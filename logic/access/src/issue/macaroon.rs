@@ -1,5 +1,5 @@
-//! Requests for macaroons as clients of dCache send them (`Content-Type: application/macaroon-request`). What they get is an
-//! own token, which they treat as opaque anyway.
+//! Macaroon requests as clients of dCache send them (`Content-Type: application/macaroon-request`). The
+//! response contains one of Weir's own tokens, which such clients treat as opaque.
 
 use std::fmt;
 
@@ -10,33 +10,35 @@ use super::token::Issued;
 use crate::AccessPath;
 use crate::wlcg::{Operation, ScopeSet, StorageScope};
 
-/// What is asked for.
+/// A request for a macaroon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MacaroonRequest {
-    /// In seconds.
+    /// Requested lifetime, in seconds.
     pub lifetime_secs: Option<u64>,
-    /// From its caveats, below the path that was asked. None asks for everything below that path.
+    /// Scopes from the caveats, below the requested path. Without caveats, the request covers all operations
+    /// below that path.
     pub scopes: ScopeSet,
 }
 
-/// Why a request cannot be granted.
+/// Reason why a request is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MacaroonError {
-    /// Over [`MacaroonRequest::BYTES_MAX`].
+    /// The body is longer than [`MacaroonRequest::BYTES_MAX`].
     TooLong,
-    /// No JSON object, or a member has not its type.
+    /// The body is not a JSON object, or a member has the wrong type.
     Malformed,
-    /// `validity` is no duration.
+    /// `validity` is not a valid duration.
     Validity(DurationError),
-    /// A caveat that is not known here: leaving it out would grant more than was asked.
+    /// A caveat is unknown. Ignoring it would grant more than the client requested.
     Caveat,
-    /// An activity that is not known here.
+    /// An activity is unknown.
     Activity,
-    /// `UPDATE_METADATA` without `DELETE` or `MANAGE`: whoever may change properties here may replace the file as well.
+    /// `UPDATE_METADATA` without `DELETE` or `MANAGE`. The scope that permits changing properties also
+    /// permits replacing the file.
     MetadataChange,
-    /// `LIST` and `READ_METADATA` alone: no scope grants so little.
+    /// Only `LIST` and `READ_METADATA`, or caveats with no activity in common. No scope grants this alone.
     MetadataOnly,
-    /// The path of a `path` caveat leads elsewhere or cannot be read.
+    /// A `path` caveat is invalid or leads outside the requested path.
     Path,
 }
 
@@ -48,15 +50,16 @@ struct Document {
 }
 
 impl MacaroonRequest {
-    /// Longest body, in bytes.
+    /// Maximum length of the body, in bytes.
     pub const BYTES_MAX: usize = 64 * 1024;
 
-    /// Reads the body of a POST to `target`. Caveats: `activity:` with DOWNLOAD, UPLOAD, DELETE, MANAGE, UPDATE_METADATA,
-    /// STAGE, LIST, READ_METADATA, and `path:` below the target. DELETE and MANAGE each become `storage.modify`, which
-    /// replaces, renames and deletes: there is no scope that says less.
+    /// Parses the body of a POST to `target`. Supported caveats are `path:` with a path below the target, and
+    /// `activity:` with DOWNLOAD, UPLOAD, DELETE, MANAGE, UPDATE_METADATA, STAGE, LIST and READ_METADATA.
+    /// DELETE and MANAGE both become `storage.modify`, which permits replacing, renaming and deleting. No
+    /// narrower scope exists.
     ///
     /// # Errors
-    /// It cannot be read, or asks for what no token can say.
+    /// If the body is invalid, or asks for rights that no token can express.
     pub fn parse(body: &[u8], target: &AccessPath) -> Result<Self, MacaroonError> {
         if body.len() > Self::BYTES_MAX {
             return Err(MacaroonError::TooLong);
@@ -70,7 +73,7 @@ impl MacaroonRequest {
             match caveat.split_once(':') {
                 Some(("activity", list)) => {
                     let asked = activities(list)?;
-                    // Caveats only ever narrow.
+                    // Further caveats only narrow the request.
                     operations = Some(match operations {
                         None => asked,
                         Some(before) => before.into_iter().filter(|o| asked.contains(o)).collect(),
@@ -100,7 +103,7 @@ fn activities(list: &str) -> Result<Vec<Operation>, MacaroonError> {
     let mut changes_metadata = false;
     for activity in list.split(',').map(str::trim) {
         let operation = match activity {
-            // Comes with the others; no scope grants it alone.
+            // The other activities include these; no scope grants them alone.
             "LIST" | "READ_METADATA" => continue,
             "UPDATE_METADATA" => {
                 changes_metadata = true;
@@ -118,7 +121,7 @@ fn activities(list: &str) -> Result<Vec<Operation>, MacaroonError> {
     Ok(operations)
 }
 
-/// What a scope has for an activity that stands for itself.
+/// Returns the scope operation for an activity that has one of its own.
 pub(super) fn operation_of(activity: &str) -> Option<Operation> {
     Some(match activity {
         "DOWNLOAD" => Operation::Read,
@@ -129,7 +132,7 @@ pub(super) fn operation_of(activity: &str) -> Option<Operation> {
     })
 }
 
-/// The body of a success.
+/// Returns the body of a successful response.
 pub fn macaroon_response(issued: &Issued) -> String {
     serde_json::json!({ "macaroon": issued.token }).to_string()
 }

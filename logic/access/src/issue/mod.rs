@@ -1,8 +1,8 @@
-//! Weir's own tokens: the token endpoint (RFC 6749 section 4.4), macaroon requests as clients of dCache send them, and
+//! Weir's own tokens: the token endpoint (RFC 6749 section 4.4), macaroon requests of dCache clients, and
 //! short-lived tokens for redirects to a node.
 //!
-//! An own token carries who asked for it. It never grants anything by itself: whoever bears it may do what the holder may at
-//! that moment, within the token's scopes, until its end.
+//! One of Weir's own tokens contains the identity of its holder and grants nothing by itself. Its bearer may
+//! do what the holder may do at that moment, within the token's scopes, until the token expires.
 
 mod claims;
 mod duration;

@@ -1,3 +1,5 @@
+//! Requests to the token endpoint and the responses to them.
+
 use std::fmt;
 
 use super::macaroon::operation_of;
@@ -6,45 +8,50 @@ use crate::AccessPath;
 use crate::percent;
 use crate::wlcg::{ScopeSet, StorageScope};
 
-/// A request to the token endpoint (RFC 6749 section 4.4.2), with a `lifetime` in seconds as an extension. Clients that ask for
-/// macaroons in OAuth's way say `scopes` and `expire_in`, and scopes such as `DOWNLOAD:/path`.
+/// A request to the token endpoint (RFC 6749 section 4.4.2). As an extension, it has a `lifetime` in seconds.
+/// Clients that request macaroons through OAuth send `scopes` and `expire_in` instead, with scopes such as
+/// `DOWNLOAD:/path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenRequest {
-    /// The storage scopes asked for; none asks for everything. Others are not ours to give and are left out (section 3.3).
+    /// Requested storage scopes; an empty set requests all. Other scopes are ignored, because Weir does not
+    /// issue them (RFC 6749 section 3.3).
     pub scopes: ScopeSet,
-    /// In seconds.
+    /// Requested lifetime, in seconds.
     pub lifetime_secs: Option<u64>,
 }
 
-/// The errors of section 5.2 that the endpoint answers.
+/// The errors of RFC 6749 section 5.2 that the endpoint returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestError {
-    /// `invalid_request`: what is wrong with it.
+    /// `invalid_request`, with the reason.
     Invalid(&'static str),
     /// `unsupported_grant_type`
     GrantType,
-    /// `invalid_scope`: what is wrong with it.
+    /// `invalid_scope`, with the reason.
     Scope(&'static str),
-    /// `invalid_client`: who asks has not proved to be anybody.
+    /// `invalid_client`: the client has not authenticated.
     Client,
-    /// `unauthorized_client`: who asks gets none.
+    /// `unauthorized_client`: this client may not get a token.
     Unauthorized(&'static str),
-    /// `slow_down`, a word of RFC 8628: too many requests of one client. In so many seconds it may ask again.
+    /// `slow_down` (RFC 8628): the client sends too many requests. It may try again after this number of
+    /// seconds.
     TooOften(u64),
-    /// It is our fault. Section 5.2 has no word for it; section 4.1.2.1 has `server_error`.
+    /// `server_error`: Weir failed. RFC 6749 section 5.2 has no code for this, so the code is that of section
+    /// 4.1.2.1.
     Server,
 }
 
 impl TokenRequest {
-    /// Longest body, in bytes.
+    /// Maximum length of the body, in bytes.
     pub const BYTES_MAX: usize = 64 * 1024;
-    /// Longest `scope`, in characters.
+    /// Maximum length of `scope`, in characters.
     pub const SCOPE_CHARS_MAX: usize = 16_384;
 
-    /// Reads a form (`application/x-www-form-urlencoded`). Unknown parameters are ignored (section 3.2).
+    /// Parses a form (`application/x-www-form-urlencoded`) and ignores unknown parameters (RFC 6749 section
+    /// 3.2).
     ///
     /// # Errors
-    /// One of section 5.2.
+    /// If the request is invalid, with one of the errors of RFC 6749 section 5.2.
     pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, RequestError> {
         use RequestError::{GrantType, Invalid, Scope};
         let media = content_type.and_then(|value| value.split(';').next()).map(str::trim);
@@ -66,7 +73,8 @@ impl TokenRequest {
                 _ => continue,
             };
             let value = decode(value)?;
-            // Without a value it counts as left out; twice is an error (section 3.2).
+            // A parameter without a value counts as missing; a duplicate one is an error (RFC 6749 section
+            // 3.2).
             if !value.is_empty() && place.replace(value).is_some() {
                 return Err(Invalid("a parameter is there twice"));
             }
@@ -100,7 +108,7 @@ impl TokenRequest {
     }
 }
 
-/// A word of a scope; one that names an activity of macaroons (`DOWNLOAD:/path`) as a scope says it.
+/// Converts a macaroon activity (`DOWNLOAD:/path`) to a storage scope; returns other words unchanged.
 fn of_activity(word: &str) -> Result<String, RequestError> {
     let Some((operation, path)) =
         word.split_once(':').and_then(|(activity, path)| Some((operation_of(activity)?, path)))
@@ -112,7 +120,8 @@ fn of_activity(word: &str) -> Result<String, RequestError> {
     Ok(StorageScope { operation, path }.to_string())
 }
 
-/// The body of a success (section 5.1); it goes out with `Cache-Control: no-store`.
+/// Returns the body of a successful response (RFC 6749 section 5.1). The caller sends it with `Cache-Control:
+/// no-store`.
 pub fn token_response(issued: &Issued) -> String {
     serde_json::json!({
         "access_token": issued.token,
@@ -123,7 +132,7 @@ pub fn token_response(issued: &Issued) -> String {
     .to_string()
 }
 
-/// Status and body of a failure (section 5.2).
+/// Returns status and body of an error response (RFC 6749 section 5.2).
 pub fn error_response(error: &RequestError) -> (u16, String) {
     let (status, code) = match error {
         RequestError::Invalid(_) => (400, "invalid_request"),

@@ -1,3 +1,5 @@
+//! Issuing and verification of Weir's own tokens.
+
 use std::fmt;
 
 use super::claims::{Binding, Holder, OwnClaims, Presentation};
@@ -8,79 +10,80 @@ use crate::jwt::{Claims, Jws, TokenError, check_own_type, check_times};
 use crate::wlcg::{Operation, ScopeSet, StorageScope};
 use crate::{AccessPath, Action};
 
-/// Makes own tokens and knows them again.
+/// Issues and verifies Weir's own tokens.
 #[derive(Debug)]
 pub struct Minting {
-    /// `iss`: this service.
+    /// Issuer (`iss`): this service.
     pub issuer: String,
-    /// `aud`: who its tokens are meant for; one of them must be among those of a token that is verified.
+    /// Audiences (`aud`) of the tokens. A verified token must name at least one of them.
     pub audiences: Vec<String>,
-    /// Longest life, in seconds.
+    /// Maximum lifetime, in seconds.
     pub lifetime_max_secs: u64,
-    /// With what.
+    /// Keys that sign and verify the tokens.
     pub keys: OwnKeys,
 }
 
-/// What is asked of [`Minting::issue`].
+/// The parameters of [`Minting::issue`].
 #[derive(Debug)]
 pub struct Grant<'a> {
-    /// For whom.
+    /// Identity that gets the token.
     pub holder: &'a Identity,
-    /// What for: paths from the root of the server.
+    /// Scopes of the token; their paths start at the root of the server.
     pub scopes: Vec<StorageScope>,
-    /// How long, in seconds; as long as may be if nothing is said.
+    /// Requested lifetime, in seconds; `None` = the maximum.
     pub lifetime_secs: Option<u64>,
-    /// For one request only.
+    /// Binding of the token to one request.
     pub binding: Option<Binding>,
-    /// What the holder's password is checked with, if it was a password: another one ends the token.
+    /// Hash that the holder's password is checked against, if the holder used a password. A new password ends
+    /// the token.
     pub password_hash: Option<&'a str>,
-    /// The storage area in which the holder has proved who they are: names of users are no more than its own.
+    /// Storage area in which the holder authenticated. Names of users are valid only there.
     pub area: String,
-    /// The token's id: unique, and not to be guessed. Random bytes are the caller's to draw.
+    /// Unique, unpredictable token id. The caller generates it from random bytes.
     pub token_id: String,
 }
 
-/// A token and what is to be told of it.
+/// A token and its parameters for the response.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Issued {
-    /// The token.
+    /// Text of the token.
     pub token: String,
-    /// Its life in seconds.
+    /// Lifetime, in seconds.
     pub expires_in_secs: u64,
-    /// Its scopes.
+    /// Scopes, separated by spaces.
     pub scope: String,
 }
 
-/// Why no token is issued.
+/// Reason why no token is issued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IssueError {
-    /// Nobody in particular asks.
+    /// The client is anonymous.
     Anonymous,
-    /// The bearer of an own token asks: what it was narrowed to must not grow.
+    /// The client presented one of Weir's own tokens, whose restrictions a new token could lose.
     AlreadyDelegated,
-    /// Nothing that was asked for may be had.
+    /// No requested scope may be granted.
     NoScope,
-    /// What the holder has proved to be ends now.
+    /// The holder's credential expires now.
     Ended,
     /// The holder's groups and scopes do not fit into a token.
     TooLarge,
-    /// The crypto library refused to sign.
+    /// The crypto library failed to sign.
     Signing,
 }
 
 impl Minting {
-    /// Issues a token whose life is the least of what is asked, what is permitted and what is left of the holder's own
-    /// credential.
+    /// Issues a token. Its lifetime is the minimum of the requested one, the permitted one, and the rest of
+    /// the holder's own credential.
     ///
     /// # Errors
-    /// There is none for such a holder, or no scope is left.
+    /// If this holder may not get a token, no scope is left, the token is too large, or signing fails.
     pub fn issue(
         &self,
         grant: Grant<'_>,
         crypto: &dyn Crypto,
         now_unix_secs: u64,
     ) -> Result<Issued, IssueError> {
-        // A redirect for everybody's file is no more than what everybody may do.
+        // A token that is bound to one request grants an anonymous client no more than it has anyway.
         if !grant.holder.is_authenticated() && grant.binding.is_none() {
             return Err(IssueError::Anonymous);
         }
@@ -118,10 +121,10 @@ impl Minting {
         Ok(Issued { token, expires_in_secs, scope })
     }
 
-    /// Verifies a token of our own. `leeway_secs` is for other nodes' clocks.
+    /// Verifies one of Weir's own tokens. `leeway_secs` allows for the clocks of other nodes.
     ///
     /// # Errors
-    /// It is none, has ended, or is bound to something else.
+    /// If the token is not a valid own token, has expired, or is bound to another request.
     pub fn verify(
         &self,
         token: &str,
@@ -161,15 +164,16 @@ impl Minting {
         })))
     }
 
-    /// Whether the holder of one of its tokens has the password still with which the token was got: `hash` is what it is checked
-    /// with by now.
+    /// Returns true if the holder's password is still the one that the token was issued for. `hash` is the
+    /// hash that the password is checked against now.
     pub fn is_proved(&self, delegation: &Delegation, hash: &str, crypto: &dyn Crypto) -> bool {
         delegation.proof.as_deref().is_some_and(|proof| self.keys.proves(proof, hash, crypto))
     }
 }
 
-/// Of the scopes asked for, those whose holder may do everything that they mean to whoever verifies the token: at their path
-/// and at all that is below it. `may` asks the rules for that. Nothing asked for means everything below `roots`.
+/// Selects those requested scopes whose actions the holder may all perform, at the scope's path and
+/// everywhere below it. Other services that verify the token rely on that. `may` queries the rules. An empty
+/// request means all scopes below `roots`.
 pub fn narrow(
     requested: &ScopeSet,
     roots: &[AccessPath],
@@ -186,8 +190,8 @@ pub fn narrow(
     requested.scopes().iter().filter(possible).cloned().collect()
 }
 
-/// What a scope permits (see the table of `wlcg::permit`), but for looking at single files, which comes with each, and
-/// renaming, which is deleting here and creating there.
+/// Returns the actions that a scope permits (see the table of `wlcg::permit`). It omits reading the metadata
+/// of single files, which every scope includes. It omits renaming, which consists of deleting and creating.
 fn meant_by(operation: Operation) -> &'static [Action] {
     match operation {
         Operation::Read => &[Action::Read, Action::List],
@@ -200,7 +204,7 @@ fn meant_by(operation: Operation) -> &'static [Action] {
     }
 }
 
-/// Without the token.
+/// Shows the parameters without the token.
 impl fmt::Debug for Issued {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Issued({} s, {})", self.expires_in_secs, self.scope)
