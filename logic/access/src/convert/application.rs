@@ -1,3 +1,5 @@
+//! Conversion of `application.yml`: token issuers, policies, and settings of the service.
+
 use super::Notes;
 use super::area::Area;
 use super::policy::{self, AreaPolicy, read_policy};
@@ -7,7 +9,7 @@ use super::yaml::{self, Node, Value, YamlError, same_key, unreadable};
 use crate::AccessPath;
 use crate::rule::Effect;
 
-/// What `application.yml` says of tokens and policies.
+/// Token issuers, policies and settings from `application.yml`.
 #[derive(Debug, Default)]
 pub(super) struct Application {
     pub(super) issuers: Vec<TokenIssuer>,
@@ -16,10 +18,12 @@ pub(super) struct Application {
 }
 
 impl Application {
-    /// Reads one file, in addition to those before it. Lists that it has replace theirs, as Spring has it.
+    /// Reads one file after the previous ones. A list in this file replaces the same list of a previous file,
+    /// as in Spring.
     ///
     /// # Errors
-    /// Something could be a denial, and cannot be read: without it there would be more access than before.
+    /// If a part that may be a denial is unreadable. Without the denial, the result would permit more than
+    /// StoRM does.
     pub(super) fn read(&mut self, text: &str, notes: &mut Notes<'_>) -> Result<(), YamlError> {
         for document in &yaml::parse(text)? {
             if let Some(node) = document.get("spring").and_then(profile_of) {
@@ -104,7 +108,7 @@ impl Application {
         Ok(())
     }
 
-    /// Gives each policy to its area, and looks for what does not fit together.
+    /// Assigns each policy to its area and notes conflicts.
     pub(super) fn hand_out_policies(&mut self, areas: &mut [Area], notes: &mut Notes<'_>) {
         let has_vo_maps = self.service.has_vo_maps();
         for AreaPolicy { place, area: name, policy: mut spec } in self.policies.drain(..) {
@@ -144,7 +148,8 @@ impl Application {
             area.rules.policy.push(spec.clone());
             area.policy_places.push(place.clone());
             if spec.effect == Effect::Deny {
-                // Wider than in StoRM where the policy has paths: a conversion may deny more, never less.
+                // Drop the paths, which makes the denial wider than in StoRM. A conversion may deny more, but
+                // never less.
                 spec.paths.clear();
                 for area in
                     areas.iter_mut().filter(|area| reached.iter().any(|(other, _)| *other == area.name))
@@ -157,8 +162,9 @@ impl Application {
     }
 }
 
-/// Areas with policies that have an access point below one of the area `name`: StoRM compares the paths of all policies with those of
-/// requests, whatever area a policy is for (`DefaultPathAuthorizationPdp`).
+/// Returns the areas with policies that have an access point below one of the area `name`. StoRM compares the
+/// paths of all policies with those of all requests, whatever area a policy belongs to
+/// (`DefaultPathAuthorizationPdp`).
 fn reached_areas(areas: &[Area], name: &str) -> Vec<(String, String)> {
     let path = |point: &String| AccessPath::from_literal(point).ok().map(|path| path.as_directory());
     let above: Vec<_> = areas
@@ -181,18 +187,18 @@ fn dotted(node: &Node, key: &str) -> YamlError {
     unreadable(node, &format!("{key}: keys with dots are not read: write one below the other"))
 }
 
-/// What says that a document counts only with a profile.
+/// Returns the node by which a document applies only to some Spring profile.
 fn profile_of(spring: &Node) -> Option<&Node> {
     let nested = || spring.get("config")?.get("activate");
     let dotted = |(key, _): &&(String, Node)| key.contains("activate") || same_key(key, "profiles");
     nested().or_else(|| match spring.map().iter().find(dotted)? {
-        // `spring.profiles.active` says which count, not when this one does.
+        // `spring.profiles.active` selects profiles; it does not make this document conditional.
         (_, node) if node.get("active").or(node.get("include")).is_some() => None,
         (_, node) => Some(node),
     })
 }
 
-/// A list where there must be one, or nothing.
+/// Returns a list. A missing value counts as an empty list.
 fn list_of(node: &Node, what: &str) -> Result<Vec<Node>, YamlError> {
     match &node.value {
         Value::List(list) => Ok(list.clone()),

@@ -1,23 +1,25 @@
+//! Conversion of a storage area's properties file.
+
 use std::collections::BTreeSet;
 
 use super::properties::{Properties, Property};
 use super::{Notes, Place};
 use crate::rule::{AreaSpec, Principal};
 
-/// One storage area on its way.
+/// One storage area during the conversion.
 #[derive(Debug, Clone)]
 pub(super) struct Area {
     pub(super) name: String,
     pub(super) root: String,
     pub(super) access_points: Vec<String>,
     pub(super) rules: AreaSpec,
-    /// Where its issuers are listed.
+    /// Position of the list of its issuers.
     pub(super) issuers_place: Place,
-    /// Where each of its policies stands.
+    /// Position of each of its policies.
     pub(super) policy_places: Vec<Place>,
 }
 
-/// The switches of a file. A key that is missing has the default of StoRM's code (`OwnerStorageAreaInfo`).
+/// The switches of a properties file. A missing key has the default of StoRM's code (`OwnerStorageAreaInfo`).
 #[derive(Debug, Clone, Copy)]
 struct FileSwitches {
     anonymous_read: bool,
@@ -25,26 +27,29 @@ struct FileSwitches {
     vo_map_enabled: bool,
     vo_map_grants_write: bool,
     orgs_grant_read: bool,
-    /// StoRM's documents say that the default is false.
+    /// Default true in StoRM's code, although its documentation says false.
     orgs_grant_write: bool,
     wlcg_scopes: bool,
     fine_grained: bool,
 }
 
-/// Keys that StoRM's documents or examples have and its code does not read, and those that it reads instead.
+/// Keys that StoRM's documentation or examples contain but its code ignores, with the keys that the code
+/// reads instead.
 const DEAD_KEYS: [(&str, &str); 2] = [
     ("voMapGrantsWriteAccess", "voMapGrantsWritePermission"),
     ("orgsGrantWritePermissions", "orgsGrantWritePermission"),
 ];
 
-/// Which tokens StoRM and Weir accept (`TrustedJwtDecoderCacheLoader`, `WlcgProfileValidator`).
+/// Notes on the tokens that only one of StoRM and Weir accepts (`TrustedJwtDecoderCacheLoader`,
+/// `WlcgProfileValidator`).
 const FOR_TOKENS: [&str; 2] = [
     "refused here, accepted by StoRM: tokens that are no access tokens (ID tokens, logout tokens), that have no exp, or that are valid for \
      more than 7 days (max-lifetime of [token-issuer.NAME])",
     "accepted here, refused by StoRM: tokens of the WLCG profile without nbf, or of a version 1.x other than 1.0",
 ];
 
-/// What storage scopes permit (`WlcgStructuredPathAuthorizationPdp`, `StructuredPathScopeMatcher`).
+/// Note on the different meaning of storage scopes (`WlcgStructuredPathAuthorizationPdp`,
+/// `StructuredPathScopeMatcher`).
 const STORAGE_SCOPES: &str = "storage.stage does not permit to read here, and the path of a scope ends with a whole name; StoRM reads with \
                               storage.stage, and takes /foo of a scope for /foobar, too";
 
@@ -64,7 +69,8 @@ impl Default for FileSwitches {
 }
 
 impl Area {
-    /// Reads one file of `sa.d`. `None`: without a name, a root or an access point there is no area, as notes say.
+    /// Reads one file of `sa.d`. Returns `None`, with a note, if the file has no name, root or access point,
+    /// or is invalid.
     pub(super) fn read(text: &str, notes: &mut Notes<'_>) -> Option<Self> {
         let properties = match Properties::parse(text) {
             Ok(properties) => properties,
@@ -114,7 +120,7 @@ impl Area {
         Some(area)
     }
 
-    /// The organisations of which a file may say who is a member, as its rules count that.
+    /// Returns the organisations whose members a VO map file may define, if the area's rules use such files.
     pub(super) fn mapped_organisations(&self) -> BTreeSet<&str> {
         let by_switch = self.rules.vo_map_read || self.rules.vo_map_write;
         let of_switches = self.rules.vos.iter().filter(|_| by_switch);
@@ -143,7 +149,7 @@ impl Area {
                 }
             }
             "orgs" => self.rules.issuers = parts(value),
-            // StoRM reads it and does nothing with it.
+            // StoRM reads this key but does not use it.
             "filesystemType" => {}
             "tapeEnabled" => {
                 if value.eq_ignore_ascii_case("true") {
@@ -167,7 +173,7 @@ impl Area {
         }
     }
 
-    /// Notes each right that differs from StoRM's, or from what StoRM's documents promise.
+    /// Notes each right that differs from StoRM's code or from StoRM's documentation.
     fn note_rights(&self, properties: &Properties, switches: FileSwitches, notes: &mut Notes<'_>) {
         let line_of = |key: &str| properties.get(key).map_or(1, |entry| entry.line);
         let rules = &self.rules;
@@ -233,8 +239,9 @@ impl FileSwitches {
         })
     }
 
-    /// Who may write must have the right to read, too (`SecurityConfig`, `VOMSPolicyService`). `authenticatedReadEnabled` is for
-    /// certificates: tokens get their rights from their issuers only (`GrantedAuthoritiesMapperSupport`).
+    /// Sets the rules from the switches. In StoRM, a client needs the right to read in order to write
+    /// (`SecurityConfig`, `VOMSPolicyService`). `authenticatedReadEnabled` applies only to certificates:
+    /// tokens get rights only through their issuers (`GrantedAuthoritiesMapperSupport`).
     fn apply(self, rules: &mut AreaSpec) {
         rules.anonymous_read = self.anonymous_read;
         rules.certificate_read = self.authenticated_read;
@@ -247,7 +254,8 @@ impl FileSwitches {
     }
 }
 
-/// A value of a switch. `None`: with such a value, which StoRM does not start with, denials could be lost.
+/// Parses the value of a switch. StoRM does not start with an invalid value. For a switch that can deny, the
+/// function then returns `None`, because ignoring the value could lose denials.
 fn flag(entry: &Property, notes: &mut Notes<'_>) -> Option<bool> {
     let (key, value) = (&entry.key, entry.value.trim());
     if value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false") {
@@ -259,7 +267,7 @@ fn flag(entry: &Property, notes: &mut Notes<'_>) -> Option<bool> {
     (!denies).then_some(false)
 }
 
-/// Parted at commas.
+/// Splits a value at commas.
 fn parts(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! Makes what was read fit what Weir's configuration can say: names, addresses, issuers that are known.
+//! Adjusts the converted values to the limits of Weir's configuration: names, addresses, and known issuers.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use super::area::Area;
 use super::token_issuer::TokenIssuer;
 use crate::rule::{PolicySpec, Principal};
 
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// A name of letters, digits and `_-.:` that is like `text`.
+/// Replaces each character other than letters, digits and `_-.:`, and shortens the name.
 pub(super) fn name(text: &str) -> String {
     let sound = |c: char| if c.is_ascii_alphanumeric() || "_-.:".contains(c) { c } else { '-' };
     let name: String = text.chars().map(sound).take(NAME_BYTES_MAX).collect();
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-/// A name that is not yet taken: the same, or with a number at its end.
+/// Returns a free name: `name`, or `name` with a number appended.
 pub(super) fn free_name(name: &str, taken: &mut BTreeSet<String>) -> String {
     let numbered = (2..).map(|number| numbered(name, number));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
@@ -32,7 +32,7 @@ fn numbered(name: &str, number: usize) -> String {
     format!("{}{end}", &name[..kept])
 }
 
-/// Leaves out issuers whose keys could not be found, and those that are there twice.
+/// Removes duplicate issuers and issuers whose keys could not be found.
 pub(super) fn issuers(issuers: Vec<TokenIssuer>, notes: &mut Notes<'_>) -> Vec<TokenIssuer> {
     let mut seen = BTreeSet::new();
     let mut kept = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn issuers(issuers: Vec<TokenIssuer>, notes: &mut Notes<'_>) -> Vec<T
     kept
 }
 
-/// Leaves out of areas and policies the issuers that nobody knows: their tokens are refused anyway.
+/// Removes unknown issuers from areas and policies. Their tokens are rejected anyway.
 pub(super) fn areas(areas: &mut [Area], known: &[TokenIssuer], notes: &mut Notes<'_>) {
     let is_known = |issuer: &str| known.iter().any(|there| there.issuer == issuer);
     for area in areas {

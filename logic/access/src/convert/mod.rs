@@ -1,10 +1,12 @@
-//! A StoRM WebDAV configuration, carried over: `sa.d/*.properties` and `application.yml` become TOML for Weir.
+//! Conversion of a StoRM WebDAV configuration: `sa.d/*.properties` and `application.yml` become TOML for
+//! Weir.
 //!
-//! Keys and defaults are those that StoRM's code reads (`OwnerStorageAreaInfo`, `OAuthProperties`,
-//! `ServiceConfigurationProperties`, `ThirdPartyCopyProperties`), which its documents contradict in places.
+//! Keys and defaults are those of StoRM's code (`OwnerStorageAreaInfo`, `OAuthProperties`,
+//! `ServiceConfigurationProperties`, `ThirdPartyCopyProperties`). Its documentation differs in some places.
 //!
-//! What cannot be carried over is listed with file and line, never dropped in silence. Notes about a change of rights are marked
-//! ([`Note::is_about_access`]). The meaning that differs on purpose is noted, too: see the decision record on denials and scopes.
+//! Settings that cannot be converted are listed with file and line, never dropped silently. Notes about a
+//! change of rights are marked ([`Note::is_about_access`]). Intended differences in meaning are noted too;
+//! see the decision record on denials and scopes.
 
 mod application;
 mod area;
@@ -26,42 +28,42 @@ use area::Area;
 /// A file to convert.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
-    /// Its name, for notes.
+    /// Name of the file, for notes.
     pub name: &'a str,
-    /// Its text.
+    /// Text of the file.
     pub text: &'a str,
 }
 
-/// What came of it.
+/// The result of a conversion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Converted {
-    /// Storage areas, their rules and token issuers.
+    /// Storage areas, their rules and token issuers, as TOML.
     pub toml: String,
-    /// What was not carried over, or means something else, in the order of the files.
+    /// Notes on settings that were not converted or have another meaning, in the order of the files.
     pub notes: Vec<Note>,
 }
 
-/// One thing that needs a look.
+/// A remark that the administrator should check.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Note {
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What, and why.
+    /// Description, with the reason.
     pub what: String,
-    /// Says that somebody may do more or less than before, or may do what StoRM's documents deny.
+    /// Set when clients may do more or less than before, or may do what StoRM's documentation says is denied.
     pub is_about_access: bool,
 }
 
-/// A file and a line of it, from 1.
+/// A file and a line number, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     file: String,
     line: usize,
 }
 
-/// Where notes are collected while a file is read.
+/// The notes collected so far and the name of the current file.
 struct Notes<'a> {
     file: &'a str,
     notes: Vec<Note>,
@@ -72,7 +74,7 @@ impl Notes<'_> {
         self.at(&self.place(line), what);
     }
 
-    /// Of what stands in a file that may have been read before.
+    /// Adds a note about a position in any file.
     fn at(&mut self, place: &Place, what: impl Into<String>) {
         self.push(place, what.into(), false);
     }
@@ -82,7 +84,7 @@ impl Notes<'_> {
         self.access_at(&self.place(line), what);
     }
 
-    /// Adds a note about a change of rights, about a file that may have been read before.
+    /// Adds a note about a change of rights, at a position in any file.
     fn access_at(&mut self, place: &Place, what: impl Into<String>) {
         self.push(place, what.into(), true);
     }
@@ -91,13 +93,13 @@ impl Notes<'_> {
         self.notes.push(Note { file: place.file.clone(), line: place.line, what, is_about_access });
     }
 
-    /// A line of the file.
+    /// Returns the position of a line in the current file.
     fn place(&self, line: usize) -> Place {
         Place { file: self.file.to_owned(), line }
     }
 }
 
-/// Differences that hold for every area and that StoRM's files do not state; `true`: about rights.
+/// Notes that apply to every area and that no line of StoRM's files states; `true` = about rights.
 const FOR_ALL_AREAS: [(&str, bool); 6] = [
     ("symbolic links were followed; here they are not, in no area (symlinks = \"never\")", true),
     (
@@ -121,18 +123,18 @@ const FOR_ALL_AREAS: [(&str, bool); 6] = [
     ),
 ];
 
-/// The same where StoRM's TLS listener refuses clients without a certificate.
+/// Note for a configuration in which StoRM's TLS listener rejects clients without a certificate.
 const WITHOUT_CERTIFICATE: &str = "StoRM refuses TLS clients without a certificate (requireClientCert is true unless the files say otherwise); \
                                    here they connect, and may do what anonymous clients and bearers of tokens may";
 
-/// Largest file, in bytes.
+/// Maximum size of a file, in bytes.
 pub const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Converts the properties files of storage areas and the service's YAML files: those of the profiles that are active, in
-/// their order. What a later one says replaces what the ones before it say.
+/// Converts the properties files of the storage areas and the YAML files of the service. The YAML files are
+/// those of the active profiles, in their order; a later file overrides an earlier one.
 ///
 /// # Errors
-/// A file of the service cannot be read: what it denies would be permitted.
+/// If a file of the service is unreadable. Its denials would be lost.
 pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Result<Converted, Note> {
     let mut notes = Notes { file: "", notes: Vec::new() };
     let mut converted: Vec<Area> = Vec::new();
@@ -168,7 +170,7 @@ pub fn convert_storm(areas: &[Source<'_>], application: &[Source<'_>]) -> Result
         area.name = fit::name(&area.name);
     }
     let mut notes = notes.notes;
-    // File by file and in the order of the lines, whenever each was noticed.
+    // Sort by file and line, independent of the order of the findings.
     let sources: Vec<_> = areas.iter().chain(application).map(|source| source.name).collect();
     notes.sort_by_key(|note| (sources.iter().position(|name| *name == note.file), note.line));
     Ok(Converted { toml: write::toml(&converted, &issuers, &service.service), notes })

@@ -1,8 +1,10 @@
+//! Conversion of the fine-grained policies in `application.yml`.
+
 use super::yaml::{Node, Value, YamlError, same_key, unreadable};
 use super::{Notes, Place};
 use crate::rule::{Effect, PathGlob, PolicyAction, PolicySpec, Principal};
 
-/// A policy with the name of its area, and where it stands.
+/// A policy with the name of its area and its position.
 #[derive(Debug)]
 pub(super) struct AreaPolicy {
     pub(super) place: Place,
@@ -10,11 +12,11 @@ pub(super) struct AreaPolicy {
     pub(super) policy: PolicySpec,
 }
 
-/// One policy with its area. What cannot be carried over makes a permit smaller and a denial larger: access is never opened
-/// by a conversion.
+/// Reads one policy with its area. A part that cannot be converted makes a permit narrower and a denial
+/// wider, so that a conversion never grants more access.
 ///
 /// # Errors
-/// A denial for nobody knows which area.
+/// If a denial names no area, or a placeholder.
 pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<AreaPolicy>, YamlError> {
     for (key, value) in node.map() {
         let known = ["sa", "actions", "paths", "effect", "description", "principals"];
@@ -45,7 +47,7 @@ pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<A
 
     let mut actions = read_actions(node, &list("actions"), denies, notes);
     let (mut paths, mut given) = (Vec::new(), list("paths"));
-    // Named by a number each, they would be taken for none, which is everywhere.
+    // A map of numbered paths would count as an empty list, which means all paths.
     given.extend(node.get("paths").filter(|paths| !paths.map().is_empty()).cloned());
     for path in &given {
         let read = match path.text().filter(|text| !text.is_empty()) {
@@ -66,7 +68,8 @@ pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<A
     let mut principals = Vec::new();
     for node in list("principals") {
         match principal(&node) {
-            // A denial, too: who shows no VOMS attributes here could have done so there.
+            // Note this also for a denial: a client without VOMS attributes here could have had them in
+            // StoRM.
             Ok(principal) => {
                 if let Some(text) = difference(&principal) {
                     notes.access(node.line, format!("{principal}: {text}"));
@@ -97,8 +100,8 @@ pub(super) fn read_policy(node: &Node, notes: &mut Notes<'_>) -> Result<Option<A
     Ok(Some(AreaPolicy { place: notes.place(node.line), area: area.to_owned(), policy }))
 }
 
-/// What a policy is about. StoRM's `read` includes PROPFIND, and its `write` is the source of a MOVE, too (`ReadonlyHttpMethodMatcher`,
-/// `WriteHttpMethodMatcher`).
+/// Reads the actions of a policy. StoRM's `read` includes PROPFIND, and its `write` also covers the source of
+/// a MOVE (`ReadonlyHttpMethodMatcher`, `WriteHttpMethodMatcher`).
 fn read_actions(policy: &Node, list: &[Node], denies: bool, notes: &mut Notes<'_>) -> Vec<PolicyAction> {
     let mut actions = Vec::new();
     let mut add = |action| {
@@ -154,7 +157,7 @@ fn read_actions(policy: &Node, list: &[Node], denies: bool, notes: &mut Notes<'_
     actions
 }
 
-/// How StoRM finds out otherwise who a principal is.
+/// Returns the difference between StoRM and Weir in how a client matches this principal, if there is one.
 fn difference(principal: &Principal) -> Option<&'static str> {
     match principal {
         Principal::Vo { .. } | Principal::Fqan { .. } => {
@@ -189,7 +192,7 @@ fn principal(node: &Node) -> Result<Principal, String> {
     if let Some(Value::List(_)) = parameters.map(|node| &node.value) {
         return Err(format!("a principal {kind} with a list of params"));
     }
-    // Spring takes JWT_GROUP, jwt-group and jwtGroup for one.
+    // Spring treats JWT_GROUP, jwt-group and jwtGroup as the same name.
     let kind_is = |name: &str| same_key(kind, name);
     Ok(match () {
         () if kind_is("anyone") => Principal::Anyone,
@@ -216,8 +219,9 @@ fn principal(node: &Node) -> Result<Principal, String> {
     })
 }
 
-/// Makes a policy fit that there are no files which say who is a member, and tells what becomes of it; `None`: it asks for none.
-/// `is_said`: StoRM had none either. Else it may have had them, and a denial for their members is one for anyone.
+/// Adapts a policy to a service without VO map files and returns a note about it. Returns `None` if the
+/// policy does not use such files. `is_said` is true if StoRM's configuration turns them off explicitly.
+/// Otherwise StoRM may have used them, so a denial for their members becomes a denial for all clients.
 pub(super) fn without_vo_maps(policy: &mut PolicySpec, is_said: bool) -> Option<&'static str> {
     let is_mapped = |principal: &Principal| matches!(principal, Principal::VoMap { .. });
     if !policy.principals.iter().any(is_mapped) {

@@ -1,9 +1,9 @@
-//! Java's properties files, as `java.util.Properties.load` reads them: comments, continuation lines, escapes, and the three
-//! ways to end a key.
+//! Java properties files, parsed like `java.util.Properties.load`: comments, continuation lines, escapes, and
+//! the three ways to end a key.
 
 use std::fmt;
 
-/// The entries of a file, in their order; a key that comes again replaces the one before.
+/// The entries of a file, in their order. A repeated key replaces the earlier entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Properties {
     entries: Vec<Property>,
@@ -12,26 +12,26 @@ pub struct Properties {
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
-    /// Its key.
+    /// Key of the entry.
     pub key: String,
-    /// Its value.
+    /// Value of the entry.
     pub value: String,
-    /// The line that it begins on, from 1.
+    /// First line of the entry, from 1.
     pub line: usize,
 }
 
-/// An escape that is none: `\u` without four hexadecimal digits.
+/// An invalid escape: `\u` without four hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PropertiesError {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
 }
 
 impl Properties {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// An escape that Java refuses, too.
+    /// If an escape is invalid, which Java rejects too.
     pub fn parse(text: &str) -> Result<Self, PropertiesError> {
         let mut properties = Self::default();
         let mut lines = natural_lines(text).into_iter().enumerate();
@@ -55,12 +55,12 @@ impl Properties {
         Ok(properties)
     }
 
-    /// The entries, in the order of their lines.
+    /// Returns the entries, in the order of their lines.
     pub fn entries(&self) -> &[Property] {
         &self.entries
     }
 
-    /// The entry of a key.
+    /// Returns the entry of a key.
     pub fn get(&self, key: &str) -> Option<&Property> {
         self.entries.iter().find(|entry| entry.key == key)
     }
@@ -68,17 +68,18 @@ impl Properties {
 
 const BLANKS: [char; 3] = [' ', '\t', '\u{c}'];
 
-/// Ended by LF, CR or CR LF.
+/// Splits a text into lines, which end with LF, CR or CR LF.
 fn natural_lines(text: &str) -> Vec<&str> {
     text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r')).collect()
 }
 
-/// An odd number of backslashes at the end.
+/// Returns true if the line ends with an odd number of backslashes.
 fn ends_in_continuation(line: &str) -> bool {
     line.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// The key ends at the first `=`, `:` or blank that is not escaped; blanks and one `=` or `:` stand between it and the value.
+/// Splits a line into key and value. The key ends at the first unescaped `=`, `:` or blank. Blanks and one
+/// `=` or `:` separate it from the value.
 fn split(line: &str) -> (&str, &str) {
     let mut escaped = false;
     let end = line.find(|c: char| {
@@ -93,7 +94,7 @@ fn split(line: &str) -> (&str, &str) {
 }
 
 fn unescape(text: &str, line: usize) -> Result<String, PropertiesError> {
-    // Java's characters are UTF-16: what lies beyond comes as two escapes.
+    // Java's characters are UTF-16 units, so a character beyond them comes as two escapes.
     let mut units: Vec<u16> = Vec::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

@@ -1,24 +1,27 @@
+//! Conversion of the settings of the service as a whole.
+
 use std::collections::BTreeMap;
 
 use super::Notes;
 use super::yaml::{Node, YamlError, same_key};
 
-/// What `application.yml` says of the service as a whole; else what StoRM takes for granted.
+/// Settings of the service from `application.yml`, with StoRM's defaults for the missing ones.
 #[derive(Debug, Clone)]
 pub(super) struct Service {
     pub(super) port: u16,
     pub(super) secure_port: u16,
     pub(super) certificate: String,
     pub(super) key: String,
-    /// No checksums are computed.
+    /// Set when no checksums are computed.
     pub(super) without_checksums: bool,
-    /// Limits of third-party copies, by what they are called here.
+    /// Limits of third-party copies, by their names in Weir.
     pub(super) copy_limits: BTreeMap<&'static str, u32>,
-    /// A proxy in front ends TLS and says who clients are: there is no TLS listener.
+    /// Set when a proxy in front terminates TLS and identifies the clients. There is no TLS listener then.
     pub(super) behind_nginx: bool,
-    /// Clients of the TLS listener must have a certificate.
+    /// Set when clients of the TLS listener must have a certificate.
     client_certificate_required: bool,
-    /// `None`: that is not said; StoRM's packages say it by the environment.
+    /// State of VO map files; `None` = not set in these files. StoRM's packages set it by an environment
+    /// variable.
     vo_maps_enabled: Option<bool>,
     vo_map_directory: String,
 }
@@ -40,7 +43,7 @@ impl Default for Service {
     }
 }
 
-/// Sections of `storm:` that StoRM knows, and why they are not carried over.
+/// Sections of `storm:` that are not converted, with the reason.
 const NOT_CARRIED_OVER: [(&str, &str); 13] = [
     (
         "authz-server",
@@ -64,14 +67,14 @@ const NOT_CARRIED_OVER: [(&str, &str); 13] = [
     ("hostnames", "the host is that of the request"),
 ];
 
-/// Limits of third-party copies, and what they are called here.
+/// Limits of third-party copies, with their names in Weir.
 const COPY_LIMITS: [(&str, &str); 2] =
     [("max-connections", "max-transfers"), ("max-connections-per-route", "max-per-peer")];
 
-/// The most that these limits may be here.
+/// Maximum value of these limits in Weir.
 const COPIES_MAX: u32 = 10_000;
 
-/// Other settings of third-party copies, and where what they are about is set here.
+/// Other settings of third-party copies, with the corresponding setting in Weir.
 const COPY_SETTINGS: [(&str, &str); 5] = [
     ("timeout-in-secs", "see connect-timeout, idle-timeout and answer-timeout of [third-party-copy]"),
     ("report-delay-secs", "see marker-interval of [third-party-copy]"),
@@ -84,7 +87,7 @@ impl Service {
     /// Reads one section of `storm:`.
     ///
     /// # Errors
-    /// Whether VO map files count cannot be told: denials may be about whom they name.
+    /// If the switch for VO map files is invalid. Denials may concern their members.
     pub(super) fn read(&mut self, key: &str, node: &Node, notes: &mut Notes<'_>) -> Result<(), YamlError> {
         if same_key(key, "connector") {
             self.read_connector(node, notes);
@@ -110,26 +113,27 @@ impl Service {
         Ok(())
     }
 
-    /// The file that says who is a member of an organisation, if such files count. One whose name cannot be that of a file
-    /// has none.
+    /// Returns the VO map file of an organisation, if such files are on. An organisation whose name cannot be
+    /// a file name has none.
     pub(super) fn vo_map_of(&self, organisation: &str) -> Option<String> {
         let has_file = self.vo_maps_enabled == Some(true) && !organisation.contains(['/', '\0']);
         has_file.then(|| format!("{}/{organisation}.vomap", self.vo_map_directory.trim_end_matches('/')))
     }
 
-    /// Whether VO map files count, as far as these files say it.
+    /// Returns true if VO map files are on, or `None` if these files do not set it.
     pub(super) fn has_vo_maps(&self) -> Option<bool> {
         self.vo_maps_enabled
     }
 
-    /// Returns whether its TLS listener refuses clients without a certificate.
+    /// Returns true if StoRM's TLS listener rejects clients without a certificate.
     pub(super) fn requires_certificates(&self) -> bool {
         self.client_certificate_required && !self.behind_nginx
     }
 
     fn read_nginx(&mut self, nginx: &Node, notes: &mut Notes<'_>) {
         let Some(switch) = nginx.get("enabled") else { return };
-        // What is neither true nor false may be true, and a listener too many is one that clients were not to reach.
+        // Treat an invalid value as true: otherwise the result could have a listener that clients should not
+        // reach.
         self.behind_nginx = switch.flag() != Some(false);
         if self.behind_nginx {
             notes.access(
@@ -177,7 +181,7 @@ impl Service {
         Ok(())
     }
 
-    /// Reads `tpc:`, which is a section of its own.
+    /// Reads the section `tpc:`, which stands at the top level.
     pub(super) fn read_copies(&mut self, copies: &Node, notes: &mut Notes<'_>) {
         for (key, node) in copies.map() {
             let Some((_, limit)) = COPY_LIMITS.iter().find(|(name, _)| same_key(key, name)) else {

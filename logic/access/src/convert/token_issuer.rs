@@ -1,7 +1,9 @@
+//! Conversion of the trusted token issuers.
+
 use super::yaml::{Node, same_key};
 use super::{Notes, Place};
 
-/// A trusted issuer.
+/// A trusted token issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TokenIssuer {
     pub(super) place: Place,
@@ -11,7 +13,8 @@ pub(super) struct TokenIssuer {
 }
 
 impl TokenIssuer {
-    /// Reads one entry of `oauth.issuers`. `None`: StoRM trusts none of its tokens, or it cannot be told which.
+    /// Reads one entry of `oauth.issuers`. Returns `None` if StoRM accepts none of its tokens, or if the
+    /// entry has no address.
     pub(super) fn read(node: &Node, notes: &mut Notes<'_>) -> Option<Self> {
         let text = |key: &str| node.get(key).and_then(Node::text).map(str::to_owned);
         for (key, value) in node.map() {
@@ -36,13 +39,14 @@ impl TokenIssuer {
         Some(Self { place: notes.place(node.line), name, issuer, audiences })
     }
 
-    /// The audiences that are checked: none unless `enforceAudienceChecks` is on. `None`: it may be on, and there are none, so that
-    /// StoRM accepts no token of this issuer (`AudienceValidator`).
+    /// Returns the audiences to check: none unless `enforceAudienceChecks` is on. Returns `None` if it may be
+    /// on and no audience is listed, because StoRM then accepts no token of this issuer
+    /// (`AudienceValidator`).
     fn audiences(node: &Node, issuer: &str, notes: &mut Notes<'_>) -> Option<Vec<String>> {
         let listed = node.get("audiences").map(Node::list).unwrap_or_default();
         let listed: Vec<_> = listed.iter().filter_map(Node::text).map(str::to_owned).collect();
         let switch = node.get("enforce-audience-checks");
-        // What is neither true nor false, as a placeholder, may be true.
+        // A value that is neither true nor false, such as a placeholder, may be true.
         let enforced = switch.is_some_and(|switch| switch.flag() != Some(false) && switch.text().is_some());
         if !enforced {
             notes.access(

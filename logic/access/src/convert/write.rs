@@ -1,4 +1,4 @@
-//! Areas and issuers as TOML, in the order in which a person would write them.
+//! Output of areas and issuers as TOML, in the order in which a person would write them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,13 +13,13 @@ use crate::rule::{Effect, PolicySpec, Principal};
 
 pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer], service: &Service) -> String {
     let mut text = String::new();
-    // Nothing is served where nothing is left.
+    // Without areas, there is nothing to serve.
     if !areas.is_empty() {
         listeners(&mut text, areas, service);
     }
     let mut names = BTreeSet::new();
     for issuer in issuers {
-        // Two issuers of one name would be one table twice.
+        // Two issuers with the same name would create the same table twice.
         let name = fit::free_name(&fit::name(&issuer.name), &mut names);
         heading(&mut text, &format!("[token-issuer.{}]", key(&name)));
         line(&mut text, "issuer", string(&issuer.issuer));
@@ -39,7 +39,7 @@ pub(super) fn toml(areas: &[Area], issuers: &[TokenIssuer], service: &Service) -
     text
 }
 
-/// StoRM listens twice, in plain HTTP and in TLS; behind an NGINX in plain HTTP only.
+/// Writes the listeners. StoRM has one for plain HTTP and one for TLS; behind NGINX it has only plain HTTP.
 fn listeners(text: &mut String, areas: &[Area], service: &Service) {
     heading(text, "[listener.http]");
     line(text, "bind", string(&format!(":{}", service.port)));
@@ -50,7 +50,7 @@ fn listeners(text: &mut String, areas: &[Area], service: &Service) {
         let (certificate, key) = (string(&service.certificate), string(&service.key));
         line(text, "certificates", format!("{{ certificate = {certificate}, key = {key} }}"));
     }
-    // The longest first: the first route that fits is taken.
+    // Longest path first, because the first matching route applies.
     let mut points: Vec<(String, &str)> = Vec::new();
     for area in areas {
         points.extend(area.access_points.iter().map(|point| (route_path(point), area.name.as_str())));
@@ -63,7 +63,7 @@ fn listeners(text: &mut String, areas: &[Area], service: &Service) {
     }
 }
 
-/// The path of an access point as clients send it.
+/// Returns the path of an access point, encoded as in a URL.
 fn route_path(point: &str) -> String {
     let mut path = String::new();
     for component in point.split('/').filter(|component| !component.is_empty() && *component != ".") {
@@ -99,7 +99,7 @@ fn write_area(text: &mut String, area: &Area, service: &Service) {
     if !maps.is_empty() {
         line(text, "vo-maps", format!("{{ {} }}", maps.join(", ")));
     }
-    // No setting of StoRM's takes that away.
+    // StoRM has no setting that turns this off.
     line(text, "third-party-copy", true);
     let rules = &area.rules;
     heading(text, &format!("[storage-area.{name}.access]"));
@@ -110,7 +110,7 @@ fn write_area(text: &mut String, area: &Area, service: &Service) {
     line(text, "vo-map-write", rules.vo_map_write);
     line(text, "issuers", strings(&rules.issuers));
     line(text, "issuers-read", rules.issuers_read);
-    // Without issuers it would wait for the first one that somebody adds.
+    // Without issuers, `true` would silently apply to the first issuer that an administrator adds later.
     line(text, "issuers-write", rules.issuers_write && !rules.issuers.is_empty());
     line(text, "token-scopes", rules.token_scopes);
     line(text, "policies", rules.policies);
@@ -138,7 +138,7 @@ fn write_policy(text: &mut String, area: &str, policy: &PolicySpec) {
     line(text, "principals", format!("[\n{}]", principals.concat()));
 }
 
-/// `{ type = "jwt-group", issuer = "...", group = "..." }`.
+/// Writes a principal as an inline table: `{ type = "jwt-group", issuer = "...", group = "..." }`.
 fn inline(principal: &Principal) -> String {
     let Ok(Value::Table(table)) = Value::try_from(principal) else { return String::new() };
     let spelled = |value: &Value| value.as_str().map_or_else(|| value.to_string(), string);
@@ -159,7 +159,7 @@ fn line(text: &mut String, name: &str, value: impl std::fmt::Display) {
     let _ = writeln!(text, "{name} = {value}");
 }
 
-/// With `${` as the file spells it where no variable is meant.
+/// Quotes a text and escapes `${`, which would otherwise start a variable.
 fn string(text: &str) -> String {
     Value::from(text.replace("${", "$${")).to_string()
 }
@@ -169,10 +169,10 @@ fn strings(texts: &[String]) -> String {
     format!("[{}]", quoted.join(", "))
 }
 
-/// Bare where TOML permits it.
+/// Writes a key without quotes if TOML permits it.
 fn key(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    // A quoted key is a basic string: a literal one would do for the same names but not for all.
+    // Quote as a basic string, because a literal string cannot hold all names.
     if bare {
         name.to_owned()
     } else {

@@ -1,26 +1,26 @@
-//! YAML as a tree whose nodes know their lines. Bounded in depth and size, aliases included: a small file can name a large
-//! tree many times over.
+//! YAML as a tree whose nodes know their lines. Depth and size are limited, with aliases counted in full,
+//! because a small file can repeat a large tree many times.
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
-/// A node.
+/// A node of the tree.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// From 1.
+    /// Line number, from 1.
     pub(super) line: usize,
     pub(super) value: Value,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Value {
-    /// As it is written. `None`: nothing, `~` or `null`.
+    /// Text as written; `None` = empty, `~` or `null`.
     Scalar(Option<String>),
     List(Vec<Node>),
-    /// In the order of the file.
+    /// Pairs in the order of the file.
     Map(Vec<(String, Node)>),
 }
 
-/// Why a text is no tree.
+/// Reason why a text is not a valid tree.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct YamlError {
     pub(super) line: usize,
@@ -30,7 +30,7 @@ pub(super) struct YamlError {
 const DEPTH_MAX: usize = 64;
 const NODES_MAX: usize = 100_000;
 
-/// Reads the documents of a file one after the other.
+/// Parses all documents of a file.
 pub(super) fn parse(text: &str) -> Result<Vec<Node>, YamlError> {
     let mut reader = Reader { events: Parser::new_from_str(text), anchors: Vec::new(), nodes: 0 };
     let mut documents = Vec::new();
@@ -54,7 +54,7 @@ fn fail_at(line: usize, why: &str) -> YamlError {
 
 struct Reader<'a> {
     events: Parser<'a, saphyr_parser::StrInput<'a>>,
-    /// By the parser's ids.
+    /// Nodes with anchors, by the parser's ids.
     anchors: Vec<(usize, Node)>,
     nodes: usize,
 }
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
                         return Err(YamlError { line, why: "a key that is no text".to_owned() });
                     };
                     if key == "<<" {
-                        // Left out, it could be a denial that is lost.
+                        // Ignoring a merge key could lose a denial.
                         return Err(fail_at(
                             line,
                             "merge keys (<<) are not read: write out what they stand for",
@@ -146,7 +146,7 @@ impl Node {
         }
     }
 
-    /// The value of a scalar.
+    /// Returns the value of a scalar.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(text) => text.as_deref(),
@@ -154,8 +154,8 @@ impl Node {
         }
     }
 
-    /// Returns whether it is true or false, in the words that Spring takes for either (`StringToBooleanConverter`, after YAML 1.1); `None`: in
-    /// neither's, as a placeholder.
+    /// Returns the boolean value, by the words that Spring accepts (`StringToBooleanConverter`, YAML 1.1).
+    /// Returns `None` for other texts, such as a placeholder.
     pub(super) fn flag(&self) -> Option<bool> {
         let text = self.text()?.trim();
         let is_one_of = |words: [&str; 4]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
@@ -173,7 +173,7 @@ impl Node {
         }
     }
 
-    /// The nodes of a list. Spring takes a single text, parted at commas, for one, too.
+    /// Returns the nodes of a list. A single text counts as a list separated by commas, as in Spring.
     pub(super) fn list(&self) -> Vec<Self> {
         match &self.value {
             Value::List(list) => list.clone(),
@@ -187,13 +187,14 @@ impl Node {
         }
     }
 
-    /// The value of a key. Spring takes `enableOidc`, `enable_oidc` and `enable-oidc` for one key.
+    /// Returns the value of a key. `enableOidc`, `enable_oidc` and `enable-oidc` are the same key, as in
+    /// Spring.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         self.map().iter().find(|(other, _)| same_key(other, key)).map(|(_, node)| node)
     }
 }
 
-/// Spring's relaxed binding: dashes, underscores and capitals do not count.
+/// Compares keys by Spring's relaxed binding, which ignores dashes, underscores and case.
 pub(super) fn same_key(left: &str, right: &str) -> bool {
     let plain = |key: &str| -> String {
         key.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase()).collect()
