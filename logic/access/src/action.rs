@@ -1,41 +1,42 @@
-//! What a request wants to do, in the words of the storage service.
+//! Operations that a request wants to perform, in the terms of the storage service.
 
 use std::fmt;
 
 use crate::AccessPath;
 
-/// One thing that a request wants to do to one path. A request that needs several (a PUT to an existing file creates
-/// nothing, a COPY reads here and creates there) asks for each.
+/// One operation that a request wants to perform on one path. A request that needs several operations asks
+/// for each of them. For example, COPY reads the source and creates the destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Bytes of a file: GET, the source of a COPY.
+    /// Reading bytes of a file: GET, the source of a COPY.
     Read,
-    /// Metadata of one resource: HEAD, PROPFIND with depth 0, OPTIONS.
+    /// Reading metadata of one resource: HEAD, PROPFIND with depth 0, OPTIONS.
     Stat,
-    /// Names in a directory: PROPFIND with depth 1, a directory's page.
+    /// Listing the names in a directory: PROPFIND with depth 1, a directory's page.
     List,
-    /// A new file: PUT, the destination of a COPY.
+    /// Creating a new file: PUT, the destination of a COPY.
     Create,
-    /// A new directory: MKCOL, and each missing parent of what is created.
+    /// Creating a new directory: MKCOL, and each missing parent of a new file.
     MakeDirectory,
-    /// Other bytes or properties for what is there: PUT, PATCH, PROPPATCH.
+    /// Replacing the bytes or properties of an existing resource: PUT, PATCH, PROPPATCH.
     Overwrite,
-    /// DELETE.
+    /// Deleting a resource: DELETE.
     Delete,
-    /// MOVE to a path where nothing is. If something is there, [`Action::Overwrite`] is asked for as well.
+    /// Moving a resource to a path where nothing exists: MOVE. If the destination exists, the request also
+    /// asks for [`Action::Overwrite`].
     Rename {
         /// The new path.
         to: AccessPath,
     },
-    /// A copy from tape to disk, its cancellation and release, a pin.
+    /// Copying a file from tape to disk, cancelling or releasing such a copy, or pinning it.
     Stage,
-    /// Where a file's bytes are: disk, tape.
+    /// Querying whether a file's bytes are on disk or on tape.
     Poll,
 }
 
 impl Action {
-    /// Whether it changes nothing and costs no more than reading: what the switches for reading grant. Staging moves
-    /// tapes, so it is not among them.
+    /// Returns true if the action changes nothing and costs no more than reading. The switches for reading
+    /// grant exactly these actions. Staging is not one of them because it moves tapes.
     pub fn is_reading(&self) -> bool {
         matches!(self, Self::Read | Self::Stat | Self::List | Self::Poll)
     }

@@ -1,33 +1,35 @@
-//! How often each of many clients may do something.
+//! Rate limits per client: each key may take a number of units in a time window.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Keys that are told apart, at most. Those that are least busy make room, at most once a second; until then further ones count as one.
+/// Maximum number of keys with a budget of their own. When the table is full, the least busy keys are
+/// removed, at most once a second. Until then, all further keys share one budget.
 pub(crate) const KEYS_MAX: usize = 10_000;
 
-/// Pause between two searches for room, in milliseconds.
+/// Pause between two sweeps of a full table, in milliseconds.
 const SWEEP_MS: u64 = 1_000;
 
-/// A budget for each key: so many at once, then one after each pause, up to as many at once again.
+/// A token bucket for each key: a burst at once, then one unit after each pause, up to a full burst again.
 ///
 /// Times are milliseconds of any clock that never goes back.
 #[derive(Debug)]
 pub(crate) struct Budgets<K> {
-    /// What one takes, in microseconds.
+    /// Time that one unit occupies, in microseconds; 0 = no limit.
     cost_us: u64,
-    /// What all that may be taken at once take together.
+    /// Time that a full burst occupies, in microseconds.
     window_us: u64,
-    /// Until when what a key has taken is spread, in microseconds.
+    /// End of the time that the units taken by each key occupy, in microseconds.
     busy_until_us: HashMap<K, u64>,
-    /// The same for those that there was no room for.
+    /// The same for all keys that have no entry because the table is full.
     others_until_us: u64,
     swept_ms: u64,
 }
 
 impl<K: Eq + Hash> Budgets<K> {
-    /// `burst` at once, all of which come back within `window_ms`; 0 = no limit.
+    /// Creates budgets that permit `burst` units at once. All of them come back within `window_ms`; 0 = no
+    /// limit.
     pub(crate) fn new(burst: u32, window_ms: u64) -> Self {
         Self {
             cost_us: (window_ms * 1_000).checked_div(burst.into()).unwrap_or(0),
@@ -38,10 +40,10 @@ impl<K: Eq + Hash> Budgets<K> {
         }
     }
 
-    /// Takes one.
+    /// Takes one unit.
     ///
     /// # Errors
-    /// There is none left: in how many seconds there is.
+    /// If no unit is left. The error is the number of seconds until one is available.
     pub(crate) fn take(&mut self, key: K, now_ms: u64) -> Result<(), u64> {
         if self.cost_us == 0 {
             return Ok(());
@@ -57,7 +59,7 @@ impl<K: Eq + Hash> Budgets<K> {
         }
     }
 
-    /// In how many seconds one can be taken; `None`: now.
+    /// Returns the seconds until a unit is available; `None` = one is available now.
     pub(crate) fn wait_secs(&self, key: &K, now_ms: u64) -> Option<u64> {
         let is_full = self.busy_until_us.len() >= KEYS_MAX;
         let until_us = self.busy_until_us.get(key).copied();
@@ -65,7 +67,7 @@ impl<K: Eq + Hash> Budgets<K> {
         wait_secs(until_us, self.cost_us, self.window_us, now_ms.saturating_mul(1_000))
     }
 
-    /// Takes more, whether they are there or not.
+    /// Takes `number` units even if fewer are left.
     pub(crate) fn charge(&mut self, key: K, number: u64, now_ms: u64) {
         if self.cost_us == 0 {
             return;
@@ -75,7 +77,7 @@ impl<K: Eq + Hash> Budgets<K> {
         *until_us = (*until_us).max(now_us).saturating_add(more_us);
     }
 
-    /// Gives one back.
+    /// Returns one unit to the budget.
     pub(crate) fn give_back(&mut self, key: &K) {
         let is_full = self.busy_until_us.len() >= KEYS_MAX;
         match self.busy_until_us.get_mut(key) {
@@ -83,12 +85,12 @@ impl<K: Eq + Hash> Budgets<K> {
             None if is_full => {
                 self.others_until_us = self.others_until_us.saturating_sub(self.cost_us);
             }
-            // All of it has come back.
+            // No entry: the whole budget is available already.
             None => {}
         }
     }
 
-    /// How many keys are told apart.
+    /// Returns the number of keys with a budget of their own.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.busy_until_us.len()
@@ -109,8 +111,8 @@ impl<K: Eq + Hash> Budgets<K> {
 }
 
 impl<K> Budgets<K> {
-    /// Forgets keys that are not busy, or else the half that is least busy: a flood of keys, each of which asks once, must not keep
-    /// others from being told apart.
+    /// Removes keys whose budget is full again. If too many keys remain, keeps only the busier half.
+    /// Otherwise a flood of keys that each ask once would deprive other keys of a budget of their own.
     fn make_room(&mut self, now_us: u64) {
         self.busy_until_us.retain(|_, until_us| *until_us > now_us);
         if self.busy_until_us.len() < KEYS_MAX {
@@ -120,7 +122,7 @@ impl<K> Budgets<K> {
         let (_, median_us, _) = all.select_nth_unstable(KEYS_MAX / 2);
         let median_us = *median_us;
         let busier = all.iter().filter(|until_us| **until_us > median_us).count();
-        // Many may be as busy as that one.
+        // Several keys can be exactly as busy as the median.
         let mut room = (KEYS_MAX / 2).saturating_sub(busier);
         self.busy_until_us.retain(|_, until_us| {
             let has_room = *until_us == median_us && room > 0;
@@ -136,7 +138,8 @@ fn wait_secs(until_us: u64, cost_us: u64, window_us: u64, now_us: u64) -> Option
     (next_us > end_us).then(|| (next_us - end_us).div_ceil(1_000_000))
 }
 
-/// A client as it is counted: an address, of IPv6 the network of 64 bits, because the owner of one address has the others, too.
+/// Returns the address by which a client is counted. For IPv6 this is the /64 network, because one host
+/// usually owns all of its addresses.
 pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => {

@@ -1,12 +1,19 @@
-//! Identities and claims decide who may do what: allow or deny, with a reason that people can read.
+//! Access control: decides from verified identities and claims whether a request is allowed, and gives a
+//! readable reason.
 //!
-//! Pure: the caller brings the time, the keys, the documents (key sets, password files, policies) and the [`Crypto`] library,
-//! does what is slow on a thread of its own choice, and sends what comes out. Nothing here fetches, waits or remembers by itself.
+//! The crate is pure. The caller provides the time, the keys, the documents (key sets, password files,
+//! policies) and the [`Crypto`] library. It also runs slow checks on a thread of its choice and sends the
+//! responses. This crate does no I/O, never waits, and keeps no global state.
 //!
-//! The way of a request: what it presents ([`identity`]; tokens are verified by [`jwt`] and [`wlcg`], passwords by
-//! [`basic`]) settles on one [`identity::Identity`]; the rules of the storage area ([`rule`]) decide; a refusal becomes a
-//! status and a challenge ([`www_authenticate`]). [`issue`] makes Weir's own tokens, [`redact`] keeps all of them out of
-//! logs, [`convert`] carries a StoRM WebDAV configuration over.
+//! The steps for one request:
+//!
+//! 1. The credentials ([`identity`]) yield one [`identity::Identity`]. [`jwt`] and [`wlcg`] verify tokens;
+//!    [`basic`] verifies passwords.
+//! 2. The rules of the storage area ([`rule`]) decide.
+//! 3. A refusal becomes a status and a challenge ([`www_authenticate`]).
+//!
+//! In addition, [`issue`] makes Weir's own tokens, [`redact`] removes tokens from URLs before they are
+//! logged, and [`convert`] translates a StoRM WebDAV configuration.
 
 mod action;
 pub mod basic;

@@ -1,51 +1,53 @@
-//! Paths that access is judged by: absolute, decoded once, normalised, compared by whole components.
+//! Paths for access decisions: absolute, decoded once, normalised, compared by whole components.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::percent;
 
-/// An absolute path as its components. `/foo` and `/foobar` share no component, so neither contains the other.
+/// An absolute path as a list of components. `/foo` and `/foobar` share no component, so neither contains the
+/// other.
 ///
-/// A path that ends in `/` can only be a directory; the gateway may also know from the disk that it is one.
+/// A path that ends in `/` can only be a directory. The caller may also mark a path as a directory because
+/// the file system says so.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct AccessPath {
     components: Vec<String>,
     directory: bool,
 }
 
-/// Why a text is not a path to judge by.
+/// Reason why a text cannot be used as a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathError {
-    /// Does not begin with `/`.
+    /// The path does not begin with `/`.
     NotAbsolute,
-    /// Over [`AccessPath::BYTES_MAX`].
+    /// The path is longer than [`AccessPath::BYTES_MAX`].
     TooLong,
     /// A component is `..`, written plainly or percent-encoded.
     ParentReference,
-    /// A `%` without two hexadecimal digits.
+    /// A `%` is not followed by two hexadecimal digits.
     Escape,
-    /// `%2F`: it is a slash to some readers and a part of a name to others.
+    /// The path contains `%2F`, which some readers take for a slash and others for a part of a name.
     EncodedSlash,
-    /// A NUL, another control character, or a backslash, which some readers take for a slash.
+    /// The path contains NUL, another control character, or a backslash, which some readers take for a slash.
     Character,
 }
 
 impl AccessPath {
-    /// Longest text, in bytes.
+    /// Maximum length of a path, in bytes.
     pub const BYTES_MAX: usize = 8192;
 
-    /// `/`.
+    /// Returns the path `/`.
     pub fn root() -> Self {
         Self { components: Vec::new(), directory: true }
     }
 
-    /// Reads the path of a URL or of a scope (RFC 3986 section 3.3): percent-decoded once, `.` and empty components left
-    /// out. What is not UTF-8 once decoded is a name like others: [`AccessPath::name`] says how rules write it. No part of a
-    /// query belongs here.
+    /// Parses the path of a URL or of a scope (RFC 3986 section 3.3). Decodes percent-escapes once and drops
+    /// empty components and `.`. A name that is not UTF-8 after decoding is permitted; [`AccessPath::name`]
+    /// defines how rules write it. The caller must remove the query first.
     ///
     /// # Errors
-    /// It is not absolute, or two readers could take it for two different paths.
+    /// If the path is not absolute, or if two readers could understand it as two different paths.
     pub fn from_encoded(text: &str) -> Result<Self, PathError> {
         Self::build(text, |component| {
             let decoded = percent::decode(component).ok_or(PathError::Escape)?;
@@ -56,25 +58,25 @@ impl AccessPath {
         })
     }
 
-    /// Reads a path whose names are written as they are: `%` is a character like others.
+    /// Parses a path with literal names, in which `%` is an ordinary character.
     ///
     /// # Errors
-    /// As [`AccessPath::from_encoded`].
+    /// As for [`AccessPath::from_encoded`].
     pub fn from_literal(text: &str) -> Result<Self, PathError> {
         Self::build(text, |component| literal(component.as_bytes()))
     }
 
-    /// A name of the file system as rules write it: as text, and what is none in it (bytes that are not UTF-8, control
-    /// characters, backslashes) percent-encoded. A `%` that stands before such a byte's two digits in the name itself is `%25`,
-    /// so that no two names are written alike.
+    /// Returns a file name as rules write it. Bytes that are not UTF-8, control characters and backslashes
+    /// are percent-encoded. A `%` that would look like the start of such an escape becomes `%25`, so that two
+    /// different names are never written the same way.
     pub fn name(bytes: &[u8]) -> Cow<'_, str> {
         percent::write_name(bytes)
     }
 
-    /// Reads a path as rules write it, in config files: with names as [`AccessPath::name`] has them.
+    /// Parses a path as rules and config files write it, with names in the form of [`AccessPath::name`].
     ///
     /// # Errors
-    /// As [`AccessPath::from_encoded`].
+    /// As for [`AccessPath::from_encoded`].
     pub fn from_plain(text: &str) -> Result<Self, PathError> {
         Self::build(text, |component| Ok(component.to_owned()))
     }
@@ -103,41 +105,42 @@ impl AccessPath {
         Ok(Self { components, directory })
     }
 
-    /// The same path, known to be a directory.
+    /// Returns the path, marked as a directory.
     #[must_use]
     pub fn as_directory(mut self) -> Self {
         self.directory = true;
         self
     }
 
-    /// Whether it is known to be a directory.
+    /// Returns true if the path is known to be a directory.
     pub fn is_directory(&self) -> bool {
         self.directory
     }
 
-    /// Its decoded components, none for `/`.
+    /// Returns the decoded components; `/` has none.
     pub fn components(&self) -> &[String] {
         &self.components
     }
 
-    /// Whether `other` is this path or lies below it. A path that ends in `/` contains no file of its own name.
+    /// Returns true if `other` is this path or lies below it. A path that ends in `/` does not contain a file
+    /// of the same name.
     pub fn contains(&self, other: &Self) -> bool {
         let below = other.components.starts_with(&self.components);
         below && (!self.directory || other.directory || other.components.len() > self.components.len())
     }
 
-    /// Whether this path lies on the way to `other`, which is below it.
+    /// Returns true if this path is an ancestor of `other`.
     pub fn is_above(&self, other: &Self) -> bool {
         other.components.len() > self.components.len() && other.components.starts_with(&self.components)
     }
 
-    /// What is left of it below `base`.
+    /// Returns the path relative to `base`, or `None` if it does not lie below `base`.
     pub fn below(&self, base: &Self) -> Option<Self> {
         let rest = self.components.strip_prefix(base.components.as_slice())?;
         Some(Self { components: rest.to_vec(), directory: self.directory || rest.is_empty() })
     }
 
-    /// `rest` taken as a path below this one.
+    /// Returns `rest` as a path below this one.
     #[must_use]
     pub fn join(&self, rest: &Self) -> Self {
         let components = self.components.iter().chain(&rest.components).cloned().collect();
@@ -145,7 +148,8 @@ impl AccessPath {
     }
 }
 
-/// A name without what some readers take for something else.
+/// Converts a literal name to the form that rules use. Rejects characters that some readers interpret
+/// differently.
 fn literal(name: &[u8]) -> Result<String, PathError> {
     let mut text = name.utf8_chunks().flat_map(|chunk| chunk.valid().chars());
     if text.any(percent::is_no_text) {
@@ -155,7 +159,7 @@ fn literal(name: &[u8]) -> Result<String, PathError> {
     }
 }
 
-/// Decoded, for people.
+/// Shows the decoded path for people.
 impl fmt::Display for AccessPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for component in &self.components {

@@ -1,9 +1,9 @@
-//! Percent-decoding (RFC 3986 section 2.1), once. A `%` without two hexadecimal digits is an error here, never a guess.
+//! Percent-decoding (RFC 3986 section 2.1), applied exactly once, and the escapes of file names in rules.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Decodes every `%XX` of `text` once. `None`: a `%` that no two hexadecimal digits follow.
+/// Decodes every `%XX` of `text` once. Returns `None` if a `%` is not followed by two hexadecimal digits.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -20,7 +20,7 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// As [`decode`], but leaves what is no escape as it stands.
+/// Decodes like [`decode`], but copies a `%` that does not start an escape.
 pub(crate) fn decode_leniently(text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut at = 0;
@@ -45,10 +45,11 @@ pub(crate) fn decode_form(text: &str) -> Option<String> {
     String::from_utf8(decode(&text.replace('+', " "))?).ok()
 }
 
-/// A name as rules have it: text, and what is none (bytes that are not UTF-8, control characters, backslashes) as escapes. A `%`
-/// that would begin one of these is itself written as `%25`, so that no two names are written alike.
+/// Writes a file name as rules write it. Bytes that are not UTF-8, control characters and backslashes become
+/// escapes. A `%` that would begin such an escape becomes `%25`, so that two different names are never
+/// written the same way.
 pub(crate) fn write_name(name: &[u8]) -> Cow<'_, str> {
-    // Nearly all are.
+    // Nearly all names need no escape.
     if let Ok(plain) = std::str::from_utf8(name)
         && !plain.contains(|c: char| c == '%' || is_no_text(c))
     {
@@ -70,7 +71,7 @@ pub(crate) fn write_name(name: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The name that [`write_name`] writes so.
+/// Returns the file name for a text that [`write_name`] wrote.
 pub(crate) fn read_name(text: &str) -> Vec<u8> {
     let mut name = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -82,12 +83,12 @@ pub(crate) fn read_name(text: &str) -> Vec<u8> {
     name
 }
 
-/// What stands in a name as rules have it only in escapes.
+/// Returns true for characters that rules write only as escapes.
 pub(crate) fn is_no_text(c: char) -> bool {
     c.is_control() || c == '\\'
 }
 
-/// The byte for which a text begins with an escape that [`write_name`] writes.
+/// Returns the escaped byte if `text` begins with an escape that [`write_name`] writes.
 fn escaped(text: &[u8]) -> Option<u8> {
     let &[b'%', high, low, ..] = text else { return None };
     if high.is_ascii_lowercase() || low.is_ascii_lowercase() {

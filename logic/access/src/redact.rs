@@ -1,14 +1,14 @@
-//! Tokens that travel in URLs (RFC 6750 section 2.3), taken out before a URL is logged.
+//! Removal of tokens from URLs (RFC 6750 section 2.3) before they are logged.
 //!
-//! Whoever writes the URL chooses its encoding, so a name is recognised after any number of percent-decodings, within values
-//! and paths, too (a redirect's address is often a parameter of another). What looks like a secret is taken out as a whole:
-//! too much is lost rather than too little.
+//! The author of a URL chooses its encoding. So a name is recognised after several percent-decodings, also
+//! within values and paths, because a redirect address is often a parameter of another URL. A piece that
+//! looks like a secret is removed completely: removing too much is better than too little.
 
 use std::borrow::Cow;
 
 use crate::percent;
 
-/// Names of parameters whose values are secrets.
+/// Names of the parameters whose values are secrets.
 pub const SECRET_NAMES: [&str; 9] = [
     "access_token",
     "weir_ticket",
@@ -21,16 +21,16 @@ pub const SECRET_NAMES: [&str; 9] = [
     "assertion",
 ];
 
-/// What stands in place of a secret.
+/// Replacement for a secret.
 pub const REDACTED: &str = "REDACTED";
 
-/// More layers of encoding than this are nobody's honest URL.
+/// Maximum number of decodings; legitimate URLs do not have more layers.
 const DECODINGS_MAX: usize = 8;
 
-/// `url`, or any part of one, without the values of [`SECRET_NAMES`].
+/// Returns `url`, or any part of one, without the values of [`SECRET_NAMES`].
 pub fn redact_url(url: &str) -> Cow<'_, str> {
     let is_separator = |c: char| matches!(c, '?' | '&' | ';' | '#' | '/' | ' ' | ',' | '"' | '\'');
-    // The usual case, at the price of one look: nothing is assigned, and nothing is hidden.
+    // The usual case needs only one scan: the URL has no assignment and no escape.
     if !url.contains(['=', '%']) {
         return Cow::Borrowed(url);
     }
@@ -38,7 +38,7 @@ pub fn redact_url(url: &str) -> Cow<'_, str> {
         return Cow::Borrowed(url);
     }
     let mut text = String::with_capacity(url.len());
-    // Within a query, what follows a secret's name up to the next parameter belongs to it, whatever it is.
+    // In a query, all text after a secret's name up to the next parameter belongs to the secret.
     let mut within: Option<bool> = None;
     for piece in url.split_inclusive(is_separator) {
         let body = piece.trim_end_matches(is_separator);
@@ -63,7 +63,7 @@ pub fn redact_url(url: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The name of a secret in one piece of a URL, under however many encodings.
+/// Returns the name of a secret in one piece of a URL, at any layer of encoding.
 fn secret_in(piece: &str) -> Option<&'static str> {
     let mut bytes = Cow::Borrowed(piece.as_bytes());
     for _ in 0..DECODINGS_MAX {
@@ -79,11 +79,11 @@ fn secret_in(piece: &str) -> Option<&'static str> {
         }
         bytes = Cow::Owned(decoded);
     }
-    // Still encoded: nobody knows what it is.
+    // Still encoded after the maximum number of decodings: treat it as a secret.
     Some(SECRET_NAMES[0])
 }
 
-/// Whether `name=` stands in it, in any capitals, where a name can begin.
+/// Returns true if the text contains `name=`, in any case, at a position where a name can begin.
 fn assigns(bytes: &[u8], name: &[u8]) -> bool {
     let candidates = bytes.windows(name.len() + 1).enumerate();
     candidates.into_iter().any(|(at, window)| {

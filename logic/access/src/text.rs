@@ -1,8 +1,8 @@
-//! What comes from strangers, made fit for one line of text.
+//! Display of untrusted text on one line.
 
 use std::fmt;
 
-/// Shows a text without control characters and no longer than fits a line.
+/// Shows a text without control characters and cut to [`CHARS_MAX`] characters.
 pub(crate) struct Printable<'a>(pub(crate) &'a str);
 
 const CHARS_MAX: usize = 200;

@@ -1,5 +1,5 @@
-//! A refusal's status and challenge: 401 asks for (better) credentials, 403 says that none of these will do (RFC 9110 sections
-//! 15.5.2 and 15.5.4, RFC 6750 section 3, RFC 7617).
+//! Status and challenge of a refusal: 401 asks for other credentials; 403 says that the presented ones are
+//! not sufficient. See RFC 9110 sections 15.5.2 and 15.5.4, RFC 6750 section 3 and RFC 7617.
 
 use std::fmt;
 
@@ -8,37 +8,37 @@ use crate::jwt::TokenError;
 use crate::wlcg::Operation;
 use crate::{AccessPath, Action};
 
-/// Which credentials a listener takes in headers.
+/// Credentials that a listener accepts in headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schemes {
-    /// Bearer tokens.
+    /// True if the listener accepts bearer tokens.
     pub bearer: bool,
-    /// Passwords.
+    /// True if the listener accepts passwords.
     pub basic: bool,
-    /// What the credentials are for, as people see it.
+    /// Name of the protected area, as shown to people.
     pub realm: String,
 }
 
-/// Why a request was refused.
+/// Reason for a refusal.
 #[derive(Debug, Clone, Copy)]
 pub enum Refusal<'a> {
-    /// A credential does not hold.
+    /// A credential is invalid.
     Credential(&'a CredentialFault),
-    /// An `Authorization` header, or two places for a token, that cannot be read.
+    /// The `Authorization` header cannot be parsed, or the request has tokens in two places.
     MalformedCredential,
-    /// The rules deny it.
+    /// The rules deny the action.
     Denied {
-        /// To whom.
+        /// Identity of the client.
         identity: &'a Identity,
-        /// What.
+        /// Action that the rules deny.
         action: &'a Action,
     },
-    /// The holder of one of Weir's own tokens may not; the token's scopes are wide enough.
+    /// The scopes of one of Weir's own tokens permit the action, but the rules deny it to the token's holder.
     HolderDenied,
 }
 
 impl<'a> Refusal<'a> {
-    /// Of what the rules deny at a path.
+    /// Returns the refusal for an action that the rules deny at `path`.
     pub fn denied(identity: &'a Identity, action: &'a Action, path: &AccessPath) -> Self {
         match identity {
             Identity::Delegated(delegation)
@@ -52,29 +52,29 @@ impl<'a> Refusal<'a> {
     }
 }
 
-/// The status and the `WWW-Authenticate` lines.
+/// The status and the `WWW-Authenticate` headers of the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusalAnswer {
-    /// 400, 401, 403 or 503.
+    /// Status: 400, 401, 403 or 503.
     pub status: u16,
-    /// One value per scheme, each for a line of its own.
+    /// Challenges, one per scheme; each is the value of a header line of its own.
     pub challenges: Vec<String>,
-    /// When it is worth to ask again, in seconds (`Retry-After`).
+    /// Seconds after which the client should try again (`Retry-After`).
     pub retry_after_secs: Option<u64>,
 }
 
-/// What a refused request is answered.
+/// Returns the response to a refused request.
 ///
 /// | refusal | status | challenge |
 /// |---|---|---|
-/// | nobody in particular, and the rules deny it | 401 | every scheme, without an error: nothing was wrong |
-/// | the same where no header would help | 403 | none |
-/// | a token that does not hold | 401 | `Bearer error="invalid_token"` |
-/// | a token that cannot be verified, as the keys of its issuer cannot be had | 503 | none |
+/// | an anonymous client, denied by the rules | 401 | every scheme, without an error |
+/// | an anonymous client, and the listener accepts no scheme | 403 | none |
+/// | an invalid token | 401 | `Bearer error="invalid_token"` |
+/// | a token whose issuer's keys are unavailable | 503 | none |
 /// | a wrong password | 401 | every scheme |
-/// | a token and a password at once, or a header that cannot be read | 400 | `Bearer error="invalid_request"` |
-/// | a token whose scopes do not permit it | 403 | `Bearer error="insufficient_scope"`, with the scope's name that would |
-/// | somebody who may not, also through one of our own tokens | 403 | none |
+/// | a token and a password in one request, or a malformed header | 400 | `Bearer error="invalid_request"` |
+/// | a token with insufficient scopes | 403 | `Bearer error="insufficient_scope"`, with the needed scope |
+/// | an authenticated client that the rules deny, also behind one of our own tokens | 403 | none |
 pub fn answer(refusal: Refusal<'_>, schemes: &Schemes) -> RefusalAnswer {
     let realm = Quoted(&schemes.realm);
     let bearer = |parameters: &str| match schemes.bearer {
@@ -86,7 +86,7 @@ pub fn answer(refusal: Refusal<'_>, schemes: &Schemes) -> RefusalAnswer {
         if schemes.basic {
             challenges.push(format!("Basic realm={realm}, charset=\"UTF-8\""));
         }
-        // RFC 9110 asks for a challenge with each 401.
+        // RFC 9110 section 15.5.2 requires a challenge with each 401.
         let status = if challenges.is_empty() { 403 } else { 401 };
         refuse(status, challenges)
     };
@@ -95,7 +95,7 @@ pub fn answer(refusal: Refusal<'_>, schemes: &Schemes) -> RefusalAnswer {
             refuse(400, bearer(", error=\"invalid_request\""))
         }
         Refusal::Credential(CredentialFault::Password) => all(),
-        // A client that is told that its token is invalid throws it away.
+        // A client discards its token when a response calls it invalid, so this response does not.
         Refusal::Credential(CredentialFault::Token(TokenError::KeysUnavailable {
             retry_after_secs, ..
         })) => RefusalAnswer { retry_after_secs: Some(*retry_after_secs), ..refuse(503, Vec::new()) },
@@ -123,7 +123,8 @@ fn refuse(status: u16, challenges: Vec<String>) -> RefusalAnswer {
     RefusalAnswer { status, challenges, retry_after_secs: None }
 }
 
-/// The least scope that permits an action. Its path is left out: what is where is nobody's business who may not see it.
+/// Returns the narrowest scope that permits an action, without its path. The path could reveal names to a
+/// client that may not see them.
 fn operation_for(action: &Action) -> Operation {
     match action {
         Action::Read | Action::Stat | Action::List => Operation::Read,
@@ -134,7 +135,7 @@ fn operation_for(action: &Action) -> Operation {
     }
 }
 
-/// A quoted string (RFC 9110 section 5.6.4) of printable ASCII.
+/// Shows a quoted string (RFC 9110 section 5.6.4) of printable ASCII.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

@@ -1,21 +1,21 @@
-//! Distinguished names: from OpenSSL's slashes to RFC 2253.
+//! Distinguished names: conversion from OpenSSL's form with slashes to RFC 2253.
 
 use std::fmt;
 
-/// Why a text is not a name with slashes.
+/// Reason why a text is not a distinguished name with slashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DnError {
-    /// Does not begin with `/`.
+    /// The text does not begin with `/`.
     NoSlash,
-    /// A part before the first attribute, or an attribute without a value.
+    /// The text has a part before the first attribute, or an attribute without a value.
     NoAttribute,
 }
 
-/// `/C=IT/O=Example/CN=Jo` as RFC 2253 has it: `CN=Jo,O=Example,C=IT`. A slash within a value (`CN=host/a.example`) is
-/// recognised by the missing `=` in what follows it.
+/// Converts `/C=IT/O=Example/CN=Jo` to the form of RFC 2253: `CN=Jo,O=Example,C=IT`. A slash belongs to a
+/// value (`CN=host/a.example`) if no `NAME=` follows it.
 ///
 /// # Errors
-/// It is no such name.
+/// If the text is not a distinguished name with slashes.
 pub fn rfc2253_from_slashes(text: &str) -> Result<String, DnError> {
     let inner = text.strip_prefix('/').ok_or(DnError::NoSlash)?;
     let mut parts: Vec<(&str, String)> = Vec::new();
@@ -36,12 +36,12 @@ pub fn rfc2253_from_slashes(text: &str) -> Result<String, DnError> {
     Ok(written.collect::<Vec<_>>().join(","))
 }
 
-/// A short name or a dotted number (RFC 2253 section 3).
+/// Returns true for a short attribute name or a dotted number (RFC 2253 section 3).
 fn is_attribute(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-')
 }
 
-/// RFC 2253 section 2.4.
+/// Escapes a value (RFC 2253 section 2.4).
 fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     let last = value.chars().count().saturating_sub(1);

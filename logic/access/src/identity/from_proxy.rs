@@ -1,4 +1,5 @@
-//! A client certificate as a trusted proxy's headers tell of it: NGINX with VOMS in front of a storage service.
+//! Client certificates from the headers of a trusted proxy, such as NGINX with VOMS in front of a storage
+//! service.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,17 +9,17 @@ use ipnet::IpNet;
 use super::dn::rfc2253_from_slashes;
 use super::x509::{Voms, X509Subject};
 
-/// Peers whose word counts. Nobody, unless listed.
+/// Networks of the peers whose headers are trusted. An empty list trusts no peer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TrustedProxies(pub Vec<IpNet>);
 
-/// Why headers of a trusted proxy say nothing that could be used. The request is refused: a proxy that is trusted and
-/// writes nonsense is not to be guessed at.
+/// Reason why the headers of a trusted proxy are unusable. Weir refuses the request, because guessing the
+/// meaning of a trusted proxy's headers is unsafe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProxyHeaderFault {
-    /// A header twice.
+    /// A header occurs twice.
     Repeated(&'static str),
-    /// A header that cannot be read.
+    /// A header has an invalid value.
     Invalid(&'static str),
 }
 
@@ -32,20 +33,20 @@ const NOT_AFTER: &str = "X-VOMS-voms_not_after";
 const NAMES: [&str; 7] = [SUBJECT, ISSUER, USER, VO, FQANS, NOT_BEFORE, NOT_AFTER];
 
 impl TrustedProxies {
-    /// Whether the peer at the other end of the connection is listed.
+    /// Returns true if the peer of the connection is in a listed network.
     pub fn trusts(&self, peer: IpAddr) -> bool {
         let peer = peer.to_canonical();
         self.0.iter().any(|network| network.contains(&peer))
     }
 }
 
-/// The certificate that the headers of a request tell of. `None`: the peer is not trusted, and its headers are as if they
-/// were not there; or they tell of none.
+/// Returns the certificate that the request headers describe. Returns `None` if they describe none, or if the
+/// peer is not trusted; its headers are then ignored.
 ///
-/// A VOMS statement outside its time is left out; the subject remains.
+/// A VOMS statement outside its validity period is dropped; the subject remains.
 ///
 /// # Errors
-/// A trusted peer wrote what cannot be read.
+/// If a trusted peer repeats a header or sends an invalid value.
 pub fn certificate_from_headers<'a>(
     trusted: &TrustedProxies,
     peer: IpAddr,
@@ -83,7 +84,7 @@ pub fn certificate_from_headers<'a>(
     Ok(Some(X509Subject { subject: name(subject, from)?, issuer, voms, ..X509Subject::default() }))
 }
 
-/// Either form is taken; RFC 2253 comes out.
+/// Accepts both forms of a distinguished name and returns that of RFC 2253.
 fn name(text: &str, header: &'static str) -> Result<String, ProxyHeaderFault> {
     if !text.starts_with('/') {
         return if text.contains('=') { Ok(text.to_owned()) } else { Err(ProxyHeaderFault::Invalid(header)) };
@@ -91,7 +92,7 @@ fn name(text: &str, header: &'static str) -> Result<String, ProxyHeaderFault> {
     rfc2253_from_slashes(text).map_err(|_| ProxyHeaderFault::Invalid(header))
 }
 
-/// `20261121165749Z` in seconds since 1970.
+/// Parses a time such as `20261121165749Z` to seconds since 1970.
 fn date(text: &str, header: &'static str) -> Result<u64, ProxyHeaderFault> {
     let parse = || {
         let digits =
@@ -106,7 +107,8 @@ fn date(text: &str, header: &'static str) -> Result<u64, ProxyHeaderFault> {
     parse().ok_or(ProxyHeaderFault::Invalid(header))
 }
 
-/// Gregorian calendar, with years that begin in March so that the leap day comes last.
+/// Counts the days since 1970 in the Gregorian calendar. Its years begin in March, so that the leap day comes
+/// last.
 fn days_since_1970(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day;

@@ -1,9 +1,9 @@
-//! Who is asking, as far as a request has proved it.
+//! Identity of the client, as far as the request has proved it.
 //!
-//! A request may carry several credentials. What counts: **a bearer token, else a client certificate, else a password,
-//! else nobody.** Only that one counts; rights are never added up, so a token that was narrowed on purpose is not widened by
-//! the certificate of the machine that presents it. A credential that is presented and does not hold ends the request: it
-//! never falls back to a weaker one or to anonymous.
+//! A request may carry several credentials. Exactly one of them counts. The order is: **bearer token, client
+//! certificate, password, anonymous**. Rights are never combined, so the certificate of the presenting
+//! machine does not widen a token that was narrowed on purpose. An invalid credential fails the request. Weir
+//! never falls back to a weaker credential or to anonymous.
 
 mod dn;
 mod from_proxy;
@@ -25,77 +25,80 @@ use crate::jwt::TokenError;
 use crate::text::Printable;
 use crate::wlcg::ScopeSet;
 
-/// Who is asking.
+/// Identity of the client.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Identity {
-    /// Nobody in particular.
+    /// A client without credentials.
     #[default]
     Anonymous,
-    /// The bearer of a token from an issuer that is trusted.
+    /// The bearer of a token from a trusted issuer.
     Token(Box<TokenIdentity>),
     /// The subject of a client certificate.
     X509(Box<X509Subject>),
     /// A user with a password.
     Basic(BasicUser),
-    /// The bearer of a token that Weir itself has issued: it may do what its holder may, within its scopes.
+    /// The bearer of a token that Weir issued. It has the rights of the token's holder, within the token's
+    /// scopes.
     Delegated(Box<Delegation>),
 }
 
-/// A user whose password was right.
+/// A user with a verified password.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BasicUser {
-    /// The name before the colon.
+    /// User name, the part before the colon.
     pub name: String,
 }
 
-/// What one of Weir's own tokens stands for.
+/// The rights that one of Weir's own tokens delegates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delegation {
-    /// Who asked for the token.
+    /// Identity that requested the token.
     pub holder: Identity,
-    /// What it is limited to; their paths are from the root of the server.
+    /// Scopes that limit the token; their paths start at the root of the server.
     pub scopes: ScopeSet,
-    /// The storage area in which its holder has proved who they are.
+    /// Storage area in which the holder authenticated.
     pub area: String,
-    /// A keyed digest of what the holder's password was checked with, if it was a password.
+    /// Keyed digest of the hash that the holder's password was checked against, if the holder used a
+    /// password.
     pub proof: Option<String>,
-    /// Its end, in seconds since 1970.
+    /// Expiry of the token, in seconds since 1970.
     pub expires_unix_secs: u64,
-    /// Its id (`jti`).
+    /// Token id (`jti`).
     pub token_id: String,
 }
 
-/// What a request presents, each already verified by whoever knows how.
+/// The credentials of a request, each verified by the caller.
 #[derive(Debug, Default)]
 pub struct Presented {
-    /// From `Authorization: Bearer`, or `access_token` in the query where that is allowed.
+    /// Token from `Authorization: Bearer`, or from `access_token` in the query where that is allowed.
     pub token: Option<Result<Identity, TokenError>>,
-    /// From the TLS session, or from a trusted proxy's headers.
+    /// Certificate from the TLS session, or from a trusted proxy's headers.
     pub certificate: Option<X509Subject>,
-    /// From `Authorization: Basic`: whether the password was right.
+    /// Result of the password check, from `Authorization: Basic`.
     pub basic: Option<Result<BasicUser, BadPassword>>,
 }
 
-/// The user does not exist, or the password is wrong: which of the two is nobody's business.
+/// The error for an unknown user or a wrong password. It does not say which of the two, so that clients
+/// cannot discover users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadPassword;
 
-/// A credential that was presented and does not hold.
+/// A credential that was presented and is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CredentialFault {
-    /// The token.
+    /// The token is invalid.
     Token(TokenError),
-    /// The password.
+    /// The password is wrong.
     Password,
-    /// A token and a password in one request: one of them is not meant for us.
+    /// The request has a token and a password; at most one of them can be meant for Weir.
     TokenAndPassword,
 }
 
 impl Presented {
-    /// The one identity that counts.
+    /// Returns the one identity that counts.
     ///
     /// # Errors
-    /// Something was presented that does not hold.
+    /// If a presented credential is invalid.
     pub fn settle(self) -> Result<Identity, CredentialFault> {
         match (self.token, self.basic) {
             (Some(_), Some(_)) => Err(CredentialFault::TokenAndPassword),
@@ -111,7 +114,7 @@ impl Presented {
 }
 
 impl Identity {
-    /// Whether it is anybody in particular.
+    /// Returns true if the client is not anonymous.
     pub fn is_authenticated(&self) -> bool {
         match self {
             Self::Anonymous => false,
@@ -120,7 +123,7 @@ impl Identity {
         }
     }
 
-    /// When it ends, if it does: seconds since 1970.
+    /// Returns the expiry of the credential in seconds since 1970, or `None` if it has none.
     pub fn expires_unix_secs(&self) -> Option<u64> {
         match self {
             Self::Anonymous | Self::Basic(_) => None,
@@ -130,7 +133,8 @@ impl Identity {
         }
     }
 
-    /// Gives a certificate, shown now or when an own token was got, the organisations that `map` gives it; nobody else has any.
+    /// Adds the organisations that `map` assigns to a certificate. The certificate may be presented now or
+    /// belong to the holder of one of Weir's own tokens. Other identities have no mapped organisations.
     pub fn map_vos(&mut self, map: &VoMap) {
         match self {
             Self::X509(subject) => {
@@ -142,7 +146,7 @@ impl Identity {
     }
 }
 
-/// As reasons and logs name it; never with a secret.
+/// Shows the identity as reasons and logs name it; never with a secret.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

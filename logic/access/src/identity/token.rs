@@ -1,26 +1,28 @@
+//! The identity that a verified token yields.
+
 use crate::wlcg::{ProfileVersion, ScopeSet};
 
-/// What a verified token says of its bearer (RFC 7519 section 4.1, WLCG profile).
+/// Claims of a verified token (RFC 7519 section 4.1, WLCG profile).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenIdentity {
-    /// `iss`: exactly as the issuer is configured.
+    /// Issuer (`iss`), exactly as configured.
     pub issuer: String,
-    /// `sub`.
+    /// Subject (`sub`).
     pub subject: String,
-    /// `client_id` or `azp`.
+    /// Client that requested the token (`client_id` or `azp`).
     pub client_id: Option<String>,
-    /// From `wlcg.groups`, `groups`, `entitlements`, `eduperson_entitlement`, in their order.
+    /// Groups from `wlcg.groups`, `groups`, `entitlements` and `eduperson_entitlement`, in this order.
     pub groups: Vec<String>,
     /// Every word of `scope`.
     pub scopes: Vec<String>,
-    /// Those scopes that permit something on paths.
+    /// Scopes that permit actions on paths.
     pub storage_scopes: ScopeSet,
-    /// `aud`.
+    /// Audience (`aud`).
     pub audience: Vec<String>,
-    /// `wlcg.ver`, if it follows the profile.
+    /// Profile version (`wlcg.ver`), if the token follows the profile.
     pub profile: Option<ProfileVersion>,
-    /// `exp`, in seconds since 1970.
+    /// Expiry (`exp`), in seconds since 1970.
     pub expires_unix_secs: u64,
-    /// `jti`.
+    /// Token id (`jti`).
     pub token_id: Option<String>,
 }

@@ -1,11 +1,11 @@
-//! VO map files: which certificates belong to an organisation, without VOMS.
+//! VO map files: assign certificates to organisations without VOMS.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::dn::rfc2253_from_slashes;
 
-/// Subjects and the organisations they are mapped to.
+/// Certificate subjects and the organisations that the files assign to them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VoMap {
     vos_by_subject: BTreeMap<String, Vec<Membership>>,
@@ -14,25 +14,25 @@ pub struct VoMap {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Membership {
     vo: String,
-    /// `None`: whoever issued the certificate.
+    /// Issuer of the certificate; `None` = any issuer.
     issuer: Option<String>,
 }
 
-/// Why a line of a map file cannot be read.
+/// Reason why a line of a map file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoMapError {
-    /// From 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// Description of the error.
     pub why: String,
 }
 
 impl VoMap {
-    /// Adds a file, which stands for the organisation `vo`: lines of `subject,issuer,email` with OpenSSL's names
-    /// (`/C=IT/CN=Jo`), quoted or not (RFC 4180). Empty lines and those that begin with `#` say nothing.
+    /// Adds a file for the organisation `vo`. Its lines are `subject,issuer,email` with OpenSSL's names
+    /// (`/C=IT/CN=Jo`), quoted or not (RFC 4180). Ignores empty lines and lines that begin with `#`.
     ///
     /// # Errors
-    /// The first line that cannot be read; nothing is added then.
+    /// If a line is invalid; the error names the first one. Nothing is added then.
     pub fn add_file(&mut self, vo: &str, text: &str) -> Result<(), VoMapError> {
         let mut added = Vec::new();
         for (at, line) in text.lines().enumerate() {
@@ -53,7 +53,7 @@ impl VoMap {
         Ok(())
     }
 
-    /// The organisations of a certificate, whose names are as RFC 2253 writes them.
+    /// Returns the organisations of a certificate. Subject and issuer are in the form of RFC 2253.
     pub fn vos(&self, subject: &str, issuer: Option<&str>) -> Vec<String> {
         let mut vos = Vec::new();
         for membership in self.vos_by_subject.get(subject).into_iter().flatten() {
@@ -65,7 +65,7 @@ impl VoMap {
         vos
     }
 
-    /// The organisations of a certificate of that subject, whoever has issued it.
+    /// Returns the organisations of a subject with certificates from any issuer.
     pub fn vos_by_any_issuer(&self, subject: &str) -> Vec<String> {
         let mut vos = Vec::new();
         for membership in self.vos_by_subject.get(subject).into_iter().flatten() {
@@ -77,7 +77,7 @@ impl VoMap {
     }
 }
 
-/// The fields of one line; `None` if a quote does not end.
+/// Splits one line into fields. Returns `None` if a quote does not end.
 fn fields(line: &str) -> Option<Vec<String>> {
     let mut fields = vec![String::new()];
     let mut quoted = false;

@@ -1,39 +1,41 @@
+//! Local users and groups, read from `/etc/passwd` and `/etc/group`.
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The users of `/etc/passwd` with their groups of `/etc/group`.
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
-    /// User and group id.
+    /// User id and group id, by user name.
     users: BTreeMap<String, (u32, u32)>,
     groups: BTreeMap<String, BTreeSet<u32>>,
     group_ids: BTreeMap<String, u32>,
 }
 
-/// The numbers of a user.
+/// The numeric ids of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalIds {
     /// User id.
     pub uid: u32,
     /// Group id.
     pub gid: u32,
-    /// Ids of the further groups.
+    /// Ids of the supplementary groups.
     pub groups: Vec<u32>,
 }
 
-/// Why a text is no user.
+/// Reason why a text does not name a user or group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AccountError {
-    /// Neither a name in `/etc/passwd` nor `UID:GID`.
+    /// The text is neither a name in `/etc/passwd` nor `UID:GID`.
     Unknown(String),
-    /// Neither a name in `/etc/group` nor a number.
+    /// The text is neither a name in `/etc/group` nor a number.
     UnknownGroup(String),
-    /// Acting as root would be no limit.
+    /// The user is root, which would have no limits.
     Root(String),
 }
 
 impl Accounts {
-    /// Of the texts of the two files. Lines that are none of theirs say nothing.
+    /// Parses the texts of the two files. Ignores lines that have another form.
     pub fn parse(passwd: &str, group: &str) -> Self {
         let mut accounts = Self::default();
         for line in passwd.lines() {
@@ -58,17 +60,18 @@ impl Accounts {
         accounts
     }
 
-    /// The numbers of a user: by name, or written as `UID:GID` or `UID:GID,GID,...` for those whom another service knows.
+    /// Returns the ids of a user. The text is a name, or `UID:GID` or `UID:GID,GID,...` for a user that only
+    /// another service knows.
     ///
     /// # Errors
-    /// There is none, or it is root.
+    /// If the text names no user, or if the user is root.
     pub fn find(&self, text: &str) -> Result<LocalIds, AccountError> {
         let named = self.users.get(text).map(|(uid, gid)| {
             let groups = self.groups.get(text).into_iter().flatten().copied().collect();
             LocalIds { uid: *uid, gid: *gid, groups }
         });
         let ids = named.or_else(|| numbers(text)).ok_or_else(|| AccountError::Unknown(text.to_owned()))?;
-        // The largest number stands for "no change" in system calls.
+        // The largest number means "no change" in system calls.
         let is_none = |id: &u32| *id == u32::MAX;
         if is_none(&ids.uid) || is_none(&ids.gid) || ids.groups.iter().any(is_none) {
             return Err(AccountError::Unknown(text.to_owned()));
@@ -76,10 +79,10 @@ impl Accounts {
         if ids.uid == 0 { Err(AccountError::Root(text.to_owned())) } else { Ok(ids) }
     }
 
-    /// The number of a group, by its name or written as one.
+    /// Returns the id of a group, which is given by name or as a number.
     ///
     /// # Errors
-    /// There is none.
+    /// If the text is neither a name of a group nor a number.
     pub fn find_group(&self, text: &str) -> Result<u32, AccountError> {
         let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|number| plain && *number != u32::MAX);

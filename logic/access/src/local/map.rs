@@ -1,3 +1,5 @@
+//! The map from identities to local users.
+
 use std::fmt;
 
 use serde::Deserialize;
@@ -5,7 +7,7 @@ use serde::Deserialize;
 use crate::identity::Identity;
 use crate::rule::Principal;
 
-/// Which local user stands for whom; the first entry that fits counts.
+/// Maps identities to local users; the first entry that matches applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UserMap {
     entries: Vec<Entry>,
@@ -25,20 +27,21 @@ struct Document {
     map: Vec<Entry>,
 }
 
-/// Why a text is no map, with the place.
+/// Reason why a text is not a valid map, with the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserMapError(String);
 
 impl UserMap {
-    /// Longest file, in bytes.
+    /// Maximum size of the file, in bytes.
     pub const BYTES_MAX: usize = 4 * 1024 * 1024;
-    /// Most entries: each request looks at them one after the other.
+    /// Maximum number of entries. Each request scans them in order.
     pub const ENTRIES_MAX: usize = 10_000;
 
-    /// Reads TOML with an entry for each: `[[map]]`, `principal` as policies have it, and `user`.
+    /// Parses TOML with one `[[map]]` per entry. Each has a `principal` in the form that policies use, and a
+    /// `user`.
     ///
     /// # Errors
-    /// It is none.
+    /// If the text is not a valid map.
     pub fn parse(text: &str) -> Result<Self, UserMapError> {
         if text.len() > Self::BYTES_MAX {
             return Err(UserMapError(format!("longer than {} bytes", Self::BYTES_MAX)));
@@ -50,12 +53,12 @@ impl UserMap {
         Ok(Self { entries: document.map })
     }
 
-    /// The local user for somebody, if there is one.
+    /// Returns the local user for an identity, if an entry matches.
     pub fn user_of(&self, identity: &Identity) -> Option<&str> {
         self.entries.iter().find(|entry| entry.principal.admits(identity)).map(|entry| entry.user.as_str())
     }
 
-    /// Every local user that it names.
+    /// Returns every local user that the map names.
     pub fn users(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.user.as_str())
     }

@@ -1,4 +1,4 @@
-//! Local users that a storage area acts as: who of those who ask is who of those whom the kernel knows.
+//! Local users that a storage area acts as: maps each identity to a user that the kernel knows.
 
 mod accounts;
 mod map;

@@ -1,4 +1,5 @@
-//! The WLCG common JWT profile, versions 1.x: which claims a token must have, and what its storage scopes permit.
+//! The WLCG common JWT profile, versions 1.x: the claims that a token must have, and the actions that its
+//! storage scopes permit.
 
 mod permit;
 mod profile;

@@ -1,29 +1,34 @@
-//! Which scope permits which action (WLCG profile, table of storage scopes).
+//! Actions that each storage scope permits (WLCG profile, table of storage scopes).
 //!
 //! | action | scope |
 //! |---|---|
 //! | read | read |
 //! | stat | read, create, modify, stage |
-//! | list | read, modify: the profile says nothing of it; a token for uploads need not see what others have uploaded |
+//! | list | read, modify; the profile does not define it |
 //! | create | create, modify |
 //! | make directory | create, modify; also for the missing parents of the scope's path |
 //! | overwrite, delete | modify |
-//! | rename | create, modify: both ends below the path of one scope, or what may not be read could be moved to where it may |
+//! | rename | create, modify; source and destination must be below one scope's path |
 //! | stage | stage |
 //! | poll | stage, poll |
+//!
+//! `storage.create` does not permit listing, because a token for uploads need not see other files. A rename
+//! across scopes could move files that the client may not read to a path where it may read them.
 
 use super::scope::{Operation, ScopeSet, StorageScope};
 use crate::{AccessPath, Action};
 
 impl ScopeSet {
-    /// The first scope that permits `action` on `path`, which is below the issuer's base path and relative to it.
+    /// Returns the first scope that permits `action` on `path`. The path is relative to the issuer's base
+    /// path.
     pub fn permits(&self, action: &Action, path: &AccessPath) -> Option<&StorageScope> {
         self.scopes().iter().find(|scope| scope.permits(action, path))
     }
 }
 
 impl StorageScope {
-    /// Whether it permits `action` on `path`, both relative to the issuer's base path.
+    /// Returns true if the scope permits `action` on `path`. Both paths are relative to the issuer's base
+    /// path.
     pub fn permits(&self, action: &Action, path: &AccessPath) -> bool {
         use Operation::{Create, Modify, Poll, Read, Stage};
         let here = self.path.contains(path);

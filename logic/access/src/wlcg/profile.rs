@@ -1,3 +1,5 @@
+//! The version of the WLCG profile and the claims that the profile requires.
+
 use std::fmt;
 
 use crate::jwt::{Claims, ProfileRule, TokenError};
@@ -5,17 +7,17 @@ use crate::jwt::{Claims, ProfileRule, TokenError};
 /// The audience that stands for every service (WLCG profile, "aud").
 pub const AUDIENCE_ANY: &str = "https://wlcg.cern.ch/jwt/v1/any";
 
-/// `wlcg.ver`.
+/// The profile version in the claim `wlcg.ver`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProfileVersion {
-    /// Before the point.
+    /// Number before the point.
     pub major: u32,
-    /// After the point.
+    /// Number after the point.
     pub minor: u32,
 }
 
 impl ProfileVersion {
-    /// Digits, a point, digits; at most nine each.
+    /// Parses digits, a point, and digits; each number has at most nine digits.
     pub fn parse(text: &str) -> Option<Self> {
         let (major, minor) = text.split_once('.')?;
         let number = |digits: &str| {
@@ -26,11 +28,12 @@ impl ProfileVersion {
     }
 }
 
-/// Checks what the profile asks for beyond RFC 7519: a version 1.x, and `sub`, `exp`, `aud`, `iat`, `jti`. `nbf` may be left
-/// out. `None`: the token does not claim to follow the profile, and need not.
+/// Checks the requirements of the profile beyond RFC 7519: a version 1.x, and the claims `sub`, `exp`, `aud`,
+/// `iat` and `jti`. `nbf` may be missing. Returns `None` if the token does not claim to follow the profile
+/// and `rule` does not require it.
 ///
 /// # Errors
-/// It claims to and does not, or must.
+/// If the token claims to follow the profile and does not, or if it must and does not claim it.
 pub fn check_profile(claims: &Claims, rule: ProfileRule) -> Result<Option<ProfileVersion>, TokenError> {
     let Some(text) = &claims.wlcg_ver else {
         return match rule {

@@ -1,8 +1,10 @@
+//! Storage scopes: operations on paths, as the `scope` claim of a token lists them.
+
 use std::fmt;
 
 use crate::{AccessPath, PathError, percent};
 
-/// What a storage scope permits (WLCG profile, "Capability based Authorization: scope").
+/// The operation that a storage scope permits (WLCG profile, "Capability based Authorization: scope").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
     /// `storage.read`
@@ -17,12 +19,13 @@ pub enum Operation {
     Poll,
 }
 
-/// One scope: an operation below a path.
+/// One storage scope: an operation below a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StorageScope {
-    /// What.
+    /// Permitted operation.
     pub operation: Operation,
-    /// Where: from the issuer's base path. One that ends in `/` is a directory only.
+    /// Path below which it is permitted, relative to the issuer's base path. A path that ends in `/` matches
+    /// only a directory.
     pub path: AccessPath,
 }
 
@@ -34,10 +37,10 @@ pub struct ScopeSet {
 }
 
 impl Operation {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 5] = [Self::Read, Self::Create, Self::Modify, Self::Stage, Self::Poll];
 
-    /// As a scope spells it.
+    /// Returns the name as a scope spells it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "storage.read",
@@ -50,7 +53,7 @@ impl Operation {
 }
 
 impl StorageScope {
-    /// Reads one word of a scope claim. `None`: it is about something else than storage.
+    /// Parses one word of a scope claim. Returns `None` if the word is not a storage scope.
     pub fn parse(word: &str) -> Option<Result<Self, PathError>> {
         let (name, path) = word.split_once(':').unwrap_or((word, ""));
         let operation = Operation::ALL.into_iter().find(|operation| operation.name() == name)?;
@@ -59,8 +62,8 @@ impl StorageScope {
 }
 
 impl ScopeSet {
-    /// Reads the words of a scope claim. Those about something else are left out; a storage scope whose path cannot be read
-    /// permits nothing, but still makes the token one that is limited to its scopes.
+    /// Parses the words of a scope claim and ignores words that are not storage scopes. A storage scope with
+    /// an invalid path permits nothing, but it still limits the token to its scopes.
     pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
         let mut set = Self::default();
         for word in words {
@@ -74,28 +77,29 @@ impl ScopeSet {
         set
     }
 
-    /// Of these scopes.
+    /// Creates a set of the given scopes.
     pub fn of(scopes: impl IntoIterator<Item = StorageScope>) -> Self {
         Self { scopes: scopes.into_iter().collect(), invalid: 0 }
     }
 
-    /// The scopes that can permit something.
+    /// Returns the valid scopes.
     pub fn scopes(&self) -> &[StorageScope] {
         &self.scopes
     }
 
-    /// Whether the token has no storage scope at all, so that it says who its bearer is and not what it may do.
+    /// Returns true if the token has no storage scope. Such a token identifies its bearer but does not limit
+    /// the actions.
     pub fn is_absent(&self) -> bool {
         self.scopes.is_empty() && self.invalid == 0
     }
 
-    /// How many could not be read.
+    /// Returns the number of storage scopes with an invalid path.
     pub fn invalid(&self) -> usize {
         self.invalid
     }
 }
 
-/// Percent-encoded as in a token.
+/// Shows the scope percent-encoded, as a token contains it.
 impl fmt::Display for StorageScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.operation.name())?;

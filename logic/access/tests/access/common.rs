@@ -1,4 +1,4 @@
-//! Keys that sign, and identities to ask with.
+//! Shared helpers: signing keys, claims, and identities.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
@@ -15,7 +15,7 @@ pub(crate) const NOW: u64 = 1_800_000_000;
 pub(crate) const ISSUER: &str = "https://tokens.example/cms";
 
 pub(crate) enum Signer {
-    /// On this curve.
+    /// ECDSA key and the name of its curve.
     Ec(EcdsaKeyPair, &'static str),
     Ed25519(Ed25519KeyPair),
     Rsa(Box<RsaKeyPair>),
@@ -66,11 +66,11 @@ impl Signer {
         }
     }
 
-    /// Its public half, with whatever else `more` says.
+    /// Returns the public half as a JWK, with the additional members of `more`.
     pub(crate) fn jwk(&self, more: Value) -> Value {
         let text = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let mut jwk = match self {
-            // A 4, and two numbers of the same length.
+            // The byte 4, then x and y of the same length.
             Self::Ec(pair, curve) => {
                 let point: &[u8] = pair.public_key().as_ref();
                 let (x, y) = point[1..].split_at(point.len() / 2);
@@ -99,7 +99,7 @@ impl Signer {
     }
 }
 
-/// Claims of the WLCG profile, good at [`NOW`].
+/// Returns claims of the WLCG profile that are valid at [`NOW`].
 pub(crate) fn claims(scope: &str) -> Value {
     json!({
         "iss": ISSUER, "sub": "jo", "aud": "https://wlcg.cern.ch/jwt/v1/any", "exp": NOW + 600, "iat": NOW - 5,

@@ -1,3 +1,5 @@
+//! Tests of the conversion of a StoRM WebDAV configuration.
+
 use proptest::prelude::*;
 use weir_access::convert::{Source, convert_storm};
 use weir_access::rule::{AreaSpec, PolicyAction, PolicySpec, Principal};
@@ -82,7 +84,7 @@ fn convert(areas: &[(&str, &str)], application: &str) -> (String, String) {
     (converted.toml, notes.join("\n"))
 }
 
-/// Reads the areas back as a configuration would.
+/// Parses the areas of the output, as Weir reads its configuration.
 fn areas(toml: &str) -> Vec<(String, AreaSpec)> {
     let table: toml::Table = toml.parse().unwrap_or_else(|error| panic!("{error}\n{toml}"));
     let areas = table.get("storage-area").and_then(toml::Value::as_table).cloned().unwrap_or_default();
@@ -138,7 +140,7 @@ fn files_that_cannot_be_read_are_left_out_by_name_and_line() {
     assert!(lines[3].starts_with("application.yml:1: a is not carried over"), "{notes}");
 }
 
-/// What a file of the service denies is not known if it cannot be read.
+/// The denials in an unreadable file of the service are unknown.
 #[test]
 fn without_a_file_of_the_service_nothing_is_carried_over() {
     let open =
@@ -184,7 +186,7 @@ fn a_denial_is_for_those_whom_it_was_for_and_for_more_where_nobody_can_tell_whom
         ),
         (
             "{type: vo-map, params: {vo: bad}}",
-            // StoRM may have had such files by its environment.
+            // StoRM may have had such files, turned on by an environment variable.
             Principal::Anyone,
             "vo-map: storm.vo-map-files is not on in these files (STORM_WEBDAV_VO_MAP_FILES_ENABLE is not read): it denies to anyone",
         ),
@@ -241,7 +243,8 @@ fn issuers_have_names_of_their_own_whatever_they_are_called() {
     assert_eq!(table["token-issuer"].as_table().unwrap().len(), 3, "{toml}");
 }
 
-/// One of `storm:` for an area that knows two organisations by its switch and one by a policy.
+/// Converts one section of `storm:` with an area that uses two organisations by its switch and one by a
+/// policy.
 fn with_service(section: &str) -> Result<(toml::Table, Vec<String>), String> {
     let area = "name=p\nrootPath=/p\naccessPoints=/p\nvos=cms,at/las\nfineGrainedAuthzEnabled=true\n";
     let text = format!(
@@ -263,7 +266,7 @@ fn files_that_say_who_is_a_member_are_named_if_they_count() {
     let off = "  vo-map-files:\n    enabled: false\n    config-dir: /maps\n";
     let members = toml::Table::from_iter([("type", "vo-map"), ("vo", "test.vo")].map(text_entry));
     let anyone = toml::Table::from_iter([("type", "anyone")].map(text_entry));
-    // A denial is one for anyone where it is not said whether there were such files.
+    // If the files do not state whether VO map files are on, a denial becomes one for all clients.
     for (section, denied) in [("", anyone), (off, members)] {
         let (toml, notes) = with_service(section).unwrap();
         assert!(toml["storage-area"]["p"].get("vo-maps").is_none(), "{toml}");
@@ -273,7 +276,7 @@ fn files_that_say_who_is_a_member_are_named_if_they_count() {
             notes.iter().any(|note| note.contains("storm.vo-map-files is not on in these files")),
             "{notes:?}"
         );
-        // StoRM's packages set it there.
+        // StoRM's packages set it in the environment.
         assert!(notes.iter().any(|note| note.contains("(STORM_WEBDAV_..., in StoRM's systemd unit)")));
     }
     for (section, directory) in [
@@ -281,7 +284,7 @@ fn files_that_say_who_is_a_member_are_named_if_they_count() {
         ("  voMapFiles:\n    enabled: TRUE\n    configDir: /maps/\n    refreshIntervalSec: 60\n", "/maps"),
     ] {
         let (toml, notes) = with_service(section).unwrap();
-        // No file can be called `at/las.vomap`.
+        // A file cannot be named `at/las.vomap`.
         let expected: toml::Table = ["cms", "test.vo"]
             .into_iter()
             .map(|vo| (vo.to_owned(), toml::Value::String(format!("{directory}/{vo}.vomap"))))
@@ -319,7 +322,7 @@ fn copies_between_servers_go_on_with_the_limits_that_they_had() {
 }
 
 proptest! {
-    /// Whatever stands in a file, what comes out is TOML that reads back to valid rules.
+    /// The output is valid TOML with valid rules, for any text in the input files.
     #[test]
     fn what_comes_out_can_be_read(name in "\\PC{1,12}", root in "\\PC{1,12}", point in "[a-z/]{1,8}", vo in "\\PC{0,8}", text in "\\PC{0,30}") {
         let escape = |text: &str| text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<String>();

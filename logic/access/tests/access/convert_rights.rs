@@ -1,5 +1,5 @@
-//! What a conversion does to rights: those that StoRM's code gives, not those that its documents promise, and each change with a note
-//! that is marked.
+//! Tests of the rights after a conversion. They follow StoRM's code, not its documentation, and a marked note
+//! reports each change.
 
 use weir_access::convert::{Converted, Note, Source, convert_storm};
 
@@ -17,7 +17,7 @@ fn access(converted: &Converted) -> toml::Table {
     table(converted)["storage-area"]["p"]["access"].as_table().unwrap().clone()
 }
 
-/// The notes about rights that hold a text.
+/// Returns the notes about rights that contain a text.
 fn access_notes<'a>(converted: &'a Converted, text: &str) -> Vec<&'a Note> {
     converted.notes.iter().filter(|note| note.is_about_access && note.what.contains(text)).collect()
 }
@@ -38,7 +38,7 @@ fn members_by_a_map_file_may_write_by_the_key_that_the_code_reads_only() {
         ("vos=cms\nvoMapGrantsWritePermission=false\n", false),
         ("vos=cms\n", false),
         ("vos=cms\nvoMapGrantsWriteAccess=true\n", false),
-        // Who may not read may not write.
+        // A client without the right to read may not write.
         ("vos=cms\nvoMapEnabled=false\nvoMapGrantsWritePermission=true\n", false),
     ] {
         let converted = converted(properties, "");
@@ -58,7 +58,7 @@ fn bearers_of_tokens_may_write_unless_that_is_said_to_be_false() {
         ("orgsGrantWritePermission=false\n", false),
         ("orgsGrantReadPermission=false\n", false),
         ("orgsGrantReadPermission=false\norgsGrantWritePermission=true\n", false),
-        // The code does not know the plural.
+        // StoRM's code does not read the plural form.
         ("orgsGrantWritePermissions=false\n", true),
     ] {
         let converted = converted(&format!("{orgs}{properties}"), ISSUERS);

@@ -1,4 +1,4 @@
-//! The crypto library behind the tests: the one that the program links.
+//! The crypto library for the tests: the one that the program links.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{

@@ -1,4 +1,4 @@
-//! Whose tokens Weir's own are, and for how long.
+//! Tests of the holders of Weir's own tokens and of the tokens' lifetimes.
 
 use weir_access::identity::{BasicUser, Delegation, Identity, X509Subject};
 use weir_access::issue::{Grant, Minting, OwnKey, OwnKeys, Presentation};
@@ -53,7 +53,7 @@ fn certificate(not_after_unix_secs: Option<u64>) -> Identity {
     Identity::X509(Box::new(X509Subject { subject, not_after_unix_secs, ..X509Subject::default() }))
 }
 
-/// To others, `iss` and `sub` are who it is.
+/// Other services identify a holder by `iss` and `sub`.
 #[test]
 fn no_two_holders_have_one_subject() {
     let minting = minting(1, &[]);
@@ -84,7 +84,7 @@ fn a_token_is_good_only_while_the_password_is_the_one_that_it_was_got_with() {
     assert!(!token.contains("hash"));
     assert!(minting(2, &[1]).is_proved(&delegation, "$2y$04$hash", &AwsLc), "after a change of keys");
     assert!(!minting(2, &[]).is_proved(&delegation, "$2y$04$hash", &AwsLc), "by another's keys");
-    // What says nothing proves nothing.
+    // A token without a proof proves nothing.
     assert!(!first.is_proved(&Delegation { proof: None, ..delegation }, "$2y$04$hash", &AwsLc));
 }
 

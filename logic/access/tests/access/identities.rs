@@ -1,3 +1,5 @@
+//! Tests of the choice among several credentials of a request.
+
 use weir_access::identity::{BadPassword, BasicUser, CredentialFault, Identity, Presented, X509Subject};
 use weir_access::jwt::TokenError;
 

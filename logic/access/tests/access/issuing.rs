@@ -1,3 +1,5 @@
+//! Tests of issuing and verifying Weir's own tokens.
+
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use base64::Engine as _;
@@ -103,12 +105,13 @@ fn nobody_gets_more_by_asking() {
     let may = |action: &Action, at: &AccessPath| reads(action) && path("/a/").contains(at);
     let kept = narrow(&requested, &[], |action, at| reads(action) && *at == path("/a"));
     assert_eq!(ScopeSet::of(kept).to_string(), "storage.read:/a");
-    // Who asks for nothing in particular gets no more than what may be done.
+    // A request without scopes gets only those that the holder has the right to use.
     let kept = narrow(&ScopeSet::default(), &[path("/a/"), path("/b/")], may);
     assert_eq!(ScopeSet::of(kept).to_string(), "storage.read:/a/");
 }
 
-/// To others a scope grants all that it means, at all that is below its path: what the holder may not do in full is not said.
+/// For other services, a scope grants all of its actions on everything below its path. So a scope that the
+/// holder may use only in part is not signed.
 #[test]
 fn a_scope_is_signed_only_if_its_holder_may_do_all_of_it_everywhere_below() {
     let rules: AreaSpec = toml::from_str(
@@ -158,7 +161,7 @@ fn a_scope_is_signed_only_if_its_holder_may_do_all_of_it_everywhere_below() {
         ("storage.read:/d/ada/open storage.modify:/d/ada/open", "storage.read:/d/ada/open"),
         ("storage.read:/d/ada/secret/x", ""),
         ("storage.read:/d/own storage.modify:/d/own", "storage.read:/d/own storage.modify:/d/own"),
-        // It might be a directory.
+        // The path could be a directory.
         ("storage.read:/d/flat/x", ""),
         ("storage.read:/d storage.read:/", ""),
     ] {
@@ -253,7 +256,7 @@ fn keys_are_read_from_files_and_have_the_id_that_they_make() {
     for (algorithm, file, error) in [
         (Algorithm::Hs256, "short".to_owned(), KeyError::TooShort),
         (Algorithm::Hs256, format!("short{}", "\n".repeat(40)), KeyError::TooShort),
-        // A certificate is as long as a secret, and everybody may read it.
+        // A certificate is as long as a secret, but it is public.
         (Algorithm::Hs256, pem.replace("PRIVATE KEY", "CERTIFICATE"), KeyError::Pem),
         (Algorithm::Hs256, pem.clone(), KeyError::Pem),
         (Algorithm::Es256, "rubbish".to_owned(), KeyError::NotPem),
@@ -290,7 +293,7 @@ fn token_requests_are_read_as_the_standard_has_them() {
         let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!((status, answer["error"].as_str()), (400, Some(error)), "{body}");
     }
-    // As clients that want macaroons ask.
+    // A request in the form that macaroon clients send.
     let request = read(
         "grant_type=client_credentials&expire_in=120&scopes=DOWNLOAD:/a+LIST:/a+UPLOAD:/b+MANAGE:/c%2520d",
     )
@@ -356,7 +359,8 @@ fn macaroon_requests_become_scopes() {
         (json!({ "caveats": ["before:2030-01-01T00:00:00Z"] }), MacaroonError::Caveat),
         (json!({ "caveats": ["activity:FLY"] }), MacaroonError::Activity),
         (json!({ "caveats": ["activity:LIST"] }), MacaroonError::MetadataOnly),
-        // Whoever may change properties may replace the file: more than was asked.
+        // The scope that permits changing properties also permits replacing the file, which exceeds the
+        // request.
         (json!({ "caveats": ["activity:UPDATE_METADATA"] }), MacaroonError::MetadataChange),
         (json!({ "caveats": ["activity:UPLOAD,UPDATE_METADATA"] }), MacaroonError::MetadataChange),
         (

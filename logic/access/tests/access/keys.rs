@@ -1,3 +1,5 @@
+//! Tests of key sets, of the key cache, and of issuer metadata.
+
 use serde_json::json;
 use weir_access::jwt::{
     CachePolicy, KeyCache, KeySearch, KeySet, KeySetError, Metadata, MetadataError, metadata_urls,
@@ -54,13 +56,13 @@ fn keys_are_fetched_at_once_then_once_an_hour() {
     assert_eq!((cache.due_at(), cache.keys(1000).0.len()), (4600, 1));
 }
 
-/// A fetch that succeeds at once.
+/// Performs a fetch that succeeds at once.
 fn fetch(cache: &mut KeyCache, now: u64) {
     cache.started(now);
     cache.fetched(keys(), now);
 }
 
-/// What becomes of a token with a key that is not known, by the keys that there are.
+/// Searches for an unknown key id with the current version of the keys.
 fn search(cache: &mut KeyCache, id: &str, now: u64) -> KeySearch {
     let (_, version) = cache.keys(now);
     cache.search(Some(id), version, now)
@@ -77,7 +79,7 @@ fn a_new_key_is_fetched_at_once_however_short_the_last_fetch_is_ago() {
     assert_eq!(cache.search(Some("rotated-in"), before, 1000), KeySearch::Changed, "to be verified again");
     assert_eq!(search(&mut cache, "rotated-in", 1000), KeySearch::Missing, "it is not there");
     assert_eq!(cache.due_at(), 4600, "asked and answered");
-    // Missing for a short time only.
+    // The key counts as missing only for a short time.
     assert_eq!(search(&mut cache, "rotated-in", 1010), KeySearch::Fetching);
 }
 
@@ -95,7 +97,7 @@ fn made_up_keys_bring_about_few_fetches() {
         }
     }
     assert_eq!(fetches, [1000, 1000, 1000, 1000, 1010, 1020, 1030, 1040, 1050]);
-    // Whether a further key is there nobody knows until the next one.
+    // The cache cannot know whether the issuer has a further key until the next fetch.
     assert_eq!(search(&mut cache, "rotated-in", 1055), KeySearch::Later(5));
     assert_eq!(cache.due_at(), 1060);
 }
@@ -106,7 +108,7 @@ fn a_key_that_comes_while_keys_are_fetched_waits_for_the_next_fetch() {
     fetch(&mut cache, 1000);
     assert_eq!(search(&mut cache, "a", 1001), KeySearch::Fetching);
     cache.started(1001);
-    // The answer may have been written before this one was there.
+    // The issuer may have written its answer before it had this key.
     assert_eq!(search(&mut cache, "b", 1001), KeySearch::Fetching);
     assert_eq!(search(&mut cache, "a", 1001), KeySearch::Fetching);
     cache.fetched(keys(), 1001);
@@ -115,7 +117,7 @@ fn a_key_that_comes_while_keys_are_fetched_waits_for_the_next_fetch() {
     assert_eq!(search(&mut cache, "b", 1001), KeySearch::Fetching);
 }
 
-/// Keys of which one has the id "1".
+/// Returns a key set with one key, whose id is "1".
 fn named_keys() -> KeySet {
     parse(&json!({ "keys": [Signer::ed25519().jwk(json!({ "kid": "1" }))] })).unwrap()
 }
@@ -133,7 +135,7 @@ fn a_key_that_a_fetch_has_found_is_not_missing() {
         }
         cache.fetched(named_keys(), 1000);
         assert_eq!(cache.due_at(), 4600, "nobody waits for more");
-        // Another key of that name may be there by now.
+        // The issuer may have a new key with the same id.
         assert_eq!(search(&mut cache, "1", 1001), KeySearch::Fetching);
         cache.started(1001);
         cache.fetched(named_keys(), 1001);
@@ -152,14 +154,14 @@ fn without_keys_nobody_says_that_a_key_is_missing() {
     cache.started(1000);
     cache.failed(1000);
     assert_eq!(search(&mut cache, "a", 1000), KeySearch::Later(10));
-    // Tokens wait for them, so the pauses stay short.
+    // Tokens wait for keys, so the pauses stay short.
     for now in [1010, 1030, 1060, 1090] {
         assert_eq!(cache.due_at(), now);
         cache.started(now);
         cache.failed(now);
         assert!(matches!(search(&mut cache, "a", now), KeySearch::Later(1..=30)), "{now}");
     }
-    // The same where the keys that there were are too old.
+    // The same holds if the present keys are too old.
     let mut cache = KeyCache::new(CachePolicy::default());
     fetch(&mut cache, 0);
     let late = 8 * 24 * 3600;

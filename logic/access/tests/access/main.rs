@@ -1,5 +1,5 @@
-//! Identities, tokens, rules and what comes of them, through the crate's public face.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A helper that fails is a test that fails.
+//! Tests of the crate's public interface: identities, tokens, rules, and responses to refused requests.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A failed helper is a failed test.
 
 mod cedar;
 mod common;

@@ -1,4 +1,4 @@
-//! How many passwords clients may try, and whose are checked first.
+//! Tests of the limits on password attempts and of the order of password checks.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ fn user(attempts: &PasswordAttempts, name: &str) -> UserKey {
     attempts.user(b"/etc/weir/htpasswd", name, &AwsLc)
 }
 
-/// A wrong password; the error says how long to wait.
+/// Attempts a wrong password. The error is the number of seconds to wait.
 fn wrong(attempts: &mut PasswordAttempts, from: IpAddr, of: UserKey, now: u64) -> Result<(), u64> {
     let attempt = attempts.begin(from, of, now)?;
     attempts.end(attempt, AttemptEnd::Wrong, now);
@@ -44,7 +44,7 @@ fn a_client_may_be_wrong_ten_times_about_a_user_and_then_once_every_six_seconds(
     }
     assert_eq!(attempts.wait_secs(one, ada, 0), Some(6));
     assert_eq!(wrong(&mut attempts, one, ada, 0), Err(6));
-    // Another user, and another client.
+    // Another user and another client have budgets of their own.
     assert_eq!(wrong(&mut attempts, one, bob, 0), Ok(()));
     assert_eq!(wrong(&mut attempts, other, ada, 0), Ok(()));
     assert_eq!(wrong(&mut attempts, one, ada, 6_000), Ok(()));
@@ -78,7 +78,7 @@ fn strangers_do_not_lock_a_user_out_where_the_user_has_come_from_before() {
     assert_eq!(let_in, 100, "of all strangers together");
     assert_eq!(wrong(&mut attempts, client("203.0.113.1"), ada, 0), Err(36));
     assert_eq!(wrong(&mut attempts, home, ada, 0), Ok(()));
-    // The same name in another file is another user.
+    // A user of the same name in another file is another user.
     let namesake = attempts.user(b"/etc/weir/other", "ada", &AwsLc);
     assert_eq!(wrong(&mut attempts, client("203.0.113.1"), namesake, 0), Ok(()));
     assert_eq!(wrong(&mut attempts, client("203.0.113.1"), ada, HOUR), Ok(()));
@@ -97,7 +97,8 @@ fn right_passwords_cost_nothing_and_make_a_client_known() {
     assert!(!attempts.knows(from, 8 * 24 * HOUR), "a week ago");
 }
 
-/// It was looked for among the remembered ones: a guesser who gives up before the check has learnt that it is none of them.
+/// The cache was searched for the password. A client that disconnects before the check has learnt that the
+/// password is not in it.
 #[test]
 fn a_password_that_was_not_checked_counts_for_its_client_and_user_only() {
     let mut attempts = attempts();
@@ -150,7 +151,7 @@ fn a_neighbour_behind_the_same_address_does_not_lock_a_known_user_out() {
     right(&mut attempts, shared, ada, 0);
 }
 
-/// Those that are being checked count, or many at once would be let in.
+/// Passwords that are being checked also count, else many could be tried at once.
 #[test]
 fn a_password_counts_as_wrong_while_it_is_checked() {
     let mut attempts = attempts();
@@ -163,7 +164,7 @@ fn a_password_counts_as_wrong_while_it_is_checked() {
     assert!(attempts.begin(from, ada, 0).is_ok());
 }
 
-/// Fills a queue with checks of these clients; returns those without room.
+/// Adds checks of a client and returns those that the queue rejects.
 fn push(queue: &mut CheckQueue<String>, is_known: bool, from: &str, number: usize) -> Vec<String> {
     (0..number).filter_map(|at| queue.push(client(from), is_known, format!("{from} {at}"))).collect()
 }

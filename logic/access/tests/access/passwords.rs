@@ -1,3 +1,5 @@
+//! Tests of password files, password checks, and the `Authorization` header.
+
 use proptest::prelude::*;
 use weir_access::basic::{
     Authorization, HeaderFault, Htpasswd, PasswordCache, decode_client_credentials, parse_authorization,
@@ -6,7 +8,8 @@ use weir_access::identity::BadPassword;
 
 use crate::crypto::AwsLc;
 
-/// `htpasswd -nbB -C 5 jo secret`, and `openssl passwd -5 -salt saltstring 'Hello world!'`.
+/// Returns a password file as written by `htpasswd -nbB -C 5 jo secret` and `openssl passwd -5 -salt
+/// saltstring 'Hello world!'`.
 fn file() -> String {
     let bcrypt = bcrypt::hash_with_salt("secret", 4, *b"0123456789abcdef").unwrap();
     let bcrypt = bcrypt.format_for_version(bcrypt::Version::TwoY);
@@ -63,7 +66,7 @@ fn a_hash_is_shown_as_it_is_written() {
     assert_eq!(users.hash_of("nobody"), None);
 }
 
-/// Made with `openssl passwd`; those of "Hello world!" are examples of the definition.
+/// The hashes are from `openssl passwd`; those of "Hello world!" are examples of the specification.
 #[test]
 fn other_implementations_hashes_come_out() {
     let long = "pässword: long enough to be more than sixty-four bytes of text, really";
@@ -97,7 +100,7 @@ fn a_password_that_bcrypt_would_cut_off_is_never_right() {
     };
     let x = |count: usize| "x".repeat(count);
     assert!(users(&x(71)).check("jo").run(&x(71), &AwsLc).is_ok());
-    // The hash is that of the first 72 bytes, so all of these would do.
+    // The hash covers the first 72 bytes, so it matches all of these.
     for count in [72, 73, 80, 1000] {
         assert_eq!(users(&x(80)).check("jo").run(&x(count), &AwsLc), Err(BadPassword), "{count}");
     }

@@ -1,3 +1,5 @@
+//! Tests of paths and of file names in rules.
+
 use proptest::prelude::*;
 use weir_access::{AccessPath, PathError};
 
@@ -50,7 +52,7 @@ fn no_two_names_are_written_alike() {
     for (name, written) in cases {
         assert_eq!(AccessPath::name(name), written);
     }
-    // As a URL or a scope has them, they are told apart as well.
+    // In URLs and scopes, these names also remain different.
     assert_eq!(path("/caf%E9").to_string(), "/caf%E9");
     assert_eq!(path("/caf%25E9").to_string(), "/caf%25E9");
     assert_eq!(path("/caf%C3%A9").to_string(), "/caf\u{e9}");
@@ -67,7 +69,7 @@ fn a_slash_at_the_end_means_a_directory_only() {
 }
 
 proptest! {
-    /// The naive model: texts with a slash behind each component.
+    /// Compares with the naive model: texts with a slash after each component.
     #[test]
     fn containing_is_having_the_same_first_components(
         left in prop::collection::vec("[ab]{1,2}", 0..4),
@@ -85,7 +87,7 @@ proptest! {
     fn names_of_any_bytes_are_told_apart(
         one in "([%2E59Fa\\\\]|\u{e9}){0,8}", other in "([%2E59Fa\\\\]|\u{e9}){0,8}", cut in 0_usize..4,
     ) {
-        // Cut within a character, it is no UTF-8.
+        // A text that is cut within a character is not UTF-8.
         let bytes = |text: &str| text.as_bytes()[cut.min(text.len())..].to_vec();
         let (one, other) = (bytes(&one), bytes(&other));
         prop_assert_eq!(AccessPath::name(&one) == AccessPath::name(&other), one == other);
@@ -97,7 +99,7 @@ proptest! {
             for component in read.components() {
                 prop_assert!(!matches!(component.as_str(), "" | "." | "..") && !component.contains(['/', '\\', '\0']));
             }
-            // What is printed reads as the same path.
+            // A printed path parses to the same path.
             prop_assert_eq!(&AccessPath::from_plain(&read.to_string()).unwrap(), &read);
         }
     }

@@ -1,3 +1,5 @@
+//! Tests of the removal of secrets from URLs.
+
 use proptest::prelude::*;
 use weir_access::redact::{REDACTED, redact_url};
 
@@ -27,7 +29,7 @@ fn secrets_go_and_the_rest_stays() {
     assert_eq!(redact_url(&beyond_reason), "/a?access_token=REDACTED");
 }
 
-/// Some characters of a text percent-encoded, `layers` times over.
+/// Percent-encodes some characters of a text, `layers` times.
 fn encoded(text: &str, choices: &[bool], layers: usize) -> String {
     let mut text = text.to_owned();
     let mut choices = choices.iter().cycle();

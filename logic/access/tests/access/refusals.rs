@@ -1,3 +1,5 @@
+//! Tests of the status and challenge of refusals.
+
 use weir_access::Action;
 use weir_access::identity::{BasicUser, CredentialFault, Delegation, Identity};
 use weir_access::jwt::TokenError;
@@ -50,7 +52,7 @@ fn each_refusal_has_its_status_and_challenge() {
     }
 }
 
-/// A wider token would help nobody whose holder may not.
+/// A token with wider scopes does not help if its holder lacks the right.
 #[test]
 fn a_wider_token_is_asked_for_only_where_it_could_help() {
     let own = Identity::Delegated(Box::new(Delegation {

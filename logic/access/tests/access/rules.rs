@@ -1,3 +1,5 @@
+//! Tests of the rules of a storage area.
+
 use proptest::prelude::*;
 use weir_access::Action;
 use weir_access::identity::{BasicUser, Delegation, Identity};
@@ -74,7 +76,7 @@ fn delegated(holder: Identity, scopes: &str) -> Identity {
     }))
 }
 
-/// Every sentence that a decision can say, with what leads to it.
+/// Covers every reason that a decision can give.
 #[test]
 fn reasons_are_plain_words() {
     let rename = |to: &str| Action::Rename { to: path(to) };
@@ -160,7 +162,7 @@ fn a_deny_below_a_directory_keeps_the_directory_where_it_is() {
     assert!(allowed(RULES, &member, &Action::Read, "/cms/raw/x"), "it is about writing");
 }
 
-/// It is a copy and a removal (RFC 4918 section 9.9).
+/// A rename is a copy and a removal (RFC 4918 section 9.9).
 #[test]
 fn what_must_not_be_read_must_not_be_moved_to_where_it_could_be() {
     let hidden = r#"
@@ -297,7 +299,7 @@ fn patterns_are_those_of_ant() {
     }
 }
 
-/// The obvious way, exponential and right.
+/// Matches in the simplest way, in exponential time.
 fn naive(glob: &[&str], path: &[&str]) -> bool {
     match (glob.split_first(), path.split_first()) {
         (None, None) => true,
@@ -323,7 +325,7 @@ proptest! {
         }
     }
 
-    /// Whatever a token's scopes are, what it may do is never more than they say.
+    /// A token never permits more than its scopes, whatever they are.
     #[test]
     fn scopes_are_a_limit(
         operation in prop::sample::select(vec!["read", "create", "modify", "stage", "poll"]),

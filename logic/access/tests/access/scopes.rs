@@ -1,3 +1,5 @@
+//! Tests of storage scopes and of the WLCG profile version.
+
 use proptest::prelude::*;
 use weir_access::Action;
 use weir_access::wlcg::{ProfileVersion, ScopeSet};
@@ -104,7 +106,7 @@ fn versions_follow_their_grammar() {
 }
 
 proptest! {
-    /// `storage.read:P` admits exactly P and what continues it after a slash.
+    /// `storage.read:P` matches exactly P and the paths that continue P after a slash.
     #[test]
     fn a_scope_admits_whole_components_only(scope in "(/[ab.*]{1,3}){1,3}", asked in "(/[ab.*]{1,3}){1,4}") {
         prop_assume!(!format!("{scope}{asked}/").contains("/../") && !format!("{scope}{asked}/").contains("/./"));

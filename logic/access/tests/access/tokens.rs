@@ -1,3 +1,5 @@
+//! Tests of the verification of access tokens.
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
@@ -18,7 +20,7 @@ fn issuer(algorithms: &[Algorithm]) -> Issuer {
     Issuer { algorithms: algorithms.to_vec(), ..Issuer::new(ISSUER) }
 }
 
-/// One key, and what becomes of tokens that are signed with it.
+/// A signing key, with the key set and the issuer that verify its tokens.
 struct Case {
     signer: Signer,
     keys: KeySet,
@@ -36,7 +38,7 @@ impl Case {
         verify(&self.signer.token(&header, &claims("storage.read:/")), &self.issuer, &self.keys, &AwsLc, NOW)
     }
 
-    /// `null` takes a claim away.
+    /// Verifies a token with changed claims; `null` removes a claim.
     fn with_claims(&self, changes: Value) -> Result<TokenIdentity, TokenError> {
         let mut all = claims("storage.read:/");
         for (name, value) in changes.as_object().unwrap() {
@@ -84,7 +86,7 @@ fn every_public_key_algorithm_verifies_what_it_signed_and_nothing_else() {
             let identity = verify(&token, &issuer, &keys, &AwsLc, NOW)
                 .unwrap_or_else(|error| panic!("{algorithm}: {error}"));
             assert_eq!((identity.subject.as_str(), identity.groups.len()), ("jo", 2));
-            // Another payload under the same signature.
+            // A different payload with the same signature.
             let parts: Vec<_> = token.split('.').collect();
             let other = URL_SAFE_NO_PAD.encode(claims("storage.modify:/").to_string());
             let forged = format!("{}.{other}.{}", parts[0], parts[2]);
@@ -271,7 +273,7 @@ fn tokens_of_other_kinds_are_refused() {
     }
 }
 
-/// An ID token need not have more than these claims (OpenID Connect Core 1.0 section 2).
+/// An ID token may have only these claims (OpenID Connect Core 1.0 section 2).
 #[test]
 fn a_token_without_any_mark_is_an_access_token_only_for_an_audience() {
     let mut case = Case::new();

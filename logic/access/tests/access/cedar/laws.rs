@@ -1,4 +1,4 @@
-//! What holds for Cedar policies whatever they say.
+//! Properties that hold for all Cedar policies.
 
 use proptest::prelude::*;
 use weir_access::Action;
@@ -7,7 +7,7 @@ use weir_access::identity::Identity;
 use super::{area, may, user};
 use crate::common::{bearer, member, path};
 
-/// The heads that laws are tried on.
+/// Generates the policies that the properties are tested on.
 fn policy() -> impl Strategy<Value = String> {
     let principal = prop::sample::select(vec![
         "principal",
@@ -68,7 +68,7 @@ fn action() -> impl Strategy<Value = Action> {
 const PLACES: [&str; 7] = ["/d", "/d/a", "/d/a/", "/d/a/b", "/d/a/b/c", "/d/b", "/alias/a/x"];
 
 proptest! {
-    /// What is said of a path with all below it holds for each path below it.
+    /// A decision for a path and everything below it holds for each path below it.
     #[test]
     fn what_holds_below_holds_for_each(
         policies in prop::collection::vec(policy(), 1..5),
@@ -87,7 +87,7 @@ proptest! {
         }
     }
 
-    /// A forbid only takes away, a permit only gives, in whatever order they stand.
+    /// An additional `forbid` only removes rights, and an additional `permit` only adds rights, in any order.
     #[test]
     fn policies_have_no_order_and_forbids_only_take_away(
         policies in prop::collection::vec(policy(), 1..5),

@@ -1,4 +1,4 @@
-//! Cedar policies beside those that have an order, switches and scopes.
+//! Tests of Cedar policies in combination with ordered policies, switches and scopes.
 
 mod laws;
 
@@ -24,7 +24,7 @@ fn parse(text: &str) -> CedarPolicies {
     }
 }
 
-/// An area at `/d` and at `/alias`.
+/// Returns the rules of an area at `/d` and `/alias`.
 fn area(rules: &str, cedar: &str) -> AreaRules {
     let rules = toml::from_str::<AreaSpec>(rules).unwrap().resolve("data", &["/d", "/alias"]).unwrap();
     rules.with_cedar(Arc::new(parse(cedar)))
@@ -106,7 +106,7 @@ fn a_forbid_denies_whatever_permits() {
         for at in ["/d/raw", "/d/raw/", "/d/raw/x", "/d/raw/x/y", "/alias/raw/x", "/d//./raw/x"] {
             assert!(!may(&rules, &who, &Action::Read, at), "{who} {at}");
             assert!(!may(&rules, &who, &Action::Delete, at), "{who} {at}");
-            // Both ends of a renaming.
+            // Both source and destination of a rename are denied.
             assert!(!may(&rules, &who, &Action::Rename { to: path("/d/a") }, at), "{who} {at}");
             assert!(!may(&rules, &who, &Action::Rename { to: path(at) }, "/d/a"), "{who} {at}");
         }
@@ -123,7 +123,7 @@ fn a_deny_of_the_ordered_policies_denies_whatever_a_permit_says() {
     assert!(!may(&rules, &user("ada"), &Action::Delete, "/d/x"));
 }
 
-/// Neither can be evaluated, though the validator finds nothing wrong: the sum is too large for a number.
+/// A condition that passes validation but cannot be evaluated, because the sum overflows a 64-bit integer.
 const OVERFLOW: &str =
     "resource.directory || 9223372036854775807 + (if resource.name == \"x\" then 1 else 1) > 0";
 
@@ -144,7 +144,7 @@ fn what_cannot_be_evaluated_forbids_and_permits_nothing() {
             && told.contains("the Cedar policy at data.cedar:1 permits nothing, as it cannot be evaluated"),
         "{told}"
     );
-    // Another that permits it does.
+    // Another policy that permits the request still does.
     let both = area("", &format!("{permit}permit(principal, action, resource);"));
     assert!(may(&both, &user("ada"), &Action::Read, "/d/x"));
 }
@@ -157,7 +157,7 @@ fn principals_are_told_by_kind_issuer_groups_scopes_and_client() {
     let on = |condition: &str| format!("principal is User, action, resource) when {{ {condition} }}");
     let jo = format!("token:{ISSUER}#jo");
     let cases: [(String, [bool; 4]); 13] = [
-        // anonymous, password of jo, token of jo, certificate of jo
+        // Columns: anonymous, password of jo, token of jo, certificate of jo.
         ("principal, action, resource)".to_owned(), [true, true, true, true]),
         ("principal is User, action, resource)".to_owned(), [false, true, true, true]),
         ("principal is Anonymous, action, resource)".to_owned(), [true, false, false, false]),
@@ -184,7 +184,7 @@ fn principals_are_told_by_kind_issuer_groups_scopes_and_client() {
     let certificate = member("cms", &["/cms/Role=production"]);
     for (head, expected) in cases {
         let who = [&Identity::Anonymous, &user("jo"), &staff, &certificate];
-        // Where scopes are off, they limit all the same: these fit.
+        // These scopes match: even if the area does not honour scopes, they limit a token.
         assert_eq!(who.map(|who| permits(&head, who)), expected, "{head}");
     }
 }
@@ -200,7 +200,7 @@ fn whose_certificate_a_file_maps_is_in_the_group_of_the_organisation() {
     map.add_file("cms", "/C=IT/O=Example/CN=Jo\n").unwrap();
     certificate.map_vos(&map);
     assert!(may(&rules, &certificate, &Action::Read, "/d/x"));
-    // What VOMS states is another group.
+    // A membership that VOMS states is another group.
     let stated = member("cms", &["/cms", "cms"]);
     assert!(!may(&rules, &stated, &Action::Read, "/d/x"));
 }
@@ -234,7 +234,7 @@ fn actions_are_single_ones_and_groups_of_them() {
             .map(|(_, letter)| letter)
             .collect();
         assert_eq!(may, expected, "{head}");
-        // The same within a condition.
+        // The same action within a condition.
         let rules = area(
             "",
             &format!(
@@ -313,7 +313,7 @@ fn policies_are_found_behind_comments_that_say_the_same() {
     assert_eq!(warnings(&wrong), ["data.cedar:4: another policy has the @id \"a\", too"]);
 }
 
-/// What the guide says holds: its schema is the one that counts, and its examples are sound.
+/// The guide contains the current schema, and its examples are valid.
 #[test]
 fn the_guide_tells_the_schema_and_sound_policies() {
     let guide = include_str!("../../../../../docs/guide/cedar-policies.md");
@@ -327,7 +327,7 @@ fn the_guide_tells_the_schema_and_sound_policies() {
     }
 }
 
-/// With the place, what is wrong, and what to do about it.
+/// The error states the position, the problem, and the correction.
 #[test]
 fn what_is_wrong_with_policies_is_named() {
     let wrong: Vec<String> = [
@@ -388,7 +388,7 @@ fn what_is_too_deep_or_too_long_is_an_error_and_no_end() {
         let told = faults(&text).join("\n");
         assert!(told.contains(why), "{why}: {told}");
     }
-    // As much as may be is parsed, validated, asked and dropped on the stack of a thread.
+    // A text at the limits is parsed, validated, evaluated and dropped on the stack of a thread.
     let comment = format!(
         "// ((( \"\nforbid(principal, action, resource) when {{ \"{}\" == \"\" }};",
         "(.;".repeat(900)
@@ -405,7 +405,7 @@ fn what_is_too_deep_or_too_long_is_an_error_and_no_end() {
         "\"".to_owned(),
         comment,
     ] {
-        // It need not be sound.
+        // The text need not be a valid policy.
         match CedarPolicies::parse(&[file(&text)]) {
             Ok((policies, _)) => {
                 let rules = toml::from_str::<AreaSpec>("").unwrap().resolve("data", &["/d"]).unwrap();
@@ -436,7 +436,7 @@ fn scopes_are_signed_only_where_heads_of_policies_prove_them() {
         ("", home, "storage.read:/d storage.read:/d/home/ada/x", "storage.read:/d/home/ada/x"),
         ("", home, "storage.modify:/d/home/ada", ""),
         ("", &home.replace("ada\",", "bob\","), "storage.read:/d/home/ada", ""),
-        // Nobody can say what a condition will be.
+        // The result of a condition is unknown when the scope is signed.
         ("", &open.replace(";", " when { resource.name != \"x\" };"), "storage.read:/d", ""),
         (
             "",
@@ -444,7 +444,7 @@ fn scopes_are_signed_only_where_heads_of_policies_prove_them() {
             "storage.read:/d",
             "",
         ),
-        // What somebody else, another action or another place is about is of no matter.
+        // Policies for another identity, action or path have no influence.
         (
             "",
             &format!(
@@ -457,7 +457,7 @@ fn scopes_are_signed_only_where_heads_of_policies_prove_them() {
             "storage.read:/d/home storage.modify:/d/home storage.read:/d/raw storage.read:/d storage.read:/d/raw/x",
             "storage.read:/d/home",
         ),
-        // What may not be looked at is not to be read.
+        // A resource whose metadata may not be read may not be read either.
         (
             "",
             &format!("{open}forbid(principal, action == Action::\"stat\", resource);"),
