@@ -1,3 +1,5 @@
+//! Addresses of listeners and servers.
+
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -6,55 +8,56 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a listener accepts: `0.0.0.0:80`, `[::]:443`, `:8080` (every address, both families) or `unix:/path`.
+/// The address of a listener: `0.0.0.0:80`, `[::]:443`, `:8080` (all addresses of both families) or
+/// `unix:/path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum BindAddress {
     /// A TCP address.
     Inet(SocketAddr),
-    /// A Unix socket's path.
+    /// Path of a Unix socket.
     Unix(PathBuf),
 }
 
-/// Where a server listens: `10.0.0.1:80`, `[::1]:80`, `web.example:80` (resolved) or `unix:/path`.
+/// The address of a server: `10.0.0.1:80`, `[::1]:80`, `web.example:80` (resolved by DNS) or `unix:/path`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ServerAddress {
     /// A TCP address.
     Inet(SocketAddr),
-    /// A name to be resolved, and a port.
+    /// Host name to resolve, with a port.
     Named(ServerHost),
-    /// A Unix socket's path.
+    /// Path of a Unix socket.
     Unix(PathBuf),
 }
 
 /// A DNS name and a port.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerHost {
-    /// The name, as written but for a final dot.
+    /// Host name as written, without a trailing dot.
     pub host: Arc<str>,
-    /// The port.
+    /// Port number.
     pub port: u16,
 }
 
-/// Why a text is not an address.
+/// Reason why a text is not a valid address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadAddress {
-    /// `host` without `:port`.
+    /// The port is missing.
     NoPort,
-    /// A port without an address.
+    /// The text is only a port.
     PortOnly(String),
-    /// A port outside 1 to 65535 (0 to 65535 for a listener).
+    /// The port is outside 1 to 65535 (0 to 65535 for a listener).
     Port(String),
-    /// An IPv6 address without brackets.
+    /// An IPv6 address has no brackets.
     Brackets,
-    /// With a scheme such as `http://` in front.
+    /// The text begins with a scheme such as `http://`; the text of the error is the advice.
     Scheme(String),
-    /// More colons than one, and no IPv6 address.
+    /// The text has more than one colon and is not an IPv6 address.
     Colons,
-    /// Neither an IP address nor a host name.
+    /// The host is neither an IP address nor a valid host name.
     Host(String),
-    /// `unix:` without an absolute path, or with one over 107 bytes (the kernel's limit).
+    /// The path after `unix:` is not absolute, or is longer than 107 bytes (the kernel's limit).
     UnixPath(String),
 }
 
@@ -134,7 +137,7 @@ fn split_port(text: &str) -> Result<(&str, &str), BadAddress> {
     }
 }
 
-/// `host` with a port, if it has none.
+/// Returns `host` with `port`, unless it already has a port.
 fn at_port(host: &str, port: u16) -> String {
     let has_port =
         host.rsplit_once(':').is_some_and(|(before, _)| !before.contains(':') || before.ends_with(']'));
@@ -145,8 +148,9 @@ fn parse_ip(host: &str) -> Option<IpAddr> {
     host.trim_start_matches('[').trim_end_matches(']').parse().ok()
 }
 
-/// RFC 1123 section 2.1, with the underscores that service names carry in practice. A last label of digits only is
-/// refused: it is a mistyped IPv4 address, never a registered name.
+/// Returns true for a host name of RFC 1123 section 2.1, with the underscores that service names use in
+/// practice. Rejects a name whose last label has only digits, because that is a mistyped IPv4 address and
+/// never a registered name.
 fn is_host_name(name: &str) -> bool {
     let label = |label: &str| {
         (1..=63).contains(&label.len())

@@ -1,7 +1,7 @@
-//! The newtypes every crate shares: names, addresses, weights, sizes, rates.
+//! The types that all crates share: names, addresses, weights, sizes and rates.
 //!
-//! Parsing from text and printing back lives beside each type, so that config, command line, control socket and
-//! metrics spell a thing the same way. Nothing here knows what a pool or a request does.
+//! Each type defines how it is parsed and printed. So the config, the command line, the control socket and
+//! the metrics use the same spelling. The crate contains no logic of pools or requests.
 
 mod address;
 mod name;

@@ -1,30 +1,35 @@
+//! Names of configured objects.
+
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The name an operator gave to a thing: 1 to 64 characters of `A-Z a-z 0-9 _ - . :`, so that it stands unquoted in
-/// metrics, log lines, CSV and cookies.
+/// A name that an operator assigns: 1 to 64 characters of `A-Z a-z 0-9 _ - . :`. It needs no quotes in
+/// metrics, log lines, CSV files and cookies.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(Arc<str>);
 
-/// Why a text is not a [`Name`].
+/// Reason why a text is not a valid [`Name`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadName {
-    /// No characters at all.
+    /// The text is empty.
     Empty,
-    /// Over 64 bytes.
+    /// The text is longer than 64 bytes.
     TooLong,
-    /// The first character outside the permitted set.
+    /// The text contains this character, which is not permitted.
     Character(char),
 }
 
 impl Name {
-    /// The longest name, in bytes.
+    /// Maximum length of a name, in bytes.
     pub const BYTES_MAX: usize = 64;
 
-    /// Accepts `text` if it is a valid name.
+    /// Creates a name.
+    ///
+    /// # Errors
+    /// If `text` is empty, too long, or contains a character that is not permitted.
     pub fn new(text: &str) -> Result<Self, BadName> {
         if text.is_empty() {
             return Err(BadName::Empty);
@@ -38,7 +43,7 @@ impl Name {
         }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -81,15 +86,15 @@ impl fmt::Debug for Name {
     }
 }
 
-/// Names a listener.
+/// The name of a listener.
 pub type ListenerName = Name;
-/// Names a route.
+/// The name of a route.
 pub type RouteName = Name;
-/// Names a pool.
+/// The name of a pool.
 pub type PoolName = Name;
-/// Names a server within its pool.
+/// The name of a server within its pool.
 pub type ServerName = Name;
-/// Names a zone: a room, a site, a region.
+/// The name of a zone: a room, a site or a region.
 pub type ZoneName = Name;
 
 #[cfg(test)]

@@ -1,45 +1,49 @@
+//! Durations, byte sizes and rates with their units.
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// A time span in whole milliseconds, written `250ms`, `2s`, `5m`, `1h`, `7d`.
+/// A duration in whole milliseconds, written as `250ms`, `2s`, `5m`, `1h` or `7d`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Millis(pub u64);
 
-/// A number of bytes, written `512B`, `64KiB`, `10MiB`, `2GiB`, `1TiB`, or with the decimal `kB`, `MB`, `GB`, `TB`.
+/// A number of bytes, written as `512B`, `64KiB`, `10MiB`, `2GiB` or `1TiB`, or with the decimal units `kB`,
+/// `MB`, `GB` and `TB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ByteSize(pub u64);
 
-/// Events per second, written `500/s`, `30/m`, `2/h`; kept in events per hour so that all three are whole.
+/// A rate of events, written as `500/s`, `30/m` or `2/h`. It is stored as events per hour, so that all three
+/// are whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Rate {
     per_hour: u64,
 }
 
-/// Why a text is not a quantity of its kind; `Display` says what would be.
+/// Reason why a text is not a valid quantity. Its `Display` gives an example of a valid one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadQuantity {
-    /// No leading number, or one that does not fit.
+    /// The text does not begin with a number, or the number is too large.
     Number(Kind),
-    /// A number without a unit.
+    /// The number has no unit.
     NoUnit(Kind),
-    /// A unit that this kind does not have.
+    /// The unit does not belong to this kind of quantity.
     Unit(Kind, String),
 }
 
-/// Which quantity a text was meant to be.
+/// The kind of quantity that was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// [`Millis`].
+    /// A duration ([`Millis`]).
     Duration,
-    /// [`ByteSize`].
+    /// A number of bytes ([`ByteSize`]).
     Size,
-    /// [`Rate`].
+    /// A rate ([`Rate`]).
     Rate,
 }
 
@@ -59,37 +63,37 @@ const SIZE_UNITS: &[(&str, u64)] = &[
 const RATE_UNITS: &[(&str, u64)] = &[("/s", 3_600), ("/m", 60), ("/h", 1)];
 
 impl Millis {
-    /// The span as the standard library has it.
+    /// Converts to the standard library's type.
     pub const fn duration(self) -> Duration {
         Duration::from_millis(self.0)
     }
 
-    /// A span of whole seconds.
+    /// Creates a duration of whole seconds.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000)
     }
 }
 
 impl ByteSize {
-    /// A size of whole KiB.
+    /// Creates a size of whole KiB.
     pub const fn kib(kib: u64) -> Self {
         Self(kib << 10)
     }
 }
 
 impl Rate {
-    /// A rate of whole events per second.
+    /// Creates a rate of whole events per second.
     pub const fn per_second(events: u64) -> Self {
         Self { per_hour: events * 3_600 }
     }
 
-    /// Events per second, as a fraction.
+    /// Returns the rate in events per second.
     pub fn events_per_second(self) -> f64 {
         self.per_hour as f64 / 3_600.0
     }
 }
 
-/// Splits `text` into a whole number and one of `units`, and multiplies them.
+/// Parses a whole number followed by one of `units`, and multiplies them. The number 0 needs no unit.
 fn parse(text: &str, kind: Kind, units: &[(&str, u64)]) -> Result<u64, BadQuantity> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -105,7 +109,7 @@ fn parse(text: &str, kind: Kind, units: &[(&str, u64)]) -> Result<u64, BadQuanti
     number.checked_mul(*factor).ok_or(BadQuantity::Number(kind))
 }
 
-/// Prints with the largest unit that leaves a whole number.
+/// Writes the value with the largest unit that leaves a whole number.
 fn print(value: u64, units: &[(&str, u64)], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let exact =
         units.iter().filter(|(_, factor)| value.is_multiple_of(*factor)).max_by_key(|(_, factor)| *factor);

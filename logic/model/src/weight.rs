@@ -1,25 +1,27 @@
+//! Weights of servers.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A server's share of the traffic: 0 to 256, as in HAProxy. 0 receives nothing new.
+/// The weight of a server: 0 to 256, as in HAProxy. A server with weight 0 gets no new requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Weight(u16);
 
-/// A number above [`Weight::MAX`].
+/// The error for a number above [`Weight::MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WeightOutOfRange(pub u32);
 
 impl Weight {
-    /// Receives nothing new.
+    /// Weight of a server that gets no new requests.
     pub const ZERO: Self = Self(0);
-    /// What a server without a stated weight has.
+    /// Weight of a server without a configured weight.
     pub const ONE: Self = Self(1);
-    /// The heaviest.
+    /// Maximum weight.
     pub const MAX: Self = Self(256);
 
-    /// Accepts 0 to 256.
+    /// Creates a weight of 0 to 256.
     pub fn new(weight: u32) -> Result<Self, WeightOutOfRange> {
         u16::try_from(weight)
             .ok()
@@ -28,7 +30,7 @@ impl Weight {
             .ok_or(WeightOutOfRange(weight))
     }
 
-    /// The weight as a number, 0 to 256.
+    /// Returns the weight as a number, 0 to 256.
     pub const fn get(self) -> u32 {
         self.0 as u32
     }
