@@ -1,27 +1,31 @@
+//! The bucket layout that all histograms in microseconds share.
+
 use std::ops::RangeInclusive;
 
-/// The longest time that is told apart, about 71 minutes; longer ones count as this.
+/// Longest time that histograms distinguish, about 71 minutes; longer times count as this.
 pub const MICROS_MAX: u64 = u32::MAX as u64;
 
-/// How finely a histogram tells values apart: into how many equal buckets it divides each power of two.
+/// The resolution of a histogram: the number of equal buckets for each power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Resolution {
-    /// 4 buckets, 124 in all, 1 KiB; a value is known to 12.5 percent.
+    /// 4 buckets for each power of two, 124 in total (1 KiB). The relative error is at most 12.5 percent.
     Coarse,
-    /// 8 buckets, 240 in all, 2 KiB; a value is known to 6.25 percent.
+    /// 8 buckets for each power of two, 240 in total (2 KiB). The relative error is at most 6.25 percent.
     #[default]
     Fine,
-    /// 128 buckets, 3328 in all, 26 KiB; a value is known to 0.4 percent. For simulations and the like.
+    /// 128 buckets for each power of two, 3328 in total (26 KiB). The relative error is at most 0.4 percent.
+    /// It suits simulations.
     Precise,
 }
 
 impl Resolution {
-    /// How many buckets there are.
+    /// Returns the total number of buckets.
     pub(crate) const fn buckets(self) -> usize {
         self.bucket_of(MICROS_MAX) + 1
     }
 
-    /// The bucket of a value. Log-linear: the first values have one each, then each power of two has the same number.
+    /// Returns the bucket of a value. The layout is log-linear: each of the smallest values has a bucket of
+    /// its own, and each further power of two has the same number of buckets.
     pub(crate) const fn bucket_of(self, micros: u64) -> usize {
         let bits = self.bits();
         let value = if micros > MICROS_MAX { MICROS_MAX } else { micros };
@@ -33,7 +37,7 @@ impl Resolution {
         (((exponent - bits + 1) as usize) << bits) + position as usize
     }
 
-    /// The values that a bucket counts.
+    /// Returns the values that a bucket counts.
     pub(crate) const fn values_of(self, bucket: usize) -> RangeInclusive<u64> {
         let bits = self.bits();
         let position = bucket as u64 & ((1 << bits) - 1);

@@ -1,6 +1,8 @@
+//! A histogram for one thread.
+
 use crate::{MICROS_MAX, Resolution};
 
-/// How often values of each size occurred; for one thread, or for adding up what others counted.
+/// A histogram of times, for one thread or for the sum of other histograms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
     resolution: Resolution,
@@ -10,17 +12,17 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty one.
+    /// Creates an empty histogram.
     pub fn new(resolution: Resolution) -> Self {
         Self { resolution, counts: vec![0; resolution.buckets()].into(), sum: 0, max: 0 }
     }
 
-    /// Counts one value, in microseconds. O(1).
+    /// Records one value in microseconds. O(1).
     pub fn record(&mut self, micros: u64) {
         self.record_many(micros, 1);
     }
 
-    /// Counts `times` equal values, in microseconds.
+    /// Records `times` equal values in microseconds.
     pub fn record_many(&mut self, micros: u64, times: u64) {
         if times == 0 {
             return;
@@ -32,47 +34,48 @@ impl Histogram {
         self.max = self.max.max(micros);
     }
 
-    /// Adds what `other` counted. The result has the coarser resolution of the two.
+    /// Adds the counts of `other`. The result has the coarser resolution of the two.
     pub fn merge(&mut self, other: &Self) {
         self.merge_parts(other.resolution, other.counts.iter().copied(), other.sum, other.max);
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.counts.fill(0);
         self.sum = 0;
         self.max = 0;
     }
 
-    /// How finely values are told apart.
+    /// Returns the resolution.
     pub fn resolution(&self) -> Resolution {
         self.resolution
     }
 
-    /// How many values were counted.
+    /// Returns the number of recorded values.
     pub fn count(&self) -> u64 {
         self.counts.iter().fold(0, |count, one| count.saturating_add(*one))
     }
 
-    /// The sum of all values in microseconds, exact but that values over [`MICROS_MAX`] count as that.
+    /// Returns the sum of all values in microseconds. It is exact, except that values over [`MICROS_MAX`]
+    /// count as [`MICROS_MAX`].
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
-    /// The greatest value in microseconds, exact up to [`MICROS_MAX`]; 0 if there is none.
+    /// Returns the maximum value in microseconds, exact up to [`MICROS_MAX`]; 0 if there are no values.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// The mean in microseconds; None of no values.
+    /// Returns the mean in microseconds, or `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.sum as f64 / count as f64)
     }
 
-    /// The smallest value that at least the share `quantile` (0 to 1) of all values do not exceed, in microseconds:
-    /// the nearest rank, known to the [`Resolution`]'s precision (the middle of its bucket); the greatest value is
-    /// known exactly. None of no values.
+    /// Returns the quantile (0 to 1) in microseconds, by the nearest rank: the smallest value such that at
+    /// least this share of all values is not above it. The result is the middle of the value's bucket, so it
+    /// has the precision of the [`Resolution`]. The maximum is exact. Returns `None` if there are no values.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let count = self.count();
         if count == 0 {
@@ -93,9 +96,9 @@ impl Histogram {
         Some(self.max)
     }
 
-    /// How many values are at most each of `bounds` (microseconds, ascending): what Prometheus calls `le` buckets. Of
-    /// the one bucket that a bound divides, the share below the bound is taken. Never decreases from bound to bound,
-    /// nor as values are added.
+    /// Returns the number of values up to each of `bounds` (microseconds, ascending), as for Prometheus `le`
+    /// buckets. If a bound divides a bucket, the bucket's values are assumed to be evenly distributed. The
+    /// numbers never decrease from one bound to the next, nor when values are added.
     pub fn counts_up_to<'a>(&'a self, bounds: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
         let mut below: u64 = 0;
         let mut bucket = 0;
@@ -108,7 +111,7 @@ impl Histogram {
         })
     }
 
-    /// Every bucket that counted something: its smallest value, its greatest, and how many.
+    /// Returns the smallest value, the largest value and the count of every bucket that is not empty.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(bucket, count)| {

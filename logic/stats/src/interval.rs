@@ -1,17 +1,19 @@
+//! Means with confidence intervals.
+
 /// A mean with its 95 percent confidence interval (Student's t).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Where it begins.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// Where it ends.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Interval {
-    /// Of independent values, such as results of runs with different seeds. None of fewer than two: one alone says
-    /// nothing about its spread.
+    /// Computes the interval of independent values, such as the results of runs with different seeds. Returns
+    /// `None` for fewer than two values, because a single value has no known spread.
     pub fn of(values: &[f64]) -> Option<Self> {
         let count = values.len();
         if count < 2 {
@@ -24,32 +26,32 @@ impl Interval {
         Some(Self { low: mean - margin, mean, high: mean + margin })
     }
 
-    /// Of the differences `a` - `b`, pair by pair: what both have in common, such as the same arrivals, drops out. None of
-    /// fewer than two pairs.
+    /// Computes the interval of the differences `a` - `b`, pair by pair. Influences on both values of a pair,
+    /// such as the same arrivals, cancel out. Returns `None` for fewer than two pairs.
     pub fn of_differences(a: &[f64], b: &[f64]) -> Option<Self> {
         let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
         Self::of(&differences)
     }
 
-    /// Half its width.
+    /// Returns half of the interval's width.
     pub fn margin(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
 
-    /// Whether it leaves out 0: then a difference is beyond noise.
+    /// Returns true if the interval excludes 0, so that a difference is statistically significant.
     pub fn excludes_zero(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
 }
 
-/// The arithmetic mean; None of no values.
+/// Returns the arithmetic mean, or `None` if there are no values.
 pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The 97.5 percent point of Student's t distribution with `degrees` of freedom: from the usual tables up to 30, beyond by
-/// the Cornish-Fisher expansion around the normal distribution's (Abramowitz and Stegun, 26.7.5), good to four digits.
-/// Infinite of 0 degrees.
+/// Returns the 97.5 percent point of Student's t distribution with `degrees` of freedom. It comes from the
+/// usual tables up to 30 degrees. Beyond, it is the Cornish-Fisher expansion around the normal distribution
+/// (Abramowitz and Stegun, 26.7.5), exact to four digits. It is infinite for 0 degrees.
 pub fn student_t_975(degrees: usize) -> f64 {
     const TABLE: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145,

@@ -1,8 +1,10 @@
-//! Histograms and quantiles: what took how long, in a fixed amount of memory; how sure a mean of several runs is; and whether
-//! two sets of runs differ ([`compare`]).
+//! Histograms and quantiles of durations in fixed memory, confidence intervals of means, and statistical
+//! comparison of two sets of runs ([`compare`]).
 //!
-//! Times are whole microseconds. [`Histogram`] is for one thread, [`SharedHistogram`] for one writer and any readers;
-//! [`HistogramPair`] is two of those; all sort values into the same buckets. [`NanosHistogram`] counts nanoseconds, for measurements. Knows no clock and no metrics format.
+//! Times are whole microseconds. [`Histogram`] is for one thread; [`SharedHistogram`] is for one writer and
+//! any number of readers; [`HistogramPair`] consists of two shared histograms. All of them use the same
+//! buckets. [`NanosHistogram`] counts nanoseconds, for measurements. The crate reads no clock and writes no
+//! metrics format.
 
 mod buckets;
 pub mod compare;

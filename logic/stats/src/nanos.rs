@@ -1,13 +1,16 @@
-/// How often times of each length occurred, in nanoseconds, from one to centuries.
+//! A histogram of times in nanoseconds.
+
+/// A histogram of times in nanoseconds, from one nanosecond to centuries.
 ///
-/// Log-linear: times below 256 ns have a bucket each, and each power of two above is divided into 128 equal buckets, so
-/// that a value is known to 0.4 percent. 58 KiB, whatever is counted.
+/// The buckets are log-linear: each time below 256 ns has a bucket of its own, and each further power of two
+/// is divided into 128 equal buckets. The relative error is at most 0.4 percent. The histogram always
+/// occupies 58 KiB.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NanosHistogram {
     counts: Box<[u64]>,
     count: u64,
     sum_ns: u128,
-    /// A whole number, so that the order in which times come changes nothing.
+    /// Sum of the squares, as an integer, so that the result does not depend on the order of the values.
     sum_of_squares: u128,
     min_ns: u64,
     max_ns: u64,
@@ -17,7 +20,7 @@ const BITS: u32 = 7;
 const BUCKETS: usize = bucket_of(u64::MAX) + 1;
 
 impl NanosHistogram {
-    /// An empty one.
+    /// Creates an empty histogram.
     pub fn new() -> Self {
         Self {
             counts: vec![0; BUCKETS].into(),
@@ -29,12 +32,12 @@ impl NanosHistogram {
         }
     }
 
-    /// Counts one time. O(1).
+    /// Records one time. O(1).
     pub fn record(&mut self, ns: u64) {
         self.record_many(ns, 1);
     }
 
-    /// Counts `times` equal times.
+    /// Records `times` equal times.
     pub fn record_many(&mut self, ns: u64, times: u64) {
         if times == 0 {
             return;
@@ -48,7 +51,7 @@ impl NanosHistogram {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
             *mine += theirs;
@@ -60,43 +63,43 @@ impl NanosHistogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// How many times were counted.
+    /// Returns the number of recorded times.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their sum, exact.
+    /// Returns the exact sum of all times.
     pub fn sum_ns(&self) -> u128 {
         self.sum_ns
     }
 
-    /// The shortest, exact; 0 of none.
+    /// Returns the exact minimum; 0 if there are no values.
     pub fn min_ns(&self) -> u64 {
         if self.count == 0 { 0 } else { self.min_ns }
     }
 
-    /// The longest, exact; 0 of none.
+    /// Returns the exact maximum; 0 if there are no values.
     pub fn max_ns(&self) -> u64 {
         self.max_ns
     }
 
-    /// The mean; 0 of none.
+    /// Returns the mean; 0 if there are no values.
     pub fn mean_ns(&self) -> f64 {
         if self.count == 0 { 0.0 } else { self.sum_ns as f64 / self.count as f64 }
     }
 
-    /// The standard deviation of the whole population; 0 of none.
+    /// Returns the standard deviation of the population; 0 if there are no values.
     pub fn deviation_ns(&self) -> f64 {
         if self.count == 0 {
             return 0.0;
         }
         let mean = self.mean_ns();
-        // Rounding may leave a little less than nothing.
+        // Rounding can make the difference slightly negative.
         (self.sum_of_squares as f64 / self.count as f64 - mean * mean).max(0.0).sqrt()
     }
 
-    /// The shortest time that at least the share `quantile` (0 to 1) of all do not exceed: the nearest rank, known to 0.4
-    /// percent; the longest is known exactly. 0 of none.
+    /// Returns the quantile (0 to 1) by the nearest rank, with a relative error of at most 0.4 percent. The
+    /// maximum is exact. Returns 0 if there are no values.
     pub fn quantile_ns(&self, quantile: f64) -> u64 {
         if self.count == 0 {
             return 0;
@@ -115,12 +118,12 @@ impl NanosHistogram {
         self.max_ns
     }
 
-    /// How many are below `bound`, to the precision of a bucket.
+    /// Returns the number of times below `bound`, with the precision of a bucket.
     pub fn count_below(&self, bound: u64) -> u64 {
         self.counts.iter().take(bucket_of(bound)).sum()
     }
 
-    /// Every bucket that counted something: its shortest time, its longest, and how many.
+    /// Returns the shortest time, the longest time and the count of every bucket that is not empty.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         let filled = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         filled.map(|(bucket, count)| {

@@ -1,37 +1,41 @@
+//! Two histograms whose counts share cache lines.
+
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use crate::shared::add;
 use crate::{Histogram, MICROS_MAX, Resolution};
 
-/// Two histograms of [`Resolution::Fine`] that one thread writes and any thread may read, for two times of one thing that are close to each
-/// other most often: until a response begins, and until it ends. As for [`SharedHistogram`](crate::SharedHistogram) there is one writer only,
-/// and a reader may see a value in the counts before it is in the sum.
+/// Two histograms of [`Resolution::Fine`] with one writer thread and any number of readers. They count two
+/// times of the same event that are usually close to each other, such as the time until a response begins and
+/// until it ends. As for [`SharedHistogram`](crate::SharedHistogram), a reader may see a value in the counts
+/// before it is in the sum.
 ///
-/// Where there are thousands of them no cache holds their lines of memory. So both have the counts of the same four buckets on one line, and
-/// the sums are in here, to stand beside what else is counted. The counts take no memory until there is a value.
+/// The memory of thousands of pairs does not fit into the CPU cache. So each cache line holds the counts of
+/// the same four buckets of both histograms. The sums are stored inline, next to the other counters of the
+/// owner. The counts are allocated when the first value is recorded.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct HistogramPair {
     counts: OnceLock<Box<Counts>>,
     sums: [AtomicU64; 2],
-    /// No value is above [`MICROS_MAX`].
+    /// Maxima; they fit into 32 bits because no recorded value is above [`MICROS_MAX`].
     maxima: [AtomicU32; 2],
 }
 
-/// Which one of a pair.
+/// The choice of one histogram of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The one.
+    /// The first histogram.
     First = 0,
-    /// The other.
+    /// The second histogram.
     Second = 1,
 }
 
 #[derive(Debug)]
 struct Counts([Line; LINES]);
 
-/// The counts of some buckets that follow each other: the first histogram's, then the second one's.
+/// The counts of consecutive buckets: those of the first histogram, then those of the second.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Line([[AtomicU64; BUCKETS_PER_LINE]; 2]);
@@ -41,7 +45,7 @@ const BUCKETS_PER_LINE: usize = 4;
 const LINES: usize = RESOLUTION.buckets().div_ceil(BUCKETS_PER_LINE);
 
 impl HistogramPair {
-    /// Counts one value, in microseconds. O(1). Only ever called by one thread.
+    /// Records one value in microseconds. O(1). Only one thread may call it.
     #[inline]
     pub fn record(&self, side: Side, micros: u64) {
         let micros = micros.min(MICROS_MAX);
@@ -55,7 +59,8 @@ impl HistogramPair {
         }
     }
 
-    /// Reads what [`HistogramPair::record`] would change, so that it is in the processor's cache by then. The number means nothing.
+    /// Reads the memory that [`HistogramPair::record`] will change, to load it into the CPU cache in advance.
+    /// The result has no meaning.
     #[inline]
     pub fn peek(&self, side: Side, micros: u64) -> u64 {
         let bucket = RESOLUTION.bucket_of(micros.min(MICROS_MAX));
@@ -64,19 +69,19 @@ impl HistogramPair {
         self.sums[side as usize].load(Relaxed).wrapping_add(count.load(Relaxed))
     }
 
-    /// Whether nothing was counted so far.
+    /// Returns true if no value has been recorded.
     pub fn is_empty(&self, side: Side) -> bool {
         self.maxima[side as usize].load(Relaxed) == 0 && self.counts_of(side).all(|count| count == 0)
     }
 
-    /// Adds what was counted so far to `total`.
+    /// Adds the counts so far to `total`.
     pub fn add_to(&self, side: Side, total: &mut Histogram) {
         let sum = self.sums[side as usize].load(Relaxed);
         let max = self.maxima[side as usize].load(Relaxed);
         total.merge_parts(RESOLUTION, self.counts_of(side), sum, max.into());
     }
 
-    /// By bucket.
+    /// Returns the counts in the order of the buckets.
     fn counts_of(&self, side: Side) -> impl Iterator<Item = u64> {
         let lines = self.counts.get().into_iter().flat_map(|counts| &counts.0);
         lines.flat_map(move |line| &line.0[side as usize]).map(|count| count.load(Relaxed))

@@ -1,9 +1,11 @@
+//! A percentile of a histogram's recent values.
+
 use std::collections::BTreeMap;
 
 use crate::Histogram;
 
-/// A percentile of what a histogram has counted since it was last told. It is told anew when the histogram has been looked at often enough, and has counted
-/// enough since.
+/// A percentile of the values that a histogram has recorded since the last result. A new result needs a
+/// minimum number of readings and of new values.
 #[derive(Debug)]
 pub struct RecentPercentile {
     percent: u64,
@@ -14,12 +16,15 @@ pub struct RecentPercentile {
 }
 
 impl RecentPercentile {
-    /// How long 95 of 100 responses take to begin, of at least 100; after ten readings, one a second: what second tries beside slow first ones wait for.
+    /// Creates the percentile for hedged requests: the 95th percentile of the time until a response begins. A
+    /// result needs ten readings, at one a second, and at least 100 responses. A hedged request starts when
+    /// the first try is slower than this time.
     pub const fn for_hedges() -> Self {
         Self { percent: 95, readings_min: 10, values_min: 100, counted_before: BTreeMap::new(), readings: 0 }
     }
 
-    /// Looks at what the histogram has counted so far, which only grows. The percentile in its unit, if it is told anew.
+    /// Reads the current counts of the histogram, which must never decrease. Returns the percentile in the
+    /// histogram's unit if enough readings and values have accumulated.
     pub fn read(&mut self, all: &Histogram) -> Option<u64> {
         self.readings += 1;
         if self.readings < self.readings_min {

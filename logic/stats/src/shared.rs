@@ -1,14 +1,18 @@
+//! A histogram with one writer thread and many readers.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::{Histogram, MICROS_MAX, Resolution};
 
-/// A histogram that one thread writes and any thread may read, of [`Resolution::Fine`].
+/// A histogram of [`Resolution::Fine`] with one writer thread and any number of readers.
 ///
-/// One writer only: a value is counted with plain loads and stores, which cost a third of an atomic addition; with two
-/// writers some values would be missed. A reader may see a value in the counts before it is in the sum.
+/// Only one thread may write: recording uses plain loads and stores, which cost a third of an atomic
+/// addition. A second writer would lose some values. A reader may see a value in the counts before it is in
+/// the sum.
 ///
-/// In one piece: where there are thousands of them, a value meets two lines of memory that no cache holds, both mostly on one page, and none
-/// that says where the other is.
+/// The counts are stored inline. With thousands of histograms, most of this memory is not in the CPU cache.
+/// Recording a value then loads two cache lines, usually of the same page. If the counts were behind a
+/// pointer, reading it could load a third line.
 #[derive(Debug)]
 #[repr(C)]
 pub struct SharedHistogram {
@@ -21,7 +25,7 @@ const RESOLUTION: Resolution = Resolution::Fine;
 const BUCKETS: usize = RESOLUTION.buckets();
 
 impl SharedHistogram {
-    /// Counts one value, in microseconds. O(1). Only ever called by one thread.
+    /// Records one value in microseconds. O(1). Only one thread may call it.
     #[inline]
     pub fn record(&self, micros: u64) {
         let micros = micros.min(MICROS_MAX);
@@ -32,19 +36,20 @@ impl SharedHistogram {
         }
     }
 
-    /// Reads what [`SharedHistogram::record`] would change, so that it is in the processor's cache by then. The number means nothing.
+    /// Reads the memory that [`SharedHistogram::record`] will change, to load it into the CPU cache in
+    /// advance. The result has no meaning.
     pub fn peek(&self, micros: u64) -> u64 {
         let count = &self.counts[RESOLUTION.bucket_of(micros.min(MICROS_MAX))];
         self.sum.load(Relaxed).wrapping_add(count.load(Relaxed))
     }
 
-    /// Adds what was counted so far to `total`.
+    /// Adds the counts so far to `total`.
     pub fn add_to(&self, total: &mut Histogram) {
         let counts = self.counts.iter().map(|count| count.load(Relaxed));
         total.merge_parts(RESOLUTION, counts, self.sum.load(Relaxed), self.max.load(Relaxed));
     }
 
-    /// What was counted so far.
+    /// Returns a copy of the counts so far.
     pub fn snapshot(&self) -> Histogram {
         let mut total = Histogram::new(RESOLUTION);
         self.add_to(&mut total);

@@ -1,4 +1,4 @@
-//! What a histogram says about the values it was given.
+//! Tests of histograms through the crate's public interface.
 
 use proptest::prelude::*;
 use weir_stats::{Histogram, HistogramPair, MICROS_MAX, Resolution, SharedHistogram, Side};
@@ -7,7 +7,7 @@ fn resolution() -> impl Strategy<Value = Resolution> {
     prop::sample::select(&[Resolution::Coarse, Resolution::Fine, Resolution::Precise][..])
 }
 
-/// Times from a microsecond to an hour, all magnitudes alike.
+/// Generates times from a microsecond to an hour, uniform over the orders of magnitude.
 fn micros() -> impl Strategy<Value = u64> {
     (0_u32..32, any::<u64>()).prop_map(|(bits, random)| random % (1 << bits) + 1)
 }
@@ -136,7 +136,7 @@ proptest! {
         let counts: Vec<u64> = histogram.counts_up_to(&bounds).collect();
         prop_assert!(counts.is_sorted(), "{counts:?}");
         prop_assert_eq!(counts.last().copied(), Some(values.len() as u64));
-        // No bucket that lies wholly beside a bound is counted on the wrong side of it.
+        // Values in a bucket that lies wholly on one side of a bound are counted on that side.
         for (bound, count) in bounds.iter().zip(counts) {
             let certain = values.iter().filter(|value| **value as f64 * 1.125 < *bound as f64).count() as u64;
             let possible = values.iter().filter(|value| **value as f64 <= *bound as f64 * 1.125).count() as u64;

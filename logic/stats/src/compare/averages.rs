@@ -1,16 +1,23 @@
+//! Estimates for differences between pairs.
+
 use super::bootstrap::{CONFIDENCE, Estimate, median};
 
-/// Of more differences the averages of two become too many.
+/// Maximum number of differences for which all pairwise averages are computed.
 const AVERAGED_MAX: usize = 500;
-/// With more the normal distribution is near enough.
+/// Maximum number of differences for exact ranks; beyond it, the normal approximation is accurate enough.
 const EXACT_MAX: usize = 60;
 
 impl Estimate {
-    /// Of differences between pairs, such as logarithms of ratios: their centre is the median of the averages of every two of them, each
-    /// with itself included (Hodges and Lehmann, 1963), and the interval is that of Wilcoxon's signed-rank test (Tukey, 1949), exact up to 60
-    /// differences, whatever their distribution, if it is symmetric: as differences of two with the same noise are. It is much
-    /// narrower than that of their median, as narrow as Student's where noise is normal, and bears far-off values as a median does.
-    /// Of over 500 differences the median and its interval by bootstrap. None of none, or of such that are no numbers.
+    /// Estimates the centre of differences between pairs, such as logarithms of ratios. The estimate is the
+    /// median of all pairwise averages, each value with itself included (Hodges and Lehmann, 1963). The
+    /// interval is that of Wilcoxon's signed-rank test (Tukey, 1949).
+    ///
+    /// The interval is exact up to 60 differences for any symmetric distribution. Differences of two subjects
+    /// with the same noise are symmetric. It is much narrower than the interval of the median, and about as
+    /// narrow as Student's for normal noise. It tolerates outliers as a median does.
+    ///
+    /// For over 500 differences, the result is the median with its bootstrap interval. Returns `None` if
+    /// there are no differences, or if one is NaN.
     pub(super) fn of_differences(differences: &[f64], seed: u64) -> Option<Self> {
         let count = differences.len();
         if count > AVERAGED_MAX || count == 0 {
@@ -31,16 +38,16 @@ impl Estimate {
     }
 }
 
-/// How many averages lie outside of the narrowest interval of at least 95 percent, at each end, and how sure it is. None do if no
-/// interval is so sure.
+/// Returns the number of averages below the narrowest interval of at least 95 percent, which equals the
+/// number above it, and the interval's confidence. The number is 0 if no interval reaches 95 percent.
 fn rank(count: usize) -> (usize, f64) {
     if count > EXACT_MAX {
         let n = count as f64;
         let (mean, variance) = (n * (n + 1.0) / 4.0, n * (n + 1.0) * (2.0 * n + 1.0) / 24.0);
-        // Half of a rank of continuity.
+        // Continuity correction of half a rank.
         return ((mean - 1.959_964 * variance.sqrt() - 0.5).floor().max(0.0) as usize, CONFIDENCE);
     }
-    // How likely each sum of ranks is, if each rank counts or not by a coin.
+    // Probability of each sum of ranks, if each rank counts with probability one half.
     let mut shares = vec![0.0; count * (count + 1) / 2 + 1];
     shares[0] = 1.0;
     for rank in 1..=count {
@@ -67,7 +74,8 @@ mod tests {
 
     #[test]
     fn ranks_and_confidences_are_those_of_the_tables() {
-        // Critical values of the signed-rank test at 5 percent (Wilcoxon, 1945), and what is left outside of them.
+        // Critical values of the signed-rank test at 5 percent (Wilcoxon, 1945), and the confidence of the
+        // interval.
         for (count, outside, confidence) in
             [(5, 0, 0.9375), (6, 0, 0.969), (7, 2, 0.953), (8, 3, 0.961), (16, 29, 0.956), (24, 81, 0.951)]
         {
@@ -86,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_worked_example_has_its_centre_and_ends() {
-        // Averages of every two of 1, 2, 4, 8, 16, 32: from 1 to 32, the 11th of 21 is 8.5.
+        // Pairwise averages of 1, 2, 4, 8, 16, 32: from 1 to 32, and the 11th of 21 is 8.5.
         let of = Estimate::of_differences(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0], 1).unwrap();
         assert_eq!((of.low, of.high), (1.0, 32.0));
         assert_eq!(of.median, 8.5);

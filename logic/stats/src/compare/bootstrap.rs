@@ -1,29 +1,33 @@
+//! Medians with confidence intervals.
+
 use super::interval::of_median;
 use super::rng::Rng;
 
-/// A median, and between which values it lies.
+/// A median with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Where the interval begins.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The median of the values themselves; of differences between pairs, of the averages of every two of them.
+    /// Median of the values. For differences between pairs, it is the median of all pairwise averages.
     pub median: f64,
-    /// Where it ends.
+    /// Upper end of the interval.
     pub high: f64,
-    /// How surely the interval holds the true median, 0 to 1: at least 0.95, but of fewer than 6 values, of which it is the range.
+    /// Probability that the interval contains the true median, 0 to 1. It is at least 0.95, except for fewer
+    /// than 6 values, whose interval is their range.
     pub confidence: f64,
 }
 
-/// With fewer values the bootstrap's intervals are too narrow: of 7 values they hold the median in 87 of 100 cases, not in 95.
+/// Minimum number of values for the bootstrap. With fewer values its intervals are too narrow: with 7 values
+/// they contain the median in 87 of 100 cases instead of 95.
 const BOOTSTRAP_MIN: usize = 50;
-/// More change the ends of an interval by less than its noise.
+/// Number of resamples. More of them change the ends of an interval by less than its noise.
 const RESAMPLES: usize = 2_000;
 pub(super) const CONFIDENCE: f64 = 0.95;
 
 impl Estimate {
-    /// Of fewer than 50 values exact, by order statistics; of more by the percentile bootstrap (Efron, 1979): so often as many
-    /// values are drawn, with putting back, and of the medians of these the middle 95 percent are taken. None of no values or of
-    /// such that are no numbers.
+    /// Estimates the median of the values. For fewer than 50 values, the interval is exact, by order
+    /// statistics. For more, it is the percentile bootstrap (Efron, 1979): the middle 95 percent of the
+    /// medians of 2,000 resamples with replacement. Returns `None` if there are no values, or if one is NaN.
     pub fn of(values: &[f64], seed: u64) -> Option<Self> {
         let own = median(values)?;
         if values.len() < BOOTSTRAP_MIN {
@@ -50,13 +54,15 @@ impl Estimate {
         })
     }
 
-    /// Whether the interval is only the range of too few values to hold the median with 95 percent.
+    /// Returns true if there are too few values for 95 percent confidence, so that the interval is only their
+    /// range.
     pub fn is_range(&self) -> bool {
         self.confidence < CONFIDENCE
     }
 }
 
-/// The value in the middle, or between the two there; none of no values, or if one of them is no number.
+/// Returns the middle value, or the mean of the two middle values. Returns `None` if there are no values, or
+/// if one is NaN.
 pub fn median(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|value| value.is_nan()) {
         return None;

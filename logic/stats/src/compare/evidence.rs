@@ -1,15 +1,18 @@
+//! The result of a significance test.
+
 use std::cmp::Ordering;
 
-/// What a test says of two samples.
+/// The result of a significance test of two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// How likely chance alone makes such a difference, in either direction.
+    /// Probability that chance causes such a difference, in either direction (p-value).
     pub probability: f64,
-    /// By the figure that the probability is of, how the first sample stands to the second. A median may say otherwise.
+    /// Order of the first sample relative to the second, by the statistic that the test uses. Their medians
+    /// may be in the other order.
     pub direction: Ordering,
 }
 
 impl Evidence {
-    /// Of nothing nothing is shown.
+    /// Result for a test without data.
     pub(super) const NONE: Self = Self { probability: 1.0, direction: Ordering::Equal };
 }

@@ -1,8 +1,10 @@
-/// What is left of each probability when all of these were looked at together (Holm, 1979): compared with a level as before,
-/// no true null hypothesis among them is rejected with more than that probability.
+//! Correction of p-values for multiple comparisons.
+
+/// Adjusts p-values for multiple comparisons (Holm, 1979). If all adjusted values are compared with a level,
+/// the probability of rejecting any true null hypothesis is at most that level.
 ///
-/// The smallest is multiplied by how many there are, the next by one less, and so on; none becomes less than one before it,
-/// or more than 1.
+/// The smallest p-value is multiplied by the number of p-values, the next by one less, and so on. No adjusted
+/// value is below the previous one or above 1.
 pub fn holm(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));

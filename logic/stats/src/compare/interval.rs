@@ -1,12 +1,16 @@
-/// Of a sorted sample, the narrowest pair of its own values, as far from one end as from the other, between which the median of what
-/// it was drawn from lies with at least `confidence`; and with what confidence it does.
+//! Exact confidence intervals of a median.
+
+/// Returns a confidence interval of the population's median from a sorted sample: lower end, upper end, and
+/// confidence. It is the narrowest interval between two sample values at the same distance from both ends
+/// that has at least `confidence`.
 ///
-/// Exact, whatever the distribution: the median lies below the smallest of n values only if all n are above it, which chance makes
-/// in 1 of 2^n cases, and so on (order statistics). The least and the greatest value if no pair is so certain; `None` of no values.
+/// The interval is exact for any distribution, by order statistics. For example, the median is below the
+/// smallest of n values only if all n values are above it, which has the probability 1 / 2^n. If no interval
+/// reaches `confidence`, the result is the range of the sample. Returns `None` if there are no values.
 pub(super) fn of_median(sorted: &[f64], confidence: f64) -> Option<(f64, f64, f64)> {
     let (first, last) = (*sorted.first()?, *sorted.last()?);
     let n = sorted.len();
-    // How likely exactly k of n values are below the median, from k = 0 on.
+    // Probability that exactly k of n values are below the median, starting with k = 0.
     let mut exactly = 0.5_f64.powi(i32::try_from(n).unwrap_or(i32::MAX));
     let mut outside = 2.0 * exactly;
     let mut found = (first, last, (1.0 - outside).max(0.0));
@@ -27,7 +31,7 @@ mod tests {
 
     #[test]
     fn confidences_are_those_of_the_tables() {
-        // Ranks and confidence of the narrowest interval of at least 95% (Conover, table A3).
+        // Rank and confidence of the narrowest interval of at least 95% (Conover, table A3).
         for (n, rank, confidence) in
             [(6, 1, 0.969), (7, 1, 0.984), (8, 1, 0.992), (9, 2, 0.961), (12, 3, 0.961)]
         {
@@ -50,7 +54,7 @@ mod tests {
     fn a_thousand_values_are_no_trouble() {
         let values: Vec<f64> = (0..1_000).map(f64::from).collect();
         let (low, high, confidence) = of_median(&values, 0.95).unwrap();
-        // 500 and 1.96 deviations of 15.8.
+        // The median rank 500, plus or minus 1.96 standard deviations of 15.8.
         assert!((466.0..=470.0).contains(&low) && (529.0..=533.0).contains(&high), "{low} {high}");
         assert!((0.95..0.96).contains(&confidence), "{confidence}");
     }

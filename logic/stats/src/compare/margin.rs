@@ -1,36 +1,45 @@
+//! Outcome of a comparison with a margin for irrelevant differences.
+
 use std::cmp::Ordering;
 
 use super::SIGNIFICANT;
 use super::bootstrap::Estimate;
 use super::paired::Difference;
 
-/// What a comparison comes to, when differences within a margin do not matter.
+/// The outcome of a comparison, in which differences within a margin are irrelevant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The first's value is less, beyond chance and by more than the margin.
+    /// The first value is smaller, significantly and by more than the margin.
     Less,
-    /// It is more, beyond chance and by more than the margin.
+    /// The first value is larger, significantly and by more than the margin.
     More,
-    /// Whatever the difference is, it is within the margin.
+    /// The difference is within the margin.
     Equivalent,
-    /// None of these could be shown: chance may have made the difference, or it may be within the margin or beyond.
+    /// The data shows none of these: chance may have caused the difference, or it may be within or beyond the
+    /// margin.
     Undecided,
 }
 
 impl Difference {
-    /// What it comes to beside `margin` (0.05 = 5 percent, by whoever is divided), with the probability that is left after
-    /// correction for how many comparisons were made.
+    /// Returns the outcome for `margin` (0.05 = 5 percent, in either direction of the ratio). `adjusted` is
+    /// the p-value after the correction for the number of comparisons.
     ///
-    /// A difference needs both: it is beyond chance in one direction ([`Difference::direction`]), and the whole interval of the ratio lies
-    /// outside 1 / (1 + margin) to 1 + margin (a minimum-effect test: Murphy and Myors, 1999). The two are equivalent if the
-    /// whole interval lies inside (Schuirmann's two one-sided tests, 1987; its level is that of the interval, stricter than the usual
-    /// 90 percent); the range of too few values is no interval for that. With a margin of 0 what is beyond chance is a difference.
+    /// A difference requires both of these (a minimum-effect test: Murphy and Myors, 1999):
     ///
-    /// Correction is for calling somebody different at all. Where an interval lies beside the margin is of this comparison alone: of two who
-    /// differ by just the margin, one is said to differ by more in at most 2.5 percent of the plays, and to differ by less in as many.
+    /// - It is significant in one direction ([`Difference::direction`]).
+    /// - The whole interval of the ratio lies outside 1 / (1 + margin) to 1 + margin.
     ///
-    /// So an outcome turns on where an interval lies beside two fixed points, away from 1 where those who are alike are found: that
-    /// one play says "less" and another "equivalent" takes two intervals that do not even touch.
+    /// The two are equivalent if the whole interval lies inside (Schuirmann's two one-sided tests, 1987). The
+    /// level is that of the interval, stricter than the usual 90 percent. The range of too few values does
+    /// not count as an interval. With a margin of 0, every significant difference is a difference.
+    ///
+    /// The correction applies only to the claim that the two differ. The position of the interval relative to
+    /// the margin concerns this comparison alone. If two differ by exactly the margin, at most 2.5 percent of
+    /// all repetitions report a larger difference, and as many report a smaller one.
+    ///
+    /// So the outcome depends on the position of the interval relative to two fixed points away from 1, the
+    /// ratio of equal values. One repetition can report "less" and another "equivalent" only if their
+    /// intervals do not even touch.
     pub fn outcome(&self, adjusted: f64, margin: f64) -> Outcome {
         let Estimate { low, high, .. } = self.ratio;
         let (least, most) = (1.0 / (1.0 + margin), 1.0 + margin);

@@ -1,10 +1,13 @@
-//! Comparison of runs: the unit is the run, never the request.
+//! Comparison of runs. The unit of the statistics is the run, never the request.
 //!
-//! [`Estimate`] says where a median lies, [`compare_paired`] how two that took turns differ, [`mann_whitney`] and
-//! [`sign_flip`] how likely chance alone makes such a difference and in which direction it goes, [`holm`] what is left of that
-//! when many were asked, [`Difference::outcome`] what all of this comes to where small differences do not matter, and [`least_ranked`]
-//! and [`least_paired`] whether so few runs can show anything at all.
-//! Randomness comes from a seed: the same values and seed give the same answer.
+//! - [`Estimate`] is a median with its interval.
+//! - [`compare_paired`] compares two subjects that were measured in turns.
+//! - [`mann_whitney`] and [`sign_flip`] compute the p-value and the direction of a difference.
+//! - [`holm`] corrects p-values for multiple comparisons.
+//! - [`Difference::outcome`] combines these results if small differences are irrelevant.
+//! - [`least_ranked`] and [`least_paired`] return the smallest p-value that a number of runs can reach.
+//!
+//! Randomness comes from a seed: the same values and seed give the same result.
 
 mod averages;
 mod bootstrap;
@@ -27,5 +30,5 @@ pub use paired::{Difference, compare_paired};
 pub use ranks::{least_ranked, mann_whitney};
 pub use signs::{least_paired, sign_flip};
 
-/// A difference that chance makes less often than this counts as one.
+/// Significance level: a smaller p-value counts as a difference.
 pub const SIGNIFICANT: f64 = 0.05;

@@ -1,26 +1,29 @@
+//! Comparison of two subjects that were measured in turns.
+
 use std::cmp::Ordering;
 
 use super::bootstrap::Estimate;
 use super::evidence::Evidence;
 use super::signs::sign_flip;
 
-/// How one differs from another that took turns with it.
+/// The difference between two subjects that were measured in turns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// Its value / the other's, of the pairs: 0.8 = it takes a fifth less.
+    /// Ratio of the first value to the second, over all pairs: 0.8 = the first is 20 percent smaller.
     pub ratio: Estimate,
-    /// How likely chance alone makes such a difference, and in which direction.
+    /// Result of the significance test.
     pub evidence: Evidence,
-    /// Of so many pairs.
+    /// Number of pairs.
     pub pairs: usize,
 }
 
-/// Compares `a` with `b`, pair by pair: what both met in one turn, such as a machine that was slower that minute, drops out. Pairs of
-/// which a value is not above 0 are left out. None if nothing is left.
+/// Compares `a` with `b`, pair by pair. Influences on both values of a pair, such as a slow minute of the
+/// machine, cancel out. Ignores pairs with a value that is not above 0. Returns `None` if no pair is left.
 ///
-/// The ratio is that of the typical pair, with its interval: the median of the averages of every two logarithms of ratios (Hodges and
-/// Lehmann). The evidence comes from the mean of the logarithms ([`sign_flip`]). So who is divided by whom changes nothing. One
-/// pair that is far off may turn the mean and leaves that median: see [`Difference::direction`].
+/// The ratio is that of the typical pair, with its interval: the median of all pairwise averages of the
+/// logarithms of the ratios (Hodges and Lehmann). The evidence comes from the mean of the logarithms
+/// ([`sign_flip`]). So exchanging `a` and `b` only inverts the result. A single outlier can change the sign
+/// of the mean but not that of the median; see [`Difference::direction`].
 pub fn compare_paired(a: &[f64], b: &[f64], seed: u64) -> Option<Difference> {
     let is_known = |(a, b): &(&f64, &f64)| **a > 0.0 && **b > 0.0 && a.is_finite() && b.is_finite();
     let logs: Vec<f64> = a.iter().zip(b).filter(is_known).map(|(a, b)| (a / b).ln()).collect();
@@ -30,7 +33,8 @@ pub fn compare_paired(a: &[f64], b: &[f64], seed: u64) -> Option<Difference> {
 }
 
 impl Difference {
-    /// In which direction it goes, if the typical pair, its whole interval and the test say the same; else [`Ordering::Equal`].
+    /// Returns the direction of the difference if the typical pair, its whole interval and the test agree.
+    /// Otherwise returns [`Ordering::Equal`].
     pub fn direction(&self) -> Ordering {
         let Estimate { low, median, high, .. } = self.ratio;
         let own = match (low, high) {

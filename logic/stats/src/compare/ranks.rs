@@ -1,11 +1,14 @@
+//! The Mann-Whitney test.
+
 use super::evidence::Evidence;
 
-/// With more values than these the normal distribution is near enough.
+/// Maximum number of values for the exact test; beyond it, the normal approximation is accurate enough.
 const EXACT_MAX: usize = 60;
 
-/// How likely two samples of one distribution differ in rank by as much as these, in either direction (Mann and Whitney, 1947;
-/// Wilcoxon's rank sum). Exact, ties included, up to 60 values in all; beyond by the normal distribution with the correction
-/// for ties. 1 if one of them is empty.
+/// Returns the probability that two samples of the same distribution differ in rank by as much as these, in
+/// either direction (Mann and Whitney, 1947; Wilcoxon's rank sum). It is exact, including ties, up to 60
+/// values in total. Beyond, it is the normal approximation with the correction for ties. It is 1 if one
+/// sample is empty.
 pub fn mann_whitney(a: &[f64], b: &[f64]) -> Evidence {
     let (n, total) = (a.len(), a.len() + b.len());
     if a.is_empty() || b.is_empty() {
@@ -13,7 +16,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Evidence {
     }
     let doubled = doubled_ranks(a, b);
     let sum: usize = doubled[..n].iter().sum();
-    // Of doubled ranks: n (N + 1).
+    // Expected sum of the doubled ranks: n (N + 1).
     let expected = n * (total + 1);
     let distance = sum.abs_diff(expected);
     let probability = if total > EXACT_MAX {
@@ -27,14 +30,15 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Evidence {
     Evidence { probability, direction: sum.cmp(&expected) }
 }
 
-/// The least probability that [`mann_whitney`] can give so many values: that of all of one being below all of the other.
+/// Returns the smallest p-value that [`mann_whitney`] can return for samples of these sizes. It occurs if all
+/// values of one sample are below all values of the other.
 pub fn least_ranked(n: usize, m: usize) -> f64 {
-    // One division of n + m values into n and m, at either end.
+    // Only one division of n + m values into n and m lies at each end.
     let divisions = (1..=n).fold(1.0, |product, at| product * (m + at) as f64 / at as f64);
     (2.0 / divisions).min(1.0)
 }
 
-/// Twice the rank of each value of both, so that ranks between two are whole.
+/// Returns the rank of each value of both samples, doubled so that the ranks of ties are integers.
 fn doubled_ranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     let values: Vec<f64> = a.iter().chain(b).copied().collect();
     let mut sorted = values.clone();
@@ -47,7 +51,7 @@ fn doubled_ranks(a: &[f64], b: &[f64]) -> Vec<usize> {
     values.iter().map(rank).collect()
 }
 
-/// In how many ways `take` of the ranks have each sum.
+/// Returns, for each sum, the number of ways to choose `take` ranks with that sum.
 fn sums_of(ranks: &[usize], take: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     let mut ways = vec![vec![0.0; most + 1]; take + 1];
@@ -73,12 +77,13 @@ fn by_normal(distance: f64, n: f64, m: f64, doubled: &[usize]) -> f64 {
     if variance <= 0.0 {
         return 1.0;
     }
-    // Half a rank of continuity.
+    // Continuity correction of half a rank.
     let z = (distance - 0.5).max(0.0) / variance.sqrt();
     2.0 * upper_tail(z)
 }
 
-/// The normal distribution beyond `z` of 0 or more, to 7 digits (Abramowitz and Stegun, 26.2.17).
+/// Returns the probability that a normal variable exceeds `z`, which is at least 0, to 7 digits (Abramowitz
+/// and Stegun, 26.2.17).
 fn upper_tail(z: f64) -> f64 {
     const B: [f64; 5] = [0.319_381_530, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
     let t = 1.0 / (1.0 + 0.231_641_9 * z);

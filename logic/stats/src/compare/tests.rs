@@ -1,3 +1,5 @@
+//! Tests of the error rates of comparisons, on simulated measurements and against tables.
+
 mod twice;
 
 use std::cmp::Ordering;
@@ -7,16 +9,16 @@ use proptest::prelude::*;
 use super::rng::Rng;
 use super::*;
 
-/// Times of a machine that is now and then slower, log-normal around 10.
+/// Generates log-normal times around 10, multiplied by `factor`.
 fn times(rng: &mut Rng, count: usize, factor: f64) -> Vec<f64> {
     let mut normal = || {
-        // The sum of twelve evenly spread numbers is near enough.
+        // The sum of twelve uniform numbers is close enough to a normal distribution.
         (0..12).map(|_| (rng.next() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
     };
     (0..count).map(|_| 10.0 * factor * (normal() * 0.1).exp()).collect()
 }
 
-/// One A/A comparison: both are the same, and each block of turns has a slowness of its own.
+/// Generates one A/A comparison: both subjects are equal, and each block of turns has its own slowness.
 fn same(rng: &mut Rng, blocks: usize) -> (Vec<f64>, Vec<f64>) {
     let slowness = times(rng, blocks, 0.1);
     let with = |rng: &mut Rng| times(rng, blocks, 1.0).iter().zip(&slowness).map(|(t, s)| t * s).collect();
@@ -48,7 +50,7 @@ fn the_same_differs_from_itself_no_more_often_than_is_said() {
         paired += u64::from(compare_paired(&a, &b, seed).unwrap().evidence.probability < SIGNIFICANT);
         ranked += u64::from(mann_whitney(&a, &b).probability < SIGNIFICANT);
     }
-    // Of 1,000 at 5 percent: 50, and three deviations of 7.
+    // 1,000 comparisons at 5 percent: 50 expected, plus three standard deviations of 7.
     assert!(paired < 71 && ranked < 71, "{paired} and {ranked} of {COMPARISONS}");
 }
 
@@ -68,14 +70,14 @@ fn a_difference_that_is_there_is_found_and_its_size_is_told() {
 
 #[test]
 fn exact_probabilities_are_those_of_the_tables() {
-    // All of the first are below all of the second: 2 of 252 divisions are as far apart.
+    // All values of the first sample are below all of the second: 2 of 252 divisions are as extreme.
     let (low, high) = ([1.0, 2.0, 3.0, 4.0, 5.0], [6.0, 7.0, 8.0, 9.0, 10.0]);
     let ranked = |a: &[f64], b: &[f64]| mann_whitney(a, b).probability;
     assert!((ranked(&low, &high) - 2.0 / 252.0).abs() < 1e-12);
     assert!((ranked(&low[..3], &high[..3]) - 2.0 / 20.0).abs() < 1e-12);
     assert_eq!(ranked(&low, &low), 1.0);
     assert_eq!(ranked(&low, &[]), 1.0);
-    // Of five differences with one sign, both ends of 32.
+    // Five differences with the same sign: both ends of 32 combinations.
     let flipped = |differences: &[f64]| sign_flip(differences, 0).probability;
     assert_eq!(flipped(&[1.0, 2.0, 3.0, 4.0, 5.0]), 2.0 / 32.0);
     assert_eq!(flipped(&[1.0, -1.0]), 1.0);
@@ -98,12 +100,12 @@ fn so_few_values_can_show_no_more_than_that() {
 
 #[test]
 fn a_median_that_says_something_else_than_the_test_is_no_direction() {
-    // Most pairs are a little faster, two far slower: their mean is slower, their median faster.
+    // Most pairs are slightly faster and two are far slower, so the mean is slower and the median is faster.
     let one = [9.9, 9.9, 9.9, 9.9, 9.9, 9.9, 90.0, 90.0];
     let torn = compare_paired(&one, &[10.0; 8], 1).unwrap();
     assert!(torn.ratio.median < 1.0 && torn.evidence.direction == Ordering::Greater, "{torn:?}");
     assert_eq!(torn.direction(), Ordering::Equal);
-    // Both say the same, and the interval does not.
+    // Median and test agree, but the interval includes 1.
     let wide = compare_paired(&[9.0, 9.0, 9.0, 9.0, 9.0, 10.5, 10.5, 10.5], &[10.0; 8], 1).unwrap();
     assert!(wide.ratio.high > 1.0 && wide.evidence.direction == Ordering::Less, "{wide:?}");
     assert_eq!(wide.direction(), Ordering::Equal);
@@ -144,7 +146,7 @@ fn an_interval_holds_the_true_median_as_often_as_it_says() {
             said = said.min(of.confidence);
         }
         let share = f64::from(held) / samples as f64;
-        // Three deviations of chance.
+        // Three standard deviations of chance.
         let chance = 3.0 * (said * (1.0 - said) / samples as f64).sqrt();
         assert!(share > said - chance, "{count}: {share}, not {said}");
         assert_eq!(said < 0.95, count < 6, "{count}");

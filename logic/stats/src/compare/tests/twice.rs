@@ -1,19 +1,22 @@
-//! Whether a play and its repeat say the same: simulated quick plays whose true ratio is known.
+//! Tests of the agreement between a benchmark run and its repetition, on simulated short runs with a known
+//! ratio.
 
 use super::*;
 
-/// As in the quick forms that come with Weir: three cases, eight times each.
+/// As in the quick benchmark forms that come with Weir: three cases, eight times each.
 const PAIRS: usize = 24;
 const MARGIN: f64 = 0.1;
-/// Of the logarithm of a run's figure: 5 percent, as seen on a virtual machine with two cores.
+/// Standard deviation of the logarithm of a run's result: 5 percent, as measured on a virtual machine with
+/// two cores.
 const NOISE: f64 = 0.05;
 
 fn normal(rng: &mut Rng) -> f64 {
-    // The sum of twelve evenly spread numbers is near enough.
+    // The sum of twelve uniform numbers is close enough to a normal distribution.
     (0..12).map(|_| (rng.next() >> 11) as f64 / (1_u64 << 53) as f64).sum::<f64>() - 6.0
 }
 
-/// One of three comparisons of a play, by the first's figure / the other's. Turns are slow now and then, for both.
+/// Simulates one of three comparisons of a benchmark run. `ratio` is the first value divided by the second.
+/// Some turns are slow for both subjects.
 fn play(rng: &mut Rng, ratio: f64, seed: u64) -> Outcome {
     let (mut ones, mut others) = (Vec::new(), Vec::new());
     for _ in 0..PAIRS {
@@ -22,12 +25,12 @@ fn play(rng: &mut Rng, ratio: f64, seed: u64) -> Outcome {
         others.push(slowness * (normal(rng) * NOISE).exp());
     }
     let difference = compare_paired(&ones, &others, seed).unwrap();
-    // The strictest that the two others of three balancers can make of it.
+    // The strictest correction that the two other comparisons of three balancers can cause.
     let adjusted = holm(&[difference.evidence.probability, 1.0, 1.0])[0];
     difference.outcome(adjusted, MARGIN)
 }
 
-/// Of so many plays and their repeats, how many say something else, and how many the opposite.
+/// Counts the pairs of a run and its repetition that differ, and those that contradict each other.
 fn differ(ratio: f64, plays: u64) -> (u64, u64) {
     let mut rng = Rng::new((ratio * 1_000.0) as u64);
     let (mut other, mut opposite) = (0, 0);
@@ -42,7 +45,8 @@ fn differ(ratio: f64, plays: u64) -> (u64, u64) {
 #[test]
 fn a_play_and_its_repeat_say_the_same_of_those_who_are_alike_or_far_apart() {
     const PLAYS: u64 = 250;
-    // In a hundred; 0, 0.2, 9 and 0 by a longer simulation, and three deviations of so few plays.
+    // Limits in percent: 0, 0.2, 9 and 0 by a longer simulation, plus three standard deviations for this
+    // number of runs.
     for (ratio, other_max) in [(1.0, 1), (1.02, 2), (1.1, 15), (1.3, 1)] {
         let (other, opposite) = differ(ratio, PLAYS);
         assert!(other * 100 <= other_max * PLAYS, "{ratio}: {other} of {PLAYS} say something else");
@@ -52,7 +56,8 @@ fn a_play_and_its_repeat_say_the_same_of_those_who_are_alike_or_far_apart() {
 
 #[test]
 fn nowhere_do_a_play_and_its_repeat_say_the_opposite() {
-    // Also where an interval just about fits within the margin, or beyond it, and one of two plays may be undecided.
+    // These ratios include some whose interval barely fits within or beyond the margin, so that one of two
+    // runs may be undecided.
     for ratio in [1.05, 1.07, 1.12, 1.15, 0.93, 0.87] {
         let (_, opposite) = differ(ratio, 100);
         assert!(opposite <= 1, "{ratio}: {opposite} of 100");
@@ -82,17 +87,17 @@ fn an_outcome_is_where_the_interval_lies_beside_the_margin() {
     let outcome = |ratio, spread, margin| difference(ratio, spread, 12).outcome(0.001, margin);
     assert_eq!(outcome(0.8, 0.02, 0.05), Outcome::Less);
     assert_eq!(outcome(1.25, 0.02, 0.05), Outcome::More);
-    // Beyond chance, and too little to matter.
+    // Significant, but too small to be relevant.
     assert_eq!(outcome(1.02, 0.01, 0.05), Outcome::Equivalent);
     assert_eq!(outcome(1.02, 0.01, 0.0), Outcome::More);
-    // Beyond chance, and perhaps too little to matter.
+    // Significant, but perhaps too small to be relevant.
     assert_eq!(outcome(1.06, 0.06, 0.05), Outcome::Undecided);
-    // A margin is the same whoever is divided.
+    // The margin is the same for a ratio and its inverse.
     assert_eq!(outcome(1.0 / 1.049, 0.0, 0.05), Outcome::Equivalent);
     assert_eq!(outcome(1.0 / 1.051, 0.0, 0.05), Outcome::Less);
-    // Far apart, and still chance.
+    // A large difference, but not significant.
     assert_eq!(difference(0.5, 0.1, 12).outcome(0.06, 0.05), Outcome::Undecided);
-    // The range of five values is no interval to call them equal by.
+    // The range of five values is not an interval that can show equivalence.
     assert_eq!(difference(1.0, 0.01, 5).outcome(1.0, 0.05), Outcome::Undecided);
     assert_eq!(difference(1.0, 0.01, 6).outcome(1.0, 0.05), Outcome::Equivalent);
 }
