@@ -1,9 +1,9 @@
-//! Base64 with the alphabet for URLs and file names, without padding (RFC 4648 section 5): bytes that stand in a cookie
-//! or a header as they are.
+//! Base64 with the alphabet for URLs and file names, without padding (RFC 4648 section 5). The text can stand
+//! in a cookie or a header without escapes.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Appends the digits of `bytes`.
+/// Appends the encoding of `bytes`.
 pub fn encode(out: &mut Vec<u8>, bytes: &[u8]) {
     for group in bytes.chunks(3) {
         let mut word = [0; 3];
@@ -15,8 +15,8 @@ pub fn encode(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends the bytes that `digits` stand for. False, and nothing is appended, if they stand for none: there is exactly
-/// one text for each value.
+/// Appends the bytes that `digits` encode. If `digits` are invalid, appends nothing and returns false. Each
+/// value has exactly one valid encoding.
 pub fn decode(out: &mut Vec<u8>, digits: &[u8]) -> bool {
     let start = out.len();
     for group in digits.chunks(4) {
@@ -33,7 +33,7 @@ pub fn decode(out: &mut Vec<u8>, digits: &[u8]) -> bool {
         word <<= 6 * (4 - group.len() as u32);
         let bytes = word.to_be_bytes();
         let count = (group.len() * 6) / 8;
-        // A lone digit stands for no byte, and bits behind the last byte must be zero.
+        // A single digit encodes no whole byte, and unused bits must be zero.
         if group.len() == 1 || bytes[1 + count..].iter().any(|byte| *byte != 0) {
             out.truncate(start);
             return false;
@@ -66,7 +66,7 @@ mod tests {
         String::from_utf8(out).unwrap()
     }
 
-    /// RFC 4648 section 10, and what differs between the alphabets.
+    /// Test vectors of RFC 4648 section 10, and the two digits that differ from standard base64.
     #[test]
     fn bytes_are_written_as_the_standard_says() {
         for (bytes, text) in [

@@ -1,4 +1,6 @@
-/// Takes big-endian numbers and length-prefixed parts off the front of a slice.
+//! A reader for binary protocols.
+
+/// Reads big-endian numbers and length-prefixed parts from the front of a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
@@ -25,13 +27,13 @@ impl<'a> Bytes<'a> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// A part behind its length in one byte.
+    /// Reads a part that is preceded by its length in one byte.
     pub(crate) fn part_u8(&mut self) -> Option<&'a [u8]> {
         let length = self.u8()?;
         self.take(length.into())
     }
 
-    /// A part behind its length in two bytes.
+    /// Reads a part that is preceded by its length in two bytes.
     pub(crate) fn part_u16(&mut self) -> Option<&'a [u8]> {
         let length = self.u16()?;
         self.take(length.into())

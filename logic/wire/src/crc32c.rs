@@ -1,4 +1,6 @@
-/// CRC-32C (Castagnoli, RFC 3720 appendix B.4) of several parts as if they were one.
+//! The CRC-32C checksum.
+
+/// Computes the CRC-32C (Castagnoli, RFC 3720 appendix B.4) over the concatenation of the parts.
 pub(crate) fn crc32c(parts: &[&[u8]]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.iter());
     !bytes.fold(!0, |crc, byte| TABLE[usize::from(crc as u8 ^ byte)] ^ (crc >> 8))

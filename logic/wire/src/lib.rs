@@ -1,9 +1,9 @@
-//! Small wire protocols and codes: the PROXY protocol, the TLS ClientHello, agent-check, the cookie of remote desktop
-//! connections, RESP, base64url.
+//! Small wire protocols and encodings: the PROXY protocol, the TLS ClientHello, HAProxy's agent-check, the
+//! cookie of remote desktop connections, RESP, and base64url.
 //!
-//! Pure: a parser looks at the bytes that have come so far and says what they are, or that more are needed. It keeps
-//! nothing in between and reads no further than the message. Every parser takes any bytes without panicking, and
-//! needs an amount of memory that its own limits bound.
+//! The crate is pure. A parser gets the bytes received so far and returns the message, or reports that it
+//! needs more bytes. It keeps no state between calls and never reads past the message. No input makes a
+//! parser panic, and each parser limits its memory.
 
 pub mod agent;
 pub mod base64url;

@@ -1,26 +1,28 @@
-//! The cookie in the first bytes of a remote desktop connection ([MS-RDPBCGR] section 2.2.1.1): a TPKT header, an X.224
-//! Connection Request, then a line such as `Cookie: mstshash=USER` that balancers may go by.
+//! The cookie in the first bytes of a remote desktop connection ([MS-RDPBCGR] section 2.2.1.1). These bytes
+//! are a TPKT header and an X.224 Connection Request, followed by a line such as `Cookie: mstshash=USER`.
+//! Load balancers use the cookie for stickiness.
 
-/// The longest beginning of a connection that is looked at.
+/// Maximum number of bytes that the parser examines.
 pub const BYTES_MAX: usize = 1024;
 
-/// How far the bytes that have come so far are understood.
+/// Result of the search for the cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cookie<'a> {
-    /// It may still come.
+    /// More bytes are needed.
     Incomplete,
-    /// There is none.
+    /// The connection has no such cookie.
     Absent,
-    /// Its value.
+    /// Value of the cookie.
     Value(&'a [u8]),
 }
 
-/// TPKT's header (version 3) and X.224's up to the variable part.
+/// Length of the TPKT header (version 3) and of the fixed part of the X.224 header.
 const FIXED_BYTES: usize = 11;
 const TPKT_VERSION: u8 = 3;
 const FIELD: &[u8] = b"Cookie:";
 
-/// Looks for the cookie `name`, in any case, at the start of `input`. Never asks for more than [`BYTES_MAX`] bytes.
+/// Searches for the cookie `name`, ignoring case, at the start of `input`. Never needs more than
+/// [`BYTES_MAX`] bytes.
 pub fn cookie<'a>(input: &'a [u8], name: &str) -> Cookie<'a> {
     let input = &input[..input.len().min(BYTES_MAX)];
     match find(input, name.as_bytes()) {
@@ -30,10 +32,10 @@ pub fn cookie<'a>(input: &'a [u8], name: &str) -> Cookie<'a> {
     }
 }
 
-/// There is certainly none.
+/// Error for a connection that cannot contain the cookie.
 struct NoCookie;
 
-/// None = more is needed.
+/// Searches for the cookie; `None` = more bytes are needed.
 fn find<'a>(input: &'a [u8], name: &[u8]) -> Result<Option<&'a [u8]>, NoCookie> {
     if input.first().is_some_and(|version| *version != TPKT_VERSION) {
         return Err(NoCookie);
@@ -51,7 +53,7 @@ fn find<'a>(input: &'a [u8], name: &[u8]) -> Result<Option<&'a [u8]>, NoCookie> 
     }
 }
 
-/// What stands behind `start`, which may be in any case.
+/// Returns the text after `start`, which is compared without case; `None` = more bytes are needed.
 fn after<'a>(text: &'a [u8], start: &[u8]) -> Result<Option<&'a [u8]>, NoCookie> {
     let there = text.len().min(start.len());
     if !text[..there].eq_ignore_ascii_case(&start[..there]) {

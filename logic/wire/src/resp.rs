@@ -1,43 +1,43 @@
-//! What a Redis is told and what it answers: RESP, version 2
-//! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
+//! RESP, version 2: the protocol of Redis (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 
 use std::fmt;
 
-/// An answer.
+/// A reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// A word such as `OK`.
+    /// A short text such as `OK`.
     Simple(String),
-    /// It was refused: the kind in capitals, and why.
+    /// An error: its kind in capitals, and the message.
     Error(String),
     /// A number.
     Integer(i64),
-    /// Bytes; `None` = there are none.
+    /// Bytes; `None` = null.
     Bulk(Option<Vec<u8>>),
-    /// Several; `None` = there are none.
+    /// A list of replies; `None` = null.
     Array(Option<Vec<Reply>>),
 }
 
-/// Why bytes are no answer.
+/// Reason why bytes are not a valid reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadReply {
-    /// It begins with a byte that no answer begins with.
+    /// The first byte is not a valid type.
     Kind(u8),
-    /// A number is none, or a length is below -1.
+    /// A number is invalid, or a length is below -1.
     Number,
-    /// A line, some bytes or a list are longer than anything that is asked for here, or lists are in lists in lists.
+    /// A line, a byte string or a list is longer than any reply that Weir expects, or lists are nested too
+    /// deeply.
     TooLong,
-    /// No line break where one has to be.
+    /// A line break is missing.
     LineEnd,
 }
 
-/// The longest answer that is read, in bytes.
+/// Maximum length of a reply, in bytes.
 pub const REPLY_BYTES_MAX: usize = 64 << 10;
 
-/// Lists within lists.
+/// Maximum depth of nested lists.
 const DEPTH_MAX: usize = 4;
 
-/// A command of these words, as it is sent.
+/// Encodes a command of these words.
 pub fn command(words: &[&[u8]]) -> Vec<u8> {
     let mut out = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -48,10 +48,11 @@ pub fn command(words: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// The answer at the start of `input`, and how many bytes it has; `None` = more are needed.
+/// Parses the reply at the start of `input`. Returns it with its length in bytes, or `None` if more bytes are
+/// needed.
 ///
 /// # Errors
-/// No bytes to come make an answer of it. The connection is of no use any more.
+/// If the bytes cannot become a valid reply. The caller must close the connection then.
 pub fn parse(input: &[u8]) -> Result<Option<(Reply, usize)>, BadReply> {
     let mut rest = input;
     match reply(&mut rest, DEPTH_MAX) {
@@ -62,7 +63,7 @@ pub fn parse(input: &[u8]) -> Result<Option<(Reply, usize)>, BadReply> {
     }
 }
 
-/// Why it does not go on.
+/// Reason to stop parsing.
 enum Stop {
     More,
     Bad(BadReply),
@@ -98,13 +99,13 @@ fn reply(rest: &mut &[u8], depth: usize) -> Result<Reply, Stop> {
         _ => Reply::Array(match length(line)? {
             None => None,
             Some(_) if depth == 0 => return Err(BadReply::TooLong.into()),
-            // Nothing is made room for: each of them has to be there.
+            // Do not reserve memory for the stated length; memory grows only with received elements.
             Some(length) => Some((0..length).map(|_| reply(rest, depth - 1)).collect::<Result<_, _>>()?),
         }),
     })
 }
 
-/// What stands between the first byte and the end of its line.
+/// Returns the text between the first byte and the end of its line.
 fn line<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Stop> {
     let end = rest.iter().position(|byte| *byte == b'\n').ok_or(Stop::More)?;
     let (whole, after) = rest.split_at(end + 1);
@@ -124,7 +125,7 @@ fn number(line: &[u8]) -> Result<i64, BadReply> {
     text.parse().map_err(|_| BadReply::Number)
 }
 
-/// `None` = -1, which stands for nothing.
+/// Parses a length; `None` = -1, which means null.
 fn length(line: &[u8]) -> Result<Option<usize>, BadReply> {
     match number(line)? {
         -1 => Ok(None),

@@ -1,7 +1,8 @@
-//! What an agent beside a server says of it: HAProxy's agent-check protocol.
+//! HAProxy's agent-check protocol: the reply of an agent that runs beside a server.
 //!
-//! One line of words, divided by spaces, tabs or commas, in any order and case; of two words about the same thing the
-//! latter counts. What is not said stays as it is. After `#` there is a remark for people.
+//! A reply is one line of words, separated by spaces, tabs or commas, in any order and case. If two words set
+//! the same property, the last one counts. Properties that the reply does not mention keep their values. The
+//! text after `#` is a remark for people.
 
 mod state;
 
@@ -10,55 +11,55 @@ pub use state::AgentState;
 /// An agent's reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentReply {
-    /// `75%`: of the weight that the server is configured with.
+    /// Percentage of the server's configured weight, from a word such as `75%`.
     pub weight_percent: Option<u32>,
-    /// `maxconn:30`: requests at once.
+    /// Maximum number of concurrent requests, from a word such as `maxconn:30`.
     pub connections_max: Option<u32>,
-    /// `cpu:63%`: how busy its processors are, 100 = all of them. HAProxy does not know it, and passes over it.
+    /// CPU load from a word such as `cpu:63%`; 100 = all processors are busy. HAProxy ignores this word.
     pub cpu_percent: Option<u32>,
-    /// Whether the server shall get requests.
+    /// Administrative state: whether the server should get requests.
     pub wish: Option<AgentWish>,
-    /// Whether it can take them.
+    /// Operational state: whether the server can handle requests.
     pub condition: Option<AgentCondition>,
-    /// What stands behind `#`.
+    /// Text after `#`.
     pub remark: String,
-    /// The first word that means nothing. The others count nonetheless.
+    /// First unknown word. Weir still applies the other words.
     pub unknown: Option<String>,
 }
 
-/// What is to be done with a server.
+/// The administrative state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentWish {
-    /// It gets requests.
+    /// The server gets requests.
     Ready,
-    /// It gets nothing new.
+    /// The server gets no new requests.
     Drain,
-    /// It gets nothing new, and is not checked.
+    /// The server gets no new requests and no health checks.
     Maintenance,
 }
 
-/// How a server is.
+/// The operational state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentCondition {
-    /// Up, if its checks say so, too.
+    /// Up, if its health checks succeed too.
     Up,
     /// Down.
     Down,
-    /// Down: it does not work as it should.
+    /// Down, because the server has failed.
     Failed,
-    /// Down: somebody has stopped it.
+    /// Down, because the server was stopped on purpose.
     Stopped,
 }
 
-/// A reply that has no line end after this many bytes is cut off there.
+/// Maximum length of a reply without a line end, in bytes; the rest is cut off.
 pub const REPLY_BYTES_MAX: usize = 1_024;
 
-/// Whether all of a reply that counts is there: a line.
+/// Returns true if the first line of the reply has arrived, or the maximum length.
 pub fn is_complete(input: &[u8]) -> bool {
     input.len() >= REPLY_BYTES_MAX || input.iter().any(|byte| is_line_end(*byte))
 }
 
-/// Reads the first line of `input`, or all of it where there is no other. `None` = nothing was said.
+/// Parses the first non-empty line of `input`. Returns `None` if there is none.
 pub fn parse(input: &[u8]) -> Option<AgentReply> {
     let input = &input[..input.len().min(REPLY_BYTES_MAX)];
     let line = input.split(|byte| is_line_end(*byte)).find(|line| !line.trim_ascii().is_empty())?;
@@ -73,7 +74,7 @@ pub fn parse(input: &[u8]) -> Option<AgentReply> {
     Some(reply)
 }
 
-/// False if the word means nothing.
+/// Applies a word to the reply. Returns false if the word is unknown.
 fn take(reply: &mut AgentReply, word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     match lower.as_str() {
@@ -97,12 +98,12 @@ fn take(reply: &mut AgentReply, word: &str) -> bool {
     true
 }
 
-/// Digits alone: Rust's own parser would let a sign pass.
+/// Parses digits only, because Rust's parser also accepts a sign.
 fn number(digits: &str) -> Option<u32> {
     if digits.bytes().all(|byte| byte.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
-/// What is shown to people is not to control their terminals.
+/// Replaces control characters, so that an agent cannot control an administrator's terminal.
 fn printable(text: &str) -> String {
     const CHARS_MAX: usize = 200;
     text.chars().take(CHARS_MAX).map(|c| if c.is_control() { '?' } else { c }).collect()
@@ -113,7 +114,7 @@ fn is_line_end(byte: u8) -> bool {
 }
 
 impl AgentCondition {
-    /// The agent's word for it.
+    /// Returns the word of the agent protocol.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -125,7 +126,7 @@ impl AgentCondition {
 }
 
 impl AgentWish {
-    /// The agent's word for it.
+    /// Returns the word of the agent protocol.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Ready => "ready",

@@ -1,10 +1,13 @@
+//! The state that the replies of one agent add up to.
+
 use super::{AgentCondition, AgentReply, AgentWish};
 
-/// What the agent beside a server has said so far (HAProxy's agent-check). What a reply does not mention stays as it
-/// was; that an agent is silent says nothing.
+/// The state from all replies of an agent so far (HAProxy's agent-check). A property that a reply does not
+/// mention keeps its value. A missing reply changes nothing.
 ///
-/// Where this differs: HAProxy's agent sets the same state as its operator, so that `ready` takes back what the operator
-/// wanted. Here an agent takes back only what it has said itself, and the stricter of the two holds.
+/// One rule differs from HAProxy. There, the agent and the operator set the same state, so `ready` also
+/// revokes the operator's setting. Here, an agent revokes only its own settings, and the stricter of the two
+/// states applies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AgentState {
     weight_percent: Option<u32>,
@@ -14,7 +17,7 @@ pub struct AgentState {
 }
 
 impl AgentState {
-    /// Takes in a reply. Returns whether that changed anything.
+    /// Applies a reply. Returns true if it changed the state.
     pub fn on_reply(&mut self, reply: &AgentReply) -> bool {
         let before = self.clone();
         self.weight_percent = reply.weight_percent.or(self.weight_percent);
@@ -24,27 +27,29 @@ impl AgentState {
         *self != before
     }
 
-    /// Whether it lets the server be up.
+    /// Returns true if the agent does not report the server as down.
     pub fn is_up(&self) -> bool {
         self.condition.is_none_or(|condition| condition == AgentCondition::Up)
     }
 
-    /// What it wants to be done with the server.
+    /// Returns the administrative state that the agent requests.
     pub fn wish(&self) -> AgentWish {
         self.wish.unwrap_or(AgentWish::Ready)
     }
 
-    /// What counts of the server's weight; 0 = it gets nothing new, as if drained.
+    /// Returns the percentage of the server's weight to use. With 0, the server gets no new requests, as if
+    /// drained.
     pub fn weight_percent(&self) -> u32 {
         self.weight_percent.unwrap_or(100)
     }
 
-    /// Requests at once: instead of what the config says; `Some(None)` = no limit.
+    /// Returns the limit of concurrent requests that replaces the configured one; `Some(None)` = no limit.
     pub fn connections_max(&self) -> Option<Option<u32>> {
         self.connections_max.map(|max| Some(max).filter(|max| *max > 0))
     }
 
-    /// What it has said, in its words: `down drain 75% maxconn:30`. Empty if it has said nothing.
+    /// Returns the state in the agent's words: `down drain 75% maxconn:30`. The text is empty if the agent
+    /// has set nothing.
     pub fn words(&self) -> String {
         let words = [
             self.condition.map(|condition| condition.word().to_owned()),

@@ -1,24 +1,26 @@
+//! Reasons why bytes are not a valid ClientHello.
+
 use std::fmt;
 
 use super::MESSAGE_BYTES_MAX;
 
-/// Why bytes are not a ClientHello that can be read.
+/// Reason why bytes are not a valid ClientHello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientHelloError {
     /// The connection does not begin with a TLS handshake record.
     NotTls,
-    /// A record that is empty, or over 16 KiB.
+    /// A record is empty or longer than 16 KiB; the number is its length.
     RecordLength(u16),
-    /// Another kind of record before the message was whole.
+    /// A record of another type occurs within the message.
     RecordType(u8),
-    /// The first handshake message is another one.
+    /// The first handshake message is of another type.
     NotClientHello(u8),
-    /// The message is longer than is accepted; its length.
+    /// The message is longer than [`MESSAGE_BYTES_MAX`]; the number is its length.
     TooLong(usize),
-    /// Spread over more records than is accepted.
+    /// The message is split into too many records.
     TooManyRecords,
-    /// The part of the message that is cut off or contradicts itself.
+    /// The named part of the message is cut off or inconsistent.
     Malformed(&'static str),
 }
 

@@ -1,16 +1,18 @@
+//! Parser of the ClientHello message itself.
+
 use super::ClientHelloError;
 use crate::bytes::Bytes;
 
-/// What a client asks for.
+/// Server name and protocols that a client requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientHello {
-    /// The host name that it wants to reach (SNI), in lower case and without a final dot; None if it does not say.
+    /// Requested host name (SNI), in lower case and without a trailing dot; `None` if the client sends none.
     pub server_name: Option<String>,
-    /// The protocols that it offers.
+    /// Protocols that the client offers.
     pub alpn: Alpn,
 }
 
-/// Protocol names (ALPN) in the client's order; empty if it offers none.
+/// Protocol names (ALPN) in the client's order; empty if the client offers none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Alpn(Box<[u8]>);
 
@@ -18,7 +20,7 @@ const EXTENSION_SERVER_NAME: u16 = 0;
 const EXTENSION_ALPN: u16 = 16;
 
 impl Alpn {
-    /// Each name, such as `h2` or `http/1.1`.
+    /// Returns the names, such as `h2` or `http/1.1`.
     pub fn names(&self) -> impl Iterator<Item = &[u8]> {
         let mut rest = Bytes(&self.0);
         std::iter::from_fn(move || rest.part_u8())
@@ -50,7 +52,7 @@ pub(super) fn parse(message: &[u8]) -> Result<ClientHello, ClientHelloError> {
         let kind = extensions.u16().ok_or(malformed("extension"))?;
         let content = extensions.part_u16().ok_or(malformed("extension"))?;
         match kind {
-            // Of two names one would be checked here and the other be obeyed by the server.
+            // Reject a second name: Weir could check one name while the server uses the other.
             EXTENSION_SERVER_NAME if hello.server_name.is_some() => return Err(malformed("server name")),
             EXTENSION_SERVER_NAME => {
                 hello.server_name = Some(server_name(content).ok_or(malformed("server name"))?);
@@ -63,7 +65,7 @@ pub(super) fn parse(message: &[u8]) -> Result<ClientHello, ClientHelloError> {
     Ok(hello)
 }
 
-/// RFC 6066 section 3: a list with one host name; no other kind of name was ever defined.
+/// Parses a list with one host name (RFC 6066 section 3). The RFC defines no other type of name.
 fn server_name(content: &[u8]) -> Option<String> {
     const HOST_NAME: u8 = 0;
     const NAME_BYTES_MAX: usize = 253;
@@ -83,7 +85,7 @@ fn server_name(content: &[u8]) -> Option<String> {
     is_name.then(|| name.to_ascii_lowercase())
 }
 
-/// RFC 7301 section 3.1: at least one name, none of them empty.
+/// Parses a list of at least one name; no name may be empty (RFC 7301 section 3.1).
 fn alpn(content: &[u8]) -> Option<Alpn> {
     let mut rest = Bytes(content);
     let list = rest.part_u16()?;

@@ -1,8 +1,8 @@
-//! The first message of a TLS connection, read without taking part in it: which server the client asks for, and
-//! which protocols it offers (RFC 8446 section 4.1.2, RFC 6066 section 3, RFC 7301).
+//! The ClientHello, the first message of a TLS connection. Weir reads the requested server name and the
+//! offered protocols without terminating TLS (RFC 8446 section 4.1.2, RFC 6066 section 3, RFC 7301).
 //!
-//! For choosing a pool by name where TLS is passed through. Only what leads to these two extensions is checked; the
-//! rest is for the server that ends TLS.
+//! The result serves to choose a pool by name when TLS is passed through. The parser checks only the parts
+//! that lead to these two extensions. The server that terminates TLS checks the rest.
 
 mod error;
 mod message;
@@ -11,25 +11,26 @@ mod records;
 pub use error::ClientHelloError;
 pub use message::{Alpn, ClientHello};
 
-/// The longest message that is accepted, its own header included; also bounds what a parser copies.
+/// Maximum length of a message with its own header, in bytes. It also limits the memory of the parser.
 pub const MESSAGE_BYTES_MAX: usize = 16 * 1024;
 
-/// The most bytes that a message can take together with its records' headers.
+/// Maximum length of a message with the headers of its records, in bytes.
 pub const BYTES_MAX: usize = MESSAGE_BYTES_MAX + records::RECORDS_MAX * records::RECORD_HEAD_BYTES;
 
-/// How far a parser got.
+/// Result of a parser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parsed {
-    /// All right so far, but not the whole message yet.
+    /// The bytes are valid so far, but the message is not complete.
     Incomplete,
-    /// The whole message.
+    /// The message is complete.
     Complete(ClientHello),
 }
 
-/// Parses the ClientHello at the start of `input`, the bytes that have come so far. It may be spread over several
-/// records. What cannot become a ClientHello is an error at once, other protocols at their first byte.
+/// Parses the ClientHello at the start of `input`, the bytes received so far. The message may be split into
+/// several records. Bytes that cannot become a ClientHello cause an error at once; another protocol fails at
+/// its first byte.
 ///
-/// Never asks for more than [`BYTES_MAX`] bytes.
+/// The parser never needs more than [`BYTES_MAX`] bytes.
 pub fn parse(input: &[u8]) -> Result<Parsed, ClientHelloError> {
     match records::message(input)? {
         None => Ok(Parsed::Incomplete),

@@ -1,16 +1,18 @@
+//! Assembly of the first handshake message from TLS records.
+
 use std::borrow::Cow;
 
 use super::{ClientHelloError, MESSAGE_BYTES_MAX};
 
-/// More than one record for every 4 bytes is nobody's honest way to send a message.
+/// Maximum number of records of one message: one for every 4 bytes. Legitimate clients do not send more.
 pub(super) const RECORDS_MAX: usize = MESSAGE_BYTES_MAX / 4;
 const RECORD_BYTES_MAX: u16 = 1 << 14;
 const HANDSHAKE: u8 = 22;
 pub(super) const RECORD_HEAD_BYTES: usize = 5;
 const MESSAGE_HEAD_BYTES: usize = 4;
 
-/// The first handshake message without its header, out of its records (RFC 8446 section 5.1). None if it is not all
-/// there. Copied only if it is spread over several records, and only when it is all there.
+/// Returns the first handshake message without its header (RFC 8446 section 5.1), or `None` if it is not
+/// complete. Copies the message only if it spans several records, and only once it is complete.
 pub(super) fn message(input: &[u8]) -> Result<Option<Cow<'_, [u8]>>, ClientHelloError> {
     if input.first().is_some_and(|kind| *kind != HANDSHAKE) {
         return Err(ClientHelloError::NotTls);
@@ -74,7 +76,7 @@ fn message_length(head: &[u8; MESSAGE_HEAD_BYTES]) -> usize {
     u32::from_be_bytes([0, head[1], head[2], head[3]]) as usize
 }
 
-/// The contents of the handshake records, as far as they have come; the last may be cut off.
+/// Iterates over the contents of the received handshake records; the last one may be incomplete.
 struct Records<'a>(&'a [u8]);
 
 impl<'a> Iterator for Records<'a> {

@@ -1,63 +1,70 @@
+//! The addresses in a PROXY header.
+
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use super::Command;
 
-/// Between whom the client's connection to the proxy runs.
+/// The two ends of the client's connection to the proxy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoints {
-    /// Internet addresses. When parsed, both are of one family, and that is IPv4 wherever both can be written so.
+    /// Internet addresses. Parsed addresses are both of one family: IPv4 if both can be written so, else
+    /// IPv6.
     Inet {
-        /// The client.
+        /// Address of the client.
         source: SocketAddr,
-        /// What it connected to.
+        /// Address that the client connected to.
         destination: SocketAddr,
     },
-    /// Unix sockets (version 2 only). Boxed: they are rare, and ten times as long as the others.
+    /// Unix sockets (version 2 only). Boxed, because they are rare and ten times as large as Internet
+    /// addresses.
     Unix(Box<UnixEndpoints>),
-    /// The sender does not say (`UNKNOWN`, `UNSPEC`): the connection's real addresses count.
+    /// The sender does not know (`UNKNOWN`, `UNSPEC`). The receiver uses the addresses of the connection
+    /// itself.
     Unknown,
 }
 
 impl Endpoints {
-    /// A sender whose socket takes both families writes IPv4 clients as `::ffff:a.b.c.d`; here they are IPv4.
+    /// Creates Internet endpoints and converts `::ffff:a.b.c.d` to IPv4. Senders with a dual-stack socket
+    /// write IPv4 clients in that form.
     pub(super) fn inet(source: SocketAddr, destination: SocketAddr) -> Self {
         let (source, destination) = one_family(source, destination);
         Self::Inet { source, destination }
     }
 }
 
-/// Between which Unix sockets the client's connection to the proxy runs.
+/// The two Unix sockets of the client's connection to the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnixEndpoints {
-    /// The client.
+    /// Address of the client.
     pub source: UnixAddress,
-    /// What it connected to.
+    /// Address that the client connected to.
     pub destination: UnixAddress,
 }
 
-/// A Unix socket's address as it stands in a version 2 header: 108 bytes, filled up with NUL.
+/// The address of a Unix socket in a version 2 header: 108 bytes, padded with NUL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct UnixAddress([u8; Self::BYTES]);
 
 impl UnixAddress {
-    /// The length of the kernel's `sun_path`.
+    /// Size of the kernel's `sun_path`, in bytes.
     pub const BYTES: usize = 108;
 
-    /// From a path, or from an abstract name with its leading NUL. None if it is longer than 108 bytes.
+    /// Creates an address from a path, or from an abstract name with its leading NUL. Returns `None` if it is
+    /// longer than 108 bytes.
     pub fn new(path: &[u8]) -> Option<Self> {
         let mut bytes = [0; Self::BYTES];
         bytes.get_mut(..path.len())?.copy_from_slice(path);
         Some(Self(bytes))
     }
 
-    /// The path; empty for a socket that has none.
+    /// Returns the path; empty for a socket without one.
     pub fn path(&self) -> &[u8] {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(Self::BYTES);
         &self.0[..end]
     }
 
-    /// All 108 bytes, as on the wire.
+    /// Returns all 108 bytes, as on the wire.
     pub fn as_bytes(&self) -> &[u8; Self::BYTES] {
         &self.0
     }
@@ -74,7 +81,7 @@ impl fmt::Debug for UnixAddress {
 }
 
 impl Command {
-    /// The client's Internet address, if the header tells one.
+    /// Returns the client's Internet address, if the header contains one.
     pub fn source(&self) -> Option<SocketAddr> {
         match self {
             Self::Proxy(Endpoints::Inet { source, .. }) => Some(*source),
@@ -82,7 +89,7 @@ impl Command {
         }
     }
 
-    /// The Internet address that the client connected to, if the header tells one.
+    /// Returns the Internet address that the client connected to, if the header contains one.
     pub fn destination(&self) -> Option<SocketAddr> {
         match self {
             Self::Proxy(Endpoints::Inet { destination, .. }) => Some(*destination),
@@ -91,7 +98,8 @@ impl Command {
     }
 }
 
-/// Both addresses in one family: IPv4 if both can be (an IPv4 client on a socket of both families), else IPv6.
+/// Converts both addresses to one family: IPv4 if both can be (an IPv4 client on a dual-stack socket), else
+/// IPv6.
 pub(super) fn one_family(a: SocketAddr, b: SocketAddr) -> (SocketAddr, SocketAddr) {
     let (short_a, short_b) = (a.ip().to_canonical(), b.ip().to_canonical());
     let (ip_a, ip_b) = match (short_a, short_b) {

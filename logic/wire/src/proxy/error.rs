@@ -1,6 +1,9 @@
+//! Reasons why bytes are not a valid PROXY header.
+
 use std::fmt;
 
-/// Why bytes are not a PROXY header. The sender's fault in every case; the connection is of no use.
+/// Reason why bytes are not a valid PROXY header. The sender is at fault in every case, and the receiver must
+/// close the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProxyError {
@@ -8,21 +11,21 @@ pub enum ProxyError {
     NotProxy,
     /// Version 1: no CR LF within 107 bytes, or a CR or LF alone.
     LineEnd,
-    /// Version 1: neither TCP4, TCP6 nor UNKNOWN.
+    /// Version 1: the protocol is not TCP4, TCP6 or UNKNOWN.
     Protocol,
-    /// Version 1: not exactly two addresses of the stated family and two ports, with one space between each.
+    /// Version 1: not exactly two addresses of the stated family and two ports, separated by single spaces.
     Addresses,
-    /// Version 2: another version in the upper half of byte 13, or an unknown command in the lower.
+    /// Version 2: byte 13 has another version in its upper half, or an unknown command in its lower half.
     VersionOrCommand(u8),
-    /// Version 2: an unknown family or transport in byte 14.
+    /// Version 2: byte 14 has an unknown family or transport.
     Family(u8),
-    /// Version 2: longer than is accepted; the length is that of the whole header.
+    /// Version 2: the header is too long; the number is its total length in bytes.
     TooLong(usize),
-    /// Version 2: too short for the addresses of its family.
+    /// Version 2: the header is too short for the addresses of its family.
     TooShort,
-    /// Version 2: an additional field (TLV) that reaches past the end of the header.
+    /// Version 2: an additional field (TLV) extends past the end of the header.
     Field,
-    /// Version 2: the checksum field is there twice, is not 4 bytes long, or does not match.
+    /// Version 2: the checksum field is duplicate, is not 4 bytes long, or does not match.
     Checksum,
 }
 

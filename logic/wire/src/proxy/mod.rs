@@ -1,8 +1,8 @@
-//! The PROXY protocol, versions 1 and 2: who the client behind a proxy is, told ahead of the connection's own bytes
-//! (HAProxy's doc/proxy-protocol.txt).
+//! The PROXY protocol, versions 1 and 2 (HAProxy's doc/proxy-protocol.txt). A proxy sends the client's
+//! address before the first bytes of the connection.
 //!
-//! Parsing is strict: whoever may send this header decides which address is believed. Whether a peer may is for the
-//! caller to know.
+//! Parsing is strict, because the sender of this header decides which client address Weir uses. The caller
+//! decides which peers may send it.
 
 mod address;
 mod error;
@@ -16,42 +16,43 @@ pub use parse_v1::V1_BYTES_MAX;
 pub use parse_v2::V2_BYTES_MAX;
 pub use write::{write_v1, write_v2};
 
-/// On whose behalf a connection is made.
+/// The originator of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
-    /// The proxy's own, such as a health check: the connection's real addresses count.
+    /// The proxy itself, for example for a health check. The receiver uses the addresses of the connection
+    /// itself.
     Local,
-    /// A client's.
+    /// A client of the proxy.
     Proxy(Endpoints),
 }
 
-/// The two ways to write a header.
+/// The two versions of the header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// A line of text.
     V1,
-    /// Binary.
+    /// A binary header.
     V2,
 }
 
-/// How far a parser got.
+/// Result of a parser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Parsed {
-    /// All right so far, but not the whole header yet.
+    /// The bytes are valid so far, but the header is not complete.
     Incomplete,
-    /// The whole header.
+    /// The header is complete.
     Complete {
-        /// What it says.
+        /// Content of the header.
         command: Command,
-        /// Which version it was written in.
+        /// Version of the header.
         version: Version,
-        /// Its length in bytes: the connection's own begin here.
+        /// Length of the header in bytes; the data of the connection begins here.
         consumed: usize,
     },
 }
 
-/// Parses the header at the start of `input`, the bytes that have come so far. A header that cannot become valid is
-/// an error at once; the parser never asks for more than [`V1_BYTES_MAX`] or [`V2_BYTES_MAX`] bytes.
+/// Parses the header at the start of `input`, the bytes received so far. A header that cannot become valid
+/// causes an error at once. The parser never needs more than [`V1_BYTES_MAX`] or [`V2_BYTES_MAX`] bytes.
 pub fn parse(input: &[u8]) -> Result<Parsed, ProxyError> {
     match input.first() {
         None => Ok(Parsed::Incomplete),

@@ -1,9 +1,11 @@
+//! Parser for version 1 of the PROXY header.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use super::{Command, Endpoints, Parsed, ProxyError, Version};
 
-/// The longest header of version 1, line end included.
+/// Maximum length of a version 1 header with its line end, in bytes.
 pub const V1_BYTES_MAX: usize = 107;
 
 const SIGNATURE: &[u8] = b"PROXY ";
@@ -34,7 +36,7 @@ fn endpoints(words: &str) -> Result<Endpoints, ProxyError> {
     match protocol {
         "TCP4" => inet::<Ipv4Addr>(rest),
         "TCP6" => inet::<Ipv6Addr>(rest),
-        // Whatever else stands on the line must be ignored.
+        // The specification says to ignore the rest of the line.
         "UNKNOWN" => Ok(Endpoints::Unknown),
         _ => Err(ProxyError::Protocol),
     }
@@ -53,7 +55,7 @@ fn inet<Ip: FromStr + Into<IpAddr>>(words: &str) -> Result<Endpoints, ProxyError
     Ok(Endpoints::inet(source, SocketAddr::new(destination_ip, destination_port)))
 }
 
-/// Decimal digits without a sign or a leading zero, which Rust's own parser would let pass.
+/// Parses decimal digits. Rejects a sign or a leading zero, which Rust's parser would accept.
 fn port(word: &str) -> Result<u16, ProxyError> {
     let plain = word.bytes().all(|byte| byte.is_ascii_digit()) && (word == "0" || !word.starts_with('0'));
     if plain { word.parse().map_err(|_| ProxyError::Addresses) } else { Err(ProxyError::Addresses) }

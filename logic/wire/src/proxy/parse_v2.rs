@@ -1,10 +1,12 @@
+//! Parser for version 2 of the PROXY header.
+
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::{Command, Endpoints, Parsed, ProxyError, UnixAddress, UnixEndpoints, Version};
 use crate::bytes::Bytes;
 use crate::crc32c::crc32c;
 
-/// The longest header of version 2 that is accepted, additional fields included.
+/// Maximum accepted length of a version 2 header with its additional fields, in bytes.
 pub const V2_BYTES_MAX: usize = 4096;
 
 pub(super) const SIGNATURE: [u8; 12] = *b"\r\n\r\n\0\r\nQUIT\n";
@@ -15,7 +17,8 @@ pub(super) fn parse(input: &[u8]) -> Result<Parsed, ProxyError> {
     if input[..known] != SIGNATURE[..known] {
         return Err(ProxyError::NotProxy);
     }
-    // What can be judged already is: a peer that is wrong should hear so before it has sent all.
+    // Check each byte as soon as it arrives, so that an invalid peer fails before it has sent the whole
+    // header.
     let mut start = Bytes(&input[known..]);
     let Some(version_and_command) = start.u8() else { return Ok(Parsed::Incomplete) };
     let is_local = match version_and_command {
@@ -43,12 +46,13 @@ pub(super) fn parse(input: &[u8]) -> Result<Parsed, ProxyError> {
     let Some(header) = input.get(..START_BYTES + length) else { return Ok(Parsed::Incomplete) };
 
     let command = if is_local {
-        // The rest, family included, must be ignored.
+        // The specification says to ignore the rest of the header, including the family.
         Command::Local
     } else {
         let mut rest = Bytes(&header[START_BYTES..]);
         let endpoints = endpoints(family, &mut rest).ok_or(ProxyError::TooShort)?;
-        // Behind an unspecified family may stand addresses that only the sender understands.
+        // After an unspecified family, the header may contain addresses in a format that only the sender
+        // knows.
         if family != 0 {
             check_fields(header, rest)?;
         }
@@ -81,8 +85,8 @@ fn inet<Ip: Into<std::net::IpAddr>>(source: Ip, destination: Ip, bytes: &mut Byt
     Some(Endpoints::inet(source, SocketAddr::new(destination.into(), bytes.u16()?)))
 }
 
-/// Checks that the additional fields (type-length-value) fill the rest of the header exactly, and the checksum if one
-/// of them is that. Their contents are not used.
+/// Checks that the additional fields (type-length-value) fill the rest of the header exactly, and verifies a
+/// checksum field. Ignores the contents of other fields.
 fn check_fields(header: &[u8], mut rest: Bytes<'_>) -> Result<(), ProxyError> {
     const TYPE_CRC32C: u8 = 0x03;
     let mut checked = false;
@@ -93,7 +97,7 @@ fn check_fields(header: &[u8], mut rest: Bytes<'_>) -> Result<(), ProxyError> {
             continue;
         }
         let stated: [u8; 4] = value.try_into().map_err(|_| ProxyError::Checksum)?;
-        // The checksum is that of the header with zeros in the checksum's own place.
+        // The checksum covers the header with the checksum's own bytes set to zero.
         let behind = rest.0.len();
         let ahead = header.len() - behind - stated.len();
         let parts = [&header[..ahead], &[0; 4], &header[header.len() - behind..]];

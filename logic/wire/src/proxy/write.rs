@@ -1,11 +1,13 @@
+//! Encoder for PROXY headers.
+
 use std::net::{IpAddr, SocketAddr};
 
 use super::address::one_family;
 use super::parse_v2::SIGNATURE;
 use super::{Command, Endpoints};
 
-/// Appends a version 1 header. That version can say neither "local" nor a Unix socket: both become `UNKNOWN`.
-/// Addresses of two families are both written as IPv6.
+/// Appends a version 1 header. Version 1 cannot express a local connection or a Unix socket, so both become
+/// `UNKNOWN`. If the addresses are of two families, both are written as IPv6.
 pub fn write_v1(out: &mut Vec<u8>, command: &Command) {
     let line = match command {
         Command::Proxy(Endpoints::Inet { source, destination }) => {
@@ -20,8 +22,8 @@ pub fn write_v1(out: &mut Vec<u8>, command: &Command) {
     out.extend_from_slice(line.as_bytes());
 }
 
-/// Appends a version 2 header for a stream, without additional fields. Addresses of two families are both written as
-/// IPv6.
+/// Appends a version 2 header for a stream, without additional fields. If the addresses are of two families,
+/// both are written as IPv6.
 pub fn write_v2(out: &mut Vec<u8>, command: &Command) {
     const LOCAL: u8 = 0x20;
     const PROXY: u8 = 0x21;

@@ -1,4 +1,4 @@
-//! The agent-check protocol, as HAProxy's documentation has it.
+//! Tests of HAProxy's agent-check protocol.
 
 use proptest::prelude::*;
 use weir_wire::agent::{AgentCondition, AgentReply, AgentWish, REPLY_BYTES_MAX, is_complete, parse};

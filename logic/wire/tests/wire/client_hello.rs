@@ -1,9 +1,9 @@
-//! ClientHellos, as clients send them and as they do not.
+//! Tests of the ClientHello parser with recorded, generated and damaged messages.
 
 use proptest::prelude::*;
 use weir_wire::client_hello::{BYTES_MAX, ClientHello, ClientHelloError, MESSAGE_BYTES_MAX, Parsed, parse};
 
-/// From `openssl s_client -servername Shop.Example.org -alpn h2,http/1.1` (3.0.19).
+/// Recorded from `openssl s_client -servername Shop.Example.org -alpn h2,http/1.1` (3.0.19).
 const WITH_NAME: &str = "160301014f0100014b0303dd354a83bee7add9ca350bdd70c4418040a11e10478b45abd002fabc18b974b120601a981d\
     17399b99728b6b27fd30a2f4d10ea4628558744506f2d44e32c7fed1003e130213031301c02cc030009fcca9cca8ccaac02bc02f009ec024c0\
     28006bc023c0270067c00ac0140039c009c0130033009d009c003d003c0035002f00ff010000c400000015001300001053686f702e4578616d\
@@ -12,7 +12,7 @@ const WITH_NAME: &str = "160301014f0100014b0303dd354a83bee7add9ca350bdd70c441804
     020602002b0009080304030303020301002d00020101003300260024001d00202b740ff05d96f679db225cdc8c3264fb4b836c73cfddd1bb8d\
     6a214ab20b6902";
 
-/// From `openssl s_client -noservername -tls1_2`.
+/// Recorded from `openssl s_client -noservername -tls1_2`.
 const WITHOUT_NAME: &str = "16030100b7010000b3030392e6ae4a71d771a7e921c310728cd07174f0cf93b5ada8a6f7a53f1de6610ab900003\
     8c02cc030009fcca9cca8ccaac02bc02f009ec024c028006bc023c0270067c00ac0140039c009c0130033009d009c003d003c0035002f00ff0\
     1000052000b000403000102000a000c000a001d0017001e00190018002300000016000000170000000d002a002804030503060308070808080\
@@ -39,7 +39,7 @@ fn record(content: &[u8]) -> Vec<u8> {
     [&[22, 3, 1][..], &with_length(2, content)].concat()
 }
 
-/// A handshake message with these extensions, each with its type.
+/// Builds a handshake message with these extensions, each with its type.
 fn message(extensions: &[(u16, Vec<u8>)]) -> Vec<u8> {
     let extensions: Vec<u8> = extensions
         .iter()
@@ -60,7 +60,7 @@ fn alpn(names: &[&str]) -> (u16, Vec<u8>) {
     (16, with_length(2, &names))
 }
 
-/// `content` in records of these lengths, the last one taking the rest.
+/// Splits `content` into records of these lengths; the last record takes the rest.
 fn in_records(content: &[u8], lengths: &[usize]) -> Vec<u8> {
     let (mut rest, mut out) = (content, Vec::new());
     for length in lengths {

@@ -1,5 +1,5 @@
-//! Each protocol, through the crate's public face.
-#![allow(clippy::unwrap_used, clippy::panic)] // A helper that fails is a test that fails.
+//! Tests of each protocol through the crate's public interface.
+#![allow(clippy::unwrap_used, clippy::panic)] // A failed helper is a failed test.
 
 mod agent;
 mod client_hello;

@@ -1,4 +1,4 @@
-//! PROXY headers, read and written.
+//! Tests of parsing and writing PROXY headers.
 
 use std::net::SocketAddr;
 
@@ -30,13 +30,13 @@ fn error(input: &[u8]) -> ProxyError {
     }
 }
 
-/// A version 2 header with this 13th and 14th byte and body.
+/// Builds a version 2 header with this 13th and 14th byte and this body.
 fn v2(version_and_command: u8, family: u8, body: &[u8]) -> Vec<u8> {
     let length = (body.len() as u16).to_be_bytes();
     [SIGNATURE, &[version_and_command, family], &length[..], body].concat()
 }
 
-/// 10.0.0.1:1 to 10.0.0.2:2 and then these fields.
+/// Builds a version 2 header for 10.0.0.1:1 to 10.0.0.2:2 with these additional fields.
 fn v2_tcp4(fields: &[u8]) -> Vec<u8> {
     v2(0x21, 0x11, &[&[10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2], fields].concat())
 }
@@ -183,11 +183,11 @@ fn what_is_wrong_with_the_first_16_bytes_is_said_before_the_rest_has_come() {
 #[test]
 fn a_right_checksum_is_accepted_among_other_fields_and_a_second_one_is_not() {
     const CHECKSUM: u32 = 0xa137_2331;
-    // The value was worked out by an independent implementation of CRC-32C over the header with zeros in its place.
+    // The value comes from an independent implementation of CRC-32C over the header with zeros in its place.
     let fields = |checksum: [u8; 4]| [&[4, 0, 1, 0, 3, 0, 4][..], &checksum, &[5, 0, 2, b'i', b'd']].concat();
     let header = v2_tcp4(&fields(CHECKSUM.to_be_bytes()));
     assert_eq!(complete(&header).0, inet("10.0.0.1:1", "10.0.0.2:2"));
-    // Byte 32 says that the field is a checksum: without it none is checked.
+    // Byte 32 marks the field as a checksum; without it, the parser checks none.
     for index in (16..header.len()).filter(|index| *index != 32) {
         let mut damaged = header.clone();
         damaged[index] ^= 0x10;

@@ -1,4 +1,4 @@
-//! The cookie of remote desktop connections.
+//! Tests of the cookie of remote desktop connections.
 
 use proptest::prelude::*;
 use weir_wire::rdp::{BYTES_MAX, Cookie, cookie};

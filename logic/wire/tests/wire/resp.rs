@@ -1,4 +1,4 @@
-//! RESP: what a Redis is told, and its answers, whole and in parts.
+//! Tests of RESP: commands, whole replies, and partial replies.
 
 use proptest::prelude::*;
 use weir_wire::resp::{BadReply, REPLY_BYTES_MAX, Reply, command, parse};
