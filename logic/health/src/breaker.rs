@@ -1,3 +1,5 @@
+//! The circuit breaker of a pool.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -6,32 +8,34 @@ use weir_model::Millis;
 use crate::TrafficSample;
 use crate::window::Window;
 
-/// When a pool's breaker opens, and how it closes again.
+/// The rule by which a pool's breaker opens and closes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BreakerRule {
-    /// Share of failed requests within `window` that opens it, 1 to 100 percent.
+    /// Share of failed requests within `window` that opens the breaker, 1 to 100 percent.
     pub error_percent: u8,
-    /// The share is judged only from this many requests within `window`.
+    /// Minimum number of requests within `window` to apply the share.
     pub requests_min: u32,
-    /// What the share looks back on.
+    /// Time over which the share is computed.
     pub window: Millis,
-    /// How long it stays open before requests are tried again.
+    /// Time for which the breaker stays open before it admits probes.
     pub open: Millis,
-    /// So many requests are tried then; it closes when all of them succeeded. At least 1.
+    /// Number of requests admitted as probes when half open. The breaker closes when all of them have
+    /// succeeded. At least 1.
     pub probes: u32,
 }
 
-/// Keeps requests away from a pool that fails them (Nygard, Release It!, "Circuit Breaker"): closed while all is well;
-/// open for a while after too many failures; then half open, with a few requests as probes that decide.
+/// A circuit breaker for a pool (Nygard, Release It!, "Circuit Breaker"). It is closed in normal operation
+/// and opens for some time after too many failures. Then it is half open and admits a few requests as probes,
+/// whose results decide.
 ///
-/// Looks at the pool as a whole, at what became of requests after all their tries. That a single server fails is for
-/// [`EjectionState`](crate::EjectionState).
+/// The breaker judges the pool as a whole, by the final results of requests after all retries.
+/// [`EjectionState`](crate::EjectionState) handles failures of single servers.
 #[derive(Debug, Clone, Default)]
 pub struct Breaker {
     standing: Standing,
     window: Option<Window>,
     judged: Duration,
-    /// Numbers the times of being half open: a probe of an earlier one says nothing any more.
+    /// Number of the current half-open period. The result of a probe from an earlier period is ignored.
     turn: u64,
     opened: u64,
 }
@@ -50,47 +54,47 @@ enum Standing {
     },
 }
 
-/// Whether a request may go to the pool.
+/// The decision whether a request may go to the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// As any other.
+    /// The request may pass.
     Pass,
-    /// To find out whether the pool works again: [`Breaker::probed`] must follow.
+    /// The request may pass as a probe; the caller must report its result to [`Breaker::probed`].
     Probe(Probe),
-    /// Not now.
+    /// The request must not pass.
     Refuse {
-        /// When the next probes are due; zero = they are under way.
+        /// Time until the next probes are due; zero = probes are in progress.
         retry_after: Duration,
     },
 }
 
-/// A request that finds out whether the pool works again.
+/// A request that tests whether the pool works again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
     turn: u64,
 }
 
-/// How a breaker stands, for people.
+/// The state of a breaker, for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BreakerState {
-    /// Requests pass.
+    /// All requests pass.
     Closed,
-    /// They are refused.
+    /// All requests are rejected.
     Open {
-        /// For so long.
+        /// Time until the breaker becomes half open.
         remaining: Duration,
     },
-    /// Some pass, to find out.
+    /// Some requests pass as probes.
     HalfOpen,
 }
 
 impl Breaker {
-    /// Whether everything passes.
+    /// Returns true if the breaker is closed.
     pub fn is_closed(&self) -> bool {
         matches!(self.standing, Standing::Closed)
     }
 
-    /// How it stands at `now`, which counts from any fixed start, here and below.
+    /// Returns the state at `now`. Here and below, `now` counts from any fixed start.
     pub fn state(&self, now: Duration) -> BreakerState {
         match self.standing {
             Standing::Closed => BreakerState::Closed,
@@ -99,12 +103,12 @@ impl Breaker {
         }
     }
 
-    /// How often it has opened, out of being closed or half open.
+    /// Returns how often the breaker has opened, from closed or half open.
     pub fn opened(&self) -> u64 {
         self.opened
     }
 
-    /// A request wants to go to the pool.
+    /// Decides whether a request may go to the pool.
     pub fn admit(&mut self, rule: &BreakerRule, now: Duration) -> Admission {
         match self.standing {
             Standing::Closed => return Admission::Pass,
@@ -115,13 +119,14 @@ impl Breaker {
                 self.turn += 1;
                 self.standing = Standing::HalfOpen { since: now, admitted: 0, succeeded: 0 };
             }
-            // The rule may have asked for more before a reload.
+            // A reload may have reduced the number of probes.
             Standing::HalfOpen { succeeded, .. } if succeeded >= rule.probes.max(1) => {
                 self.standing = Standing::Closed;
                 self.window = None;
                 return Admission::Pass;
             }
-            // Probes that take so long must not keep everybody out: others find out beside them.
+            // Admit further probes if the present ones take too long. Otherwise, slow probes would keep the
+            // breaker half open indefinitely.
             Standing::HalfOpen { since, succeeded, .. }
                 if now.saturating_sub(since) >= rule.open.duration() =>
             {
@@ -138,7 +143,8 @@ impl Breaker {
         }
     }
 
-    /// A request that was no probe has ended, `sample` included it. Call it after failures, and now and then.
+    /// Applies the rule after a request that was not a probe; `sample` includes that request. The caller must
+    /// call it after each failure, and at times after successes.
     pub fn judge(&mut self, rule: &BreakerRule, now: Duration, sample: TrafficSample) {
         if !self.is_closed() {
             return;
@@ -149,7 +155,8 @@ impl Breaker {
             self.window = None;
         }
         let Some(window) = &mut self.window else {
-            // What was before the last look is of unknown age, but for the request that has just ended.
+            // Totals from before the last call are of unknown age, except for the request that has just
+            // ended.
             let failures = failures_now.saturating_sub(1);
             let requests = requests_now.saturating_sub(1);
             self.window = Some(Window::starting(now, requests, failures.min(requests)));
@@ -163,7 +170,8 @@ impl Breaker {
         }
     }
 
-    /// What became of a probe: whether it succeeded; `None` = it says nothing, another one may take its place.
+    /// Records the result of a probe: true if it succeeded. With `None`, the result is unknown and another
+    /// probe may replace it.
     pub fn probed(
         &mut self,
         rule: &BreakerRule,
@@ -210,7 +218,7 @@ mod tests {
         }
     }
 
-    /// A pool, its breaker and its totals.
+    /// A pool with its breaker and its totals.
     #[derive(Default)]
     struct Pool {
         breaker: Breaker,
@@ -239,7 +247,7 @@ mod tests {
             self.breaker.probed(&rule(), at(ms), probe, outcome, self.sample);
         }
 
-        /// Opened at 1 s.
+        /// Returns a pool whose breaker opened at 1 s.
         fn open() -> Self {
             let mut pool = Self::default();
             (0..10).for_each(|_| pool.end(1_000, false));
@@ -273,7 +281,7 @@ mod tests {
         (0..400).for_each(|number| pool.end(12_000 + number * 25, true));
         (0..9).for_each(|_| pool.end(30_000, false));
         assert!(pool.breaker.is_closed());
-        // Nobody has looked for an hour: what was before that is over.
+        // After an hour without a call, the earlier totals do not count.
         (0..9).for_each(|_| pool.end(3_600_000, false));
         assert!(pool.breaker.is_closed());
     }
@@ -289,7 +297,7 @@ mod tests {
         assert!(!pool.breaker.is_closed());
         pool.probed(6_200, probes[2], Some(true));
         assert_eq!(pool.admit(6_200), Admission::Pass);
-        // It begins anew: the failures from before do not count.
+        // The breaker starts with empty counts: earlier failures do not count.
         pool.end(6_300, false);
         assert!(pool.breaker.is_closed());
     }
@@ -299,7 +307,7 @@ mod tests {
         let mut pool = Pool::open();
         let (good, bad) = (pool.probe(6_000), pool.probe(6_000));
         pool.probed(6_500, bad, Some(false));
-        // A probe of before says nothing any more.
+        // The result of a probe from an earlier half-open period is ignored.
         pool.probed(6_600, good, Some(true));
         assert_eq!(pool.admit(11_000), Admission::Refuse { retry_after: at(500) });
         assert_eq!(pool.breaker.opened(), 2);

@@ -1,29 +1,36 @@
+//! The state of a server by its active health checks.
+
 use std::fmt;
 use std::time::Duration;
 
 use crate::{CheckTiming, InitialState};
 
-/// What active checks make of one server (HAProxy's rise and fall).
+/// The state of one server by its active health checks (HAProxy's rise and fall).
 ///
-/// One counter, as in HAProxy: from 0 up to `rise` outcomes short of up, and above that the outcomes short of down. A
-/// success leads one step up, or all the way if the server is up; a failure likewise down.
+/// As in HAProxy, one counter from 0 to `rise + fall - 1` holds the state:
+///
+/// - Below `rise`, the server is down. A success adds one; a failure sets the counter to 0. When a success
+///   reaches `rise`, the counter jumps to its maximum.
+/// - From `rise` on, the server is up. A failure subtracts one, and at `rise` sets the counter to 0; a
+///   success sets it to its maximum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckState {
     timing: CheckTiming,
     health: u32,
 }
 
-/// A change that an outcome has brought about.
+/// A change of state that a check result causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// The server is up now.
+    /// The server is now up.
     Up,
-    /// The server is down now.
+    /// The server is now down.
     Down,
 }
 
 impl CheckState {
-    /// Before the first outcome: up or down as `timing.initial` says, one outcome short of the opposite.
+    /// Creates the state before the first check. The server is up or down according to `timing.initial`, and
+    /// the first opposite result changes that.
     pub fn new(timing: &CheckTiming) -> Self {
         let mut state = Self { timing: timing.clone(), health: 0 };
         state.health = match timing.initial {
@@ -33,7 +40,7 @@ impl CheckState {
         state
     }
 
-    /// Takes in what a check found. Returns what that changed, if anything.
+    /// Applies the result of a check. Returns the transition that it causes, if any.
     pub fn on_outcome(&mut self, success: bool) -> Option<Transition> {
         let was_up = self.is_up();
         self.health = match (was_up, success) {
@@ -50,23 +57,25 @@ impl CheckState {
         }
     }
 
-    /// Whether the server counts as up.
+    /// Returns true if the server is up.
     pub fn is_up(&self) -> bool {
         self.health >= self.rise()
     }
 
-    /// Whether the last outcome spoke against the present state, or none has come yet.
+    /// Returns true if the last result contradicts the present state, or if there is no result yet.
     pub fn is_changing(&self) -> bool {
         self.health > 0 && self.health < self.best()
     }
 
-    /// How far the server is, as HAProxy shows it behind `UP` or `DOWN`: of an up server, how many failures in a row it
-    /// still has, of how many; of one that is down, how many successes it has had, of how many.
+    /// Returns the progress towards a change, as HAProxy shows it after `UP` or `DOWN`. For an up server, it
+    /// is the number of further consecutive failures that take it down, and `fall`. For a down server, it is
+    /// the number of successes so far, and `rise`.
     pub fn progress(&self) -> (u32, u32) {
         if self.is_up() { (self.health - self.rise() + 1, self.fall()) } else { (self.health, self.rise()) }
     }
 
-    /// How long to wait from the end of one check to the start of the next, varied by `random` (all 64 bits even).
+    /// Returns the time from the end of one check to the start of the next, with a jitter from `random` (64
+    /// uniform bits).
     pub fn next_wait(&self, random: u64) -> Duration {
         const JITTER_PERCENT_MAX: u8 = 50;
         const WAIT_MIN: Duration = Duration::from_millis(1);
@@ -78,14 +87,15 @@ impl CheckState {
             .max(WAIT_MIN)
     }
 
-    /// How long to wait before the first check: any part of the shorter interval, so that the checks of many servers
-    /// start spread out.
+    /// Returns the time before the first check: a random part of the shorter interval, so that the checks of
+    /// many servers are spread out.
     pub fn first_wait(&self, random: u64) -> Duration {
         let shorter = self.timing.interval.min(self.timing.fast_interval);
         shorter.duration().mul_f64(share(random))
     }
 
-    /// Goes by other rules from now on; the server stays up or down, and as far from changing as that allows.
+    /// Replaces the timing. The server stays up or down and keeps its progress as far as the new limits
+    /// permit.
     pub fn set_timing(&mut self, timing: &CheckTiming) {
         let (was_up, was_best, (steps, _)) = (self.is_up(), self.health == self.best(), self.progress());
         self.timing = timing.clone();
@@ -109,7 +119,7 @@ impl CheckState {
     }
 }
 
-/// `UP`, `DOWN`, or with the progress of a change: `UP 2/3`, `DOWN 1/2`.
+/// Shows `UP` or `DOWN`, or the progress of a change: `UP 2/3`, `DOWN 1/2`.
 impl fmt::Display for CheckState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_up() { "UP" } else { "DOWN" })?;
@@ -121,7 +131,7 @@ impl fmt::Display for CheckState {
     }
 }
 
-/// An even number from 0 up to 1.
+/// Converts random bits to a uniform number from 0 up to, but not including, 1.
 fn share(random: u64) -> f64 {
     (random >> 11) as f64 / (1_u64 << 53) as f64
 }

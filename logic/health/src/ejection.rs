@@ -1,72 +1,76 @@
+//! Ejection of servers by the results of real traffic (outlier detection).
+
 use std::time::Duration;
 
 use crate::window::Window;
 use crate::{EjectionRule, TrafficSample};
 
-/// What real traffic makes of one server.
+/// The ejection state of one server, by the results of real traffic.
 ///
-/// Judge it regularly (several times within `rule.window`), and after a failure if it should be ejected at once.
+/// The caller should call [`judge`](Self::judge) several times within `rule.window`, and after a failure if
+/// the server should be ejected at once.
 #[derive(Debug, Clone, Default)]
 pub struct EjectionState {
     standing: Standing,
-    /// Ejections that still count towards the length of the next one.
+    /// Ejections that still increase the length of the next one.
     count: u32,
     window: Option<Window>,
-    /// The failures up to here have been paid for.
+    /// Total of failures at the last return of the server; only later failures count.
     failures_forgiven: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 enum Standing {
-    /// Gets requests; time for which it has done so that has not lowered the count yet begins at `since`.
+    /// The server gets requests, and [`judge`](EjectionState::judge) has not been called yet.
     #[default]
     New,
+    /// Gets requests. The time that has not yet reduced `count` begins at `since`.
     In {
         since: Duration,
     },
     Ejected {
         until: Duration,
     },
-    /// Back for a few requests, to find out.
+    /// The server gets a few requests as probes.
     HalfOpen,
 }
 
-/// How many servers of a pool are ejected, as one of them needs to know it.
+/// Counts of the pool's servers that decide whether one more may be ejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolEjections {
-    /// Servers of its tier that are ejected right now.
+    /// Servers of the same tier that are ejected now.
     pub ejected: usize,
-    /// Servers of its tier (the same priority, backups apart) that would get requests if none were ejected: not those that are down or
-    /// drained.
+    /// Servers of the same tier (same priority, backups separate) that would get requests if none were
+    /// ejected. Servers that are down or drained do not count.
     pub servers: usize,
-    /// Servers of other tiers that could get requests now: they take over if its tier has none.
+    /// Servers of other tiers that could get requests now. They take over if this tier has none.
     pub elsewhere: usize,
 }
 
-/// What is to be done with a server.
+/// The decision about a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nothing: it stays in, or stays out.
+    /// The server keeps its state.
     Stay,
-    /// It gets nothing new until this time.
+    /// The server gets no new requests until this time.
     Eject {
-        /// Since the same start as the `now` it was judged at.
+        /// End of the ejection, counted from the same start as `now`.
         until: Duration,
     },
-    /// Its time is over: it gets requests again, but no more than [`EjectionRule::probes`] at once. From now on
-    /// [`TrafficSample::probes_passed`] and `probes_failed` count from 0.
+    /// The ejection is over. The server gets requests again, but no more than [`EjectionRule::probes`] at
+    /// once. [`TrafficSample::probes_passed`] and `probes_failed` start from 0.
     Probe,
-    /// It gets requests again as any other.
+    /// The server gets requests without restriction again.
     Return,
 }
 
 impl EjectionState {
-    /// Nothing known yet.
+    /// Creates the state of a server without traffic.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Until when the server is ejected, if it is.
+    /// Returns the end of the ejection, if the server is ejected.
     pub fn ejected_until(&self) -> Option<Duration> {
         match self.standing {
             Standing::Ejected { until } => Some(until),
@@ -74,16 +78,17 @@ impl EjectionState {
         }
     }
 
-    /// Whether it is to get only as many requests at once as the rule has probes.
+    /// Returns true if the server gets only as many concurrent requests as the rule has probes.
     pub fn is_half_open(&self) -> bool {
         matches!(self.standing, Standing::HalfOpen)
     }
 
-    /// Decides by what has happened up to `now` (since any fixed start). A verdict other than [`Verdict::Stay`] has
-    /// already been taken note of: the caller carries it out.
+    /// Decides by the traffic up to `now` (counted from any fixed start). The state already reflects a
+    /// verdict other than [`Verdict::Stay`], and the caller must carry it out.
     ///
-    /// Never ejects if that would leave the pool without a server. Where no other tier can take over, never ejects (but for the first
-    /// server) more than `rule.share_max_percent` of the tier. Ends an ejection early if the pool has no other server.
+    /// Never ejects the last server of a pool. If no other tier can take over, ejects no more than
+    /// `rule.share_max_percent` of the tier, except that one server may always be ejected. Ends an ejection
+    /// early if the pool has no other server.
     pub fn judge(
         &mut self,
         rule: &EjectionRule,
@@ -104,7 +109,7 @@ impl EjectionState {
                 if may_eject(rule, pool) {
                     return self.eject(rule, now);
                 }
-                // There is nobody to keep its requests for.
+                // No other server could take its requests.
                 self.start(now, sample, sample.failures_total);
                 return Verdict::Return;
             }
@@ -115,7 +120,7 @@ impl EjectionState {
                 self.start(now, sample, sample.failures_total);
                 return Verdict::Return;
             }
-            // A row of failures is recent by nature; totals may be of any age.
+            // Consecutive failures are always recent, but totals may be of any age.
             Standing::New => self.start(now, sample, 0),
             Standing::In { .. } => {}
         }
@@ -140,7 +145,7 @@ impl EjectionState {
         self.failures_forgiven = failures_forgiven;
     }
 
-    /// Each time of `base_time` without an ejection makes up for one.
+    /// Reduces the count by one for each `base_time` without an ejection.
     fn forget_old_ejections(&mut self, rule: &EjectionRule, now: Duration) {
         let Standing::In { since } = &mut self.standing else { return };
         if self.count == 0 {
@@ -154,7 +159,8 @@ impl EjectionState {
     }
 
     fn has_failed(&mut self, rule: &EjectionRule, now: Duration, sample: TrafficSample) -> bool {
-        // While it was ejected no success could end its row of failures: only new ones count.
+        // An ejected server gets no requests that could end its series of failures, so only new failures
+        // count.
         let new_failures = sample.failures_total.saturating_sub(self.failures_forgiven);
         let in_a_row = u64::from(sample.consecutive_failures).min(new_failures);
         let too_many = rule.consecutive_failures > 0 && in_a_row >= rule.consecutive_failures.into();
@@ -169,7 +175,7 @@ impl EjectionState {
     }
 }
 
-/// Returns whether the servers that could serve are all ejected: one that may fail is better than none.
+/// Returns true if all servers that could serve are ejected. A server that may fail is then better than none.
 fn is_nobody_left(pool: PoolEjections) -> bool {
     pool.elsewhere == 0 && pool.servers > 0 && pool.ejected >= pool.servers
 }

@@ -1,12 +1,14 @@
-//! Check and traffic outcomes decide whether a server is up, down or ejected.
+//! Health of servers: results of checks and of real traffic decide whether a server is up, down or ejected.
 //!
-//! Pure: the caller runs the checks, counts the traffic and brings the time.
+//! The crate is pure. The caller runs the checks, counts the traffic and provides the time.
 //!
-//! Two judges that do not know of each other: [`CheckState`] hears what active checks find and says up or down;
-//! [`EjectionState`] looks at what became of real requests and takes a server out for a while. A server gets requests
-//! if neither objects.
+//! Two independent states decide about a server:
 //!
-//! A third one judges the pool as a whole: [`Breaker`] keeps requests away from it while too many of them fail.
+//! - [`CheckState`] is up or down by the results of active checks.
+//! - [`EjectionState`] excludes a server for some time by the results of real requests.
+//!
+//! A server gets requests if it is up and not ejected. [`Breaker`] decides about the pool as a whole: it
+//! rejects requests while too many of them fail.
 
 mod breaker;
 mod check;

@@ -1,41 +1,45 @@
-/// What became of one request, as far as it tells something about the server.
+//! Results of requests, as far as they show the health of a server.
+
+/// The result of one request, as far as it shows the health of the server.
 ///
-/// What counts as a failure is what a healthy server behind a healthy network does not do: it cannot be reached, does
-/// not answer, or says itself that it cannot serve (502, 503, 504). Not counted: 500 and 501, which come from single
-/// requests more often than from a sick server, every other status, and whatever the client did, such as going away.
+/// Failures are results that a healthy server behind a healthy network does not cause: it is unreachable,
+/// does not answer, or reports itself that it cannot serve (502, 503, 504). The statuses 500 and 501 do not
+/// count, because single requests cause them more often than a broken server. Other statuses and actions of
+/// the client, such as a disconnect, do not count either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TrafficOutcome {
-    /// A well-formed answer that is not counted against the server.
+    /// A valid response that does not count as a failure.
     Success,
-    /// No connection: refused, unreachable, timed out, or TLS did not come about.
+    /// No connection: refused, unreachable, timed out, or the TLS handshake failed.
     ConnectError,
-    /// Connected, but no answer in time.
+    /// Connected, but no response in time.
     Timeout,
-    /// The connection broke off before the answer was complete.
+    /// The connection closed before the response was complete.
     Reset,
-    /// An answer that is not valid HTTP.
+    /// The response is not valid HTTP.
     BadResponse,
-    /// 502, 503 or 504.
+    /// The status is 502, 503 or 504.
     Status5xx,
 }
 
-/// What one server's traffic has been, in totals that only grow.
+/// Totals of one server's traffic, which never decrease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrafficSample {
-    /// Requests that have an outcome.
+    /// Requests with a result.
     pub requests_total: u64,
-    /// Those of them that failed.
+    /// Failed requests.
     pub failures_total: u64,
     /// Failures since the last success.
     pub consecutive_failures: u32,
     /// Successes since the server became half open.
     pub probes_passed: u32,
-    /// Failures of requests that it was given since then: what was sent before says nothing about it now.
+    /// Failures of requests that were sent since the server became half open. Earlier requests say nothing
+    /// about its present health.
     pub probes_failed: u32,
 }
 
 impl TrafficOutcome {
-    /// The outcome of a complete, well-formed answer.
+    /// Returns the result of a complete, valid response.
     pub fn of_status(status: u16) -> Self {
         match status {
             502..=504 => Self::Status5xx,
@@ -43,7 +47,7 @@ impl TrafficOutcome {
         }
     }
 
-    /// Whether it counts as a failure of the server.
+    /// Returns true if the result counts as a failure of the server.
     pub fn is_failure(self) -> bool {
         self != Self::Success
     }

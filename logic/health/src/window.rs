@@ -1,15 +1,18 @@
+//! Growth of totals within a sliding time window.
+
 use std::time::Duration;
 
-/// Remembers what two growing totals were, to tell how much they grew within a time window: 8 to 9 slices of it, in
-/// fixed memory.
+/// Past values of two growing totals, to compute their growth within a time window. It keeps 8 to 9 slices of
+/// the window in fixed memory.
 ///
-/// A look at it meets the oldest mark and the newest, not all: there is one for each of thousands of servers, which no cache holds.
+/// A call reads only the oldest and the newest mark. With one window for each of thousands of servers, most
+/// of this memory is not in the CPU cache.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
-    /// Where the oldest one is.
+    /// Index of the oldest mark.
     oldest: usize,
     used: usize,
-    /// A ring.
+    /// Marks, as a ring buffer.
     past: [Mark; Self::SLICES + 1],
 }
 
@@ -23,15 +26,16 @@ struct Mark {
 impl Window {
     const SLICES: usize = 8;
 
-    /// Starts counting at these totals.
+    /// Creates a window that starts with these totals.
     pub(crate) fn starting(at: Duration, requests: u64, failures: u64) -> Self {
         let mut past = [Mark::default(); Self::SLICES + 1];
         past[0] = Mark { at, requests, failures };
         Self { oldest: 0, used: 1, past }
     }
 
-    /// How much the totals grew within the last `length`, at least seven eighths of which are covered, as soon as it was asked so long
-    /// ago. If it is asked more seldom than eight times in that time, more is covered instead of less.
+    /// Returns the growth of the totals within the last `length`. After the first `length`, the result covers
+    /// at least seven eighths of it. If the calls are less frequent than eight times in `length`, the result
+    /// covers more time, not less.
     pub(crate) fn growth(
         &mut self,
         now: Duration,
@@ -53,7 +57,7 @@ impl Window {
         (requests.saturating_sub(base.requests), failures.saturating_sub(base.failures))
     }
 
-    /// Where the one is that came so many after the oldest.
+    /// Returns the index of the mark that is `after` positions after the oldest.
     fn place(&self, after: usize) -> usize {
         (self.oldest + after) % (Self::SLICES + 1)
     }
@@ -67,7 +71,7 @@ impl Window {
 mod tests {
     use super::*;
 
-    /// The same in the plainest way: marks in a row, of which the first ones are dropped.
+    /// A simple model: a list of marks, whose first ones are dropped.
     struct Plain(Vec<Mark>);
 
     impl Plain {
@@ -94,7 +98,7 @@ mod tests {
         let (mut now, mut requests, mut failures) = (Duration::ZERO, 5, 2);
         let mut grown = [0_u32; 2];
         for step in 0..2_000_u64 {
-            // At different distances, and now and then after more than a whole window.
+            // Intervals of different lengths, sometimes longer than a whole window.
             now += Duration::from_millis(if step % 97 == 0 { 25_000 } else { step * step % 2_311 });
             requests += step % 7;
             failures += u64::from(step % 5 == 0);
@@ -110,7 +114,8 @@ mod tests {
         let length = Duration::from_secs(10);
         let mut window = Window::starting(Duration::ZERO, 0, 0);
         for second in (6..=120).step_by(6) {
-            // Ten requests a second, all of which fail: 60 would be less than the window, 120 more than it need be.
+            // Ten requests a second, and all of them fail. 60 requests are less than the window, 120 are
+            // more.
             let (requests, failures) =
                 window.growth(Duration::from_secs(second), length, second * 10, second * 10);
             assert_eq!((requests, failures), if second == 6 { (60, 60) } else { (120, 120) }, "{second}");
@@ -123,7 +128,7 @@ mod tests {
         let mut window = Window::starting(Duration::ZERO, 0, 0);
         assert_eq!(window.growth(Duration::from_secs(1), length, 100, 50), (100, 50));
         assert_eq!(window.growth(Duration::from_secs(8), length, 110, 50), (110, 50));
-        // The mark of the first second is the base now.
+        // The mark of the first second is now the base.
         assert_eq!(window.growth(Duration::from_secs(9), length, 120, 51), (20, 1));
     }
 }

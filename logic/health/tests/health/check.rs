@@ -1,4 +1,4 @@
-//! What active checks make of a server.
+//! Tests of the server state by active checks.
 
 use std::time::Duration;
 

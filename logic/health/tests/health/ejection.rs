@@ -1,4 +1,4 @@
-//! What real traffic makes of a server.
+//! Tests of ejection by real traffic.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn rule() -> EjectionRule {
     }
 }
 
-/// The same, but nobody is fully back at once.
+/// The same rule with probes, so that no server returns without them.
 fn with_probes() -> EjectionRule {
     EjectionRule { probes: 3, ..rule() }
 }
@@ -30,7 +30,7 @@ fn secs(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// One server's counters, and its judge.
+/// The counters of one server and its ejection state.
 #[derive(Default)]
 struct Server {
     state: EjectionState,
@@ -57,7 +57,7 @@ impl Server {
         self.state.judge(rule, secs(now), self.sample, pool)
     }
 
-    /// Fails until it is ejected; returns for how long.
+    /// Fails until the server is ejected, and returns the length of the ejection.
     fn get_ejected(&mut self, now: u64) -> Duration {
         self.fail(5);
         let verdict = self.judge(now);
@@ -114,7 +114,7 @@ fn each_ejection_is_longer_up_to_the_cap_and_good_times_shorten_the_next() {
     assert_eq!(server.get_ejected(183), secs(100));
     assert_eq!(server.judge(283), Verdict::Return);
 
-    // Two times 30 s without an ejection make up for two of the four.
+    // Two periods of 30 s without an ejection reduce the count by two of four.
     for now in 284..=343 {
         server.succeed(1);
         assert_eq!(server.judge(now), Verdict::Stay);
@@ -252,7 +252,7 @@ fn one_probe_that_fails_ejects_again_and_for_longer() {
     server.get_ejected(0);
     assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Probe);
     server.sample.probes_passed = 2;
-    // What was sent before it was ejected says nothing.
+    // Failures of requests that were sent before the ejection do not count.
     server.fail(5);
     assert_eq!(server.judge_in(&with_probes(), 30, TEN_SERVERS), Verdict::Stay);
     server.sample.probes_failed = 1;

@@ -1,4 +1,4 @@
-//! Checks and traffic, through the crate's public face.
+//! Tests of health decisions through the crate's public interface.
 
 mod check;
 mod ejection;
