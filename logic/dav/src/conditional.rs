@@ -3,7 +3,7 @@
 use crate::date::parse_http_date;
 use crate::etag::{EntityTag, EtagList};
 
-/// The conditional headers of a request. A header that came in several lines is joined with commas.
+/// The conditional headers of a request. The lines of a repeated header are joined with commas.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Conditions<'a> {
     /// If-Match (RFC 9110 section 13.1.1).
@@ -18,45 +18,47 @@ pub struct Conditions<'a> {
     pub if_range: Option<&'a [u8]>,
 }
 
-/// What a resource that exists can be recognised by (RFC 9110 section 8.8).
+/// Validators of an existing resource (RFC 9110 section 8.8).
 #[derive(Debug, Clone, Default)]
 pub struct Validators {
-    /// Its entity tag, if it has one.
+    /// Entity tag of the resource, if it has one.
     pub etag: Option<EntityTag>,
-    /// When it was modified last, in seconds since 1970.
+    /// Time of the last modification, in seconds since 1970.
     pub last_modified_s: Option<i64>,
 }
 
-/// How a request asks.
+/// Kind of access, by method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// GET, which may have ranges.
+    /// GET; may carry ranges.
     Get,
     /// HEAD.
     Head,
-    /// Every other method: a condition that is not met means 412, never 304.
+    /// Every other method: a failed condition means 412, never 304.
     Other,
 }
 
-/// What the preconditions say.
+/// Result of the preconditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Go on.
+    /// The request goes on.
     Proceed {
-        /// A Range header counts; if not, the whole representation goes out.
+        /// True if a Range header applies; otherwise the whole representation is sent.
         range_applies: bool,
     },
-    /// 304: the client has it already.
+    /// 304: the client already has the current representation.
     NotModified,
-    /// 412.
+    /// 412: a precondition failed.
     Failed,
 }
 
 impl Conditions<'_> {
-    /// Judges them. `resource` is `None` if there is nothing at the target; `now_s` is the time of the request.
+    /// Evaluates the preconditions. `resource` is `None` if the target does not exist; `now_s` is the time of
+    /// the request.
     ///
-    /// A list of tags that cannot be read: If-Match fails, If-None-Match fails too unless the access is GET or HEAD, where
-    /// nothing can be lost by sending the answer. Dates that cannot be read are ignored, as the RFC demands.
+    /// Ignores unreadable dates, as RFC 9110 demands. An unreadable list of tags in If-Match fails. An
+    /// unreadable list in If-None-Match fails too, except for GET and HEAD, where sending the response does
+    /// no harm.
     pub fn evaluate(&self, access: Access, resource: Option<&Validators>, now_s: u64) -> Verdict {
         let etag = resource.and_then(|resource| resource.etag.as_ref());
         let modified_s = resource.and_then(|resource| resource.last_modified_s);
@@ -97,8 +99,9 @@ impl Conditions<'_> {
         Verdict::Proceed { range_applies }
     }
 
-    /// If-Range: a strong tag that is the resource's, or exactly its date, which must be strong: older than the second
-    /// in which another change might still have happened (RFC 9110 section 8.8.2.2).
+    /// Returns true if If-Range matches: by a strong tag equal to the resource's, or by exactly its date. The
+    /// date must be strong, that is, older than the current second: in the same second, another change might
+    /// still happen (RFC 9110 section 8.8.2.2).
     fn range_applies(&self, etag: Option<&EntityTag>, modified_s: Option<i64>, now_s: u64) -> bool {
         let Some(text) = self.if_range else { return true };
         match EntityTag::parse(text) {

@@ -2,10 +2,10 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The last second that four digits of year can say: 9999-12-31 23:59:59.
+/// Last second of a four-digit year: 9999-12-31 23:59:59.
 const LAST_S: i64 = 253_402_300_799;
 
-/// 0000-01-01 00:00:00.
+/// First second of a four-digit year: 0000-01-01 00:00:00.
 const FIRST_S: i64 = -62_167_219_200;
 
 const DAY_S: i64 = 86_400;
@@ -13,11 +13,11 @@ const DAY_S: i64 = 86_400;
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// From 1970-01-01 on.
+/// Names of the weekdays, beginning with the day of 1970-01-01.
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
-/// Writes an HTTP date, e.g. `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7): for Last-Modified and for
-/// DAV:getlastmodified. Times outside of the years 0 to 9999 are written as the nearest that is within.
+/// Formats an HTTP date for Last-Modified and DAV:getlastmodified, e.g. `Sun, 06 Nov 1994 08:49:37 GMT` (RFC
+/// 9110 section 5.6.7). Clamps times outside of the years 0 to 9999.
 pub fn http_date(unix_s: i64) -> String {
     let Civil { year, month, day, hour, minute, second, weekday } = Civil::of(unix_s);
     let name = |names: &[&'static str], at: i64| {
@@ -27,8 +27,8 @@ pub fn http_date(unix_s: i64) -> String {
     format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
 }
 
-/// Reads an HTTP date in any of the three forms that a recipient must accept (RFC 9110 section 5.6.7); from before 1970 in the
-/// form that senders must use.
+/// Parses an HTTP date in any of the three forms that a recipient must accept (RFC 9110 section 5.6.7).
+/// Accepts a date before 1970 only in the form that senders must use.
 pub fn parse_http_date(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(crate::text::trim(text)).ok()?;
     match httpdate::parse_http_date(text) {
@@ -37,14 +37,14 @@ pub fn parse_http_date(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// Writes a date-time of RFC 3339 in UTC, e.g. `1994-11-06T08:49:37Z`: DAV:creationdate (RFC 4918 section 15.1). Times outside of
-/// the years 0 to 9999 are written as the nearest that is within.
+/// Formats an RFC 3339 date-time in UTC for DAV:creationdate, e.g. `1994-11-06T08:49:37Z` (RFC 4918 section
+/// 15.1). Clamps times outside of the years 0 to 9999.
 pub fn rfc3339(unix_s: i64) -> String {
     let Civil { year, month, day, hour, minute, second, .. } = Civil::of(unix_s);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// A time of the Gregorian calendar, in UTC.
+/// A date and time of the Gregorian calendar, in UTC.
 struct Civil {
     year: i64,
     month: i64,
@@ -52,13 +52,13 @@ struct Civil {
     hour: i64,
     minute: i64,
     second: i64,
-    /// See [`WEEKDAYS`].
+    /// Index into [`WEEKDAYS`].
     weekday: i64,
 }
 
 impl Civil {
-    /// Of seconds since 1970, from the nearest within the years 0 to 9999 (Howard Hinnant, "chrono-Compatible Low-Level Date
-    /// Algorithms", `civil_from_days`).
+    /// Converts seconds since 1970, clamped to the years 0 to 9999 (Howard Hinnant, "chrono-Compatible
+    /// Low-Level Date Algorithms", `civil_from_days`).
     fn of(unix_s: i64) -> Self {
         let unix_s = unix_s.clamp(FIRST_S, LAST_S);
         let (days, second) = (unix_s.div_euclid(DAY_S), unix_s.rem_euclid(DAY_S));
@@ -85,7 +85,7 @@ fn signed_s(time: SystemTime) -> Option<i64> {
     i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
 }
 
-/// A date before 1970: `Tue, 31 Dec 1969 23:59:59 GMT` (IMF-fixdate).
+/// Parses a date before 1970 in IMF-fixdate form, e.g. `Tue, 31 Dec 1969 23:59:59 GMT`.
 fn parse_early(text: &str) -> Option<i64> {
     let part = |from: usize, to: usize| text.get(from..to);
     let number = |from: usize, to: usize| {
@@ -95,7 +95,8 @@ fn parse_early(text: &str) -> Option<i64> {
     let month = MONTHS.iter().position(|name| part(8, 11) == Some(name))?;
     let (day, year) = (number(5, 7)?, number(12, 16)?);
     let (hour, minute, second) = (number(17, 19)?, number(20, 22)?, number(23, 25)?);
-    // Years have 365.2425 days, and the estimate is corrected by what it comes to.
+    // Estimates the day from average years of 365.2425 days, then searches 40 days on either side for the
+    // exact one.
     let estimate = (year - 1970) * 31_556_952 + i64::try_from(month).ok()? * 2_629_746;
     let first = (-40..=40).map(|days| (estimate.div_euclid(DAY_S) + days) * DAY_S).find(|midnight| {
         let civil = Civil::of(*midnight);

@@ -8,17 +8,17 @@ use crate::text::{is_space, trim};
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EntityTag {
     weak: bool,
-    /// Between the quotes: visible ASCII but the quote, or bytes from 0x80.
+    /// Bytes between the quotes: visible ASCII except the quote, or bytes from 0x80.
     opaque: Box<[u8]>,
 }
 
 impl EntityTag {
-    /// A strong tag. `None` if a byte cannot stand in a tag.
+    /// Creates a strong tag. Returns `None` if a byte is not allowed in a tag.
     pub fn strong(opaque: &str) -> Option<Self> {
         Self::of(false, opaque.as_bytes())
     }
 
-    /// A weak tag. `None` if a byte cannot stand in a tag.
+    /// Creates a weak tag. Returns `None` if a byte is not allowed in a tag.
     pub fn weak(opaque: &str) -> Option<Self> {
         Self::of(true, opaque.as_bytes())
     }
@@ -27,15 +27,15 @@ impl EntityTag {
         opaque.iter().all(|byte| is_etag_byte(*byte)).then(|| Self { weak, opaque: opaque.into() })
     }
 
-    /// Reads one tag, whitespace around it allowed.
+    /// Parses one tag, with optional whitespace around it.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let (tag, rest) = Self::parse_start(trim(text))?;
         rest.is_empty().then_some(tag)
     }
 
-    /// Reads the tag that `text` begins with; returns what follows it.
+    /// Parses the tag at the start of `text` and returns it with the rest.
     pub(crate) fn parse_start(text: &[u8]) -> Option<(Self, &[u8])> {
-        // Case counts in `W/` (RFC 9110 section 8.8.3).
+        // `W/` is case-sensitive (RFC 9110 section 8.8.3).
         let (weak, quoted) = match text.strip_prefix(b"W/") {
             Some(quoted) => (true, quoted),
             None => (false, text),
@@ -45,29 +45,29 @@ impl EntityTag {
         Some((Self::of(weak, &inner[..end])?, &inner[end + 1..]))
     }
 
-    /// Whether it is marked as weak.
+    /// Returns true for a weak tag.
     pub fn is_weak(&self) -> bool {
         self.weak
     }
 
-    /// Strong comparison (RFC 9110 section 8.8.3.2): equal, and neither is weak.
+    /// Compares strongly (RFC 9110 section 8.8.3.2): equal, and neither is weak.
     pub fn strong_eq(&self, other: &Self) -> bool {
         !self.weak && !other.weak && self.opaque == other.opaque
     }
 
-    /// Weak comparison (RFC 9110 section 8.8.3.2): equal, weak or not.
+    /// Compares weakly (RFC 9110 section 8.8.3.2): equal, whether weak or strong.
     pub fn weak_eq(&self, other: &Self) -> bool {
         self.opaque == other.opaque
     }
 
-    /// The bytes as they stand in a header.
+    /// Returns the tag in header form.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mark: &[u8] = if self.weak { b"W/\"" } else { b"\"" };
         [mark, &self.opaque, b"\""].concat()
     }
 }
 
-/// As in a header; bytes that are not UTF-8 are replaced.
+/// Formats the tag in header form; replaces bytes that are not UTF-8.
 impl fmt::Display for EntityTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(&self.to_bytes()))
@@ -77,14 +77,15 @@ impl fmt::Display for EntityTag {
 /// The value of If-Match or If-None-Match (RFC 9110 sections 13.1.1 and 13.1.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EtagList {
-    /// `*`: whatever the resource has.
+    /// `*`: any existing resource.
     Any,
-    /// These tags, at least one.
+    /// At least one tag.
     Tags(Vec<EntityTag>),
 }
 
 impl EtagList {
-    /// Reads a list; commas inside tags belong to the tags. `None` if it is malformed or empty.
+    /// Parses a list; a comma inside a tag is part of the tag. Returns `None` if the list is malformed or
+    /// empty.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut rest = trim(text);
         if rest == b"*" {
@@ -106,12 +107,12 @@ impl EtagList {
         (!tags.is_empty()).then_some(Self::Tags(tags))
     }
 
-    /// Whether a resource that exists and has `etag` is in the list, by strong comparison.
+    /// Returns true if the list matches an existing resource with `etag`, by strong comparison.
     pub fn has_strong(&self, etag: Option<&EntityTag>) -> bool {
         self.has(etag, EntityTag::strong_eq)
     }
 
-    /// The same by weak comparison.
+    /// Returns true if the list matches an existing resource with `etag`, by weak comparison.
     pub fn has_weak(&self, etag: Option<&EntityTag>) -> bool {
         self.has(etag, EntityTag::weak_eq)
     }

@@ -1,8 +1,8 @@
-//! File serving and WebDAV as decisions and text (RFC 9110, RFC 4918): what a request asks for, whether it may be done, what
-//! the answer says.
+//! File serving and WebDAV as pure decisions and text (RFC 9110, RFC 4918): parses requests, evaluates
+//! conditions and locks, and writes responses.
 //!
-//! Works on bytes that the caller has read and on facts that the caller looked up: no files, no sockets, no clock. Who may
-//! do something is not decided here.
+//! Works on bytes that the caller has read and on facts that the caller has looked up, without files, sockets
+//! or a clock. Access control is not part of this crate.
 
 pub mod conditional;
 pub mod date;

@@ -1,8 +1,8 @@
-//! The methods of the service, and what it tells clients about them (RFC 9110 section 9, RFC 4918 section 9).
+//! The supported methods, and the Allow and DAV headers (RFC 9110 section 9, RFC 4918 section 9).
 
 use std::fmt;
 
-/// A method that the service knows.
+/// A method that the service implements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
     /// RFC 9110 section 9.3.7
@@ -13,7 +13,7 @@ pub enum Method {
     Head,
     /// RFC 9110 section 9.3.4
     Put,
-    /// RFC 5789; a part of a file, as [`crate::range::PARTIAL_UPDATE`] has it
+    /// RFC 5789; writes a part of a file in the format of [`crate::range::PARTIAL_UPDATE`]
     Patch,
     /// RFC 9110 section 9.3.5, RFC 4918 section 9.6
     Delete,
@@ -34,7 +34,7 @@ pub enum Method {
 }
 
 impl Method {
-    /// All of them, in the order in which Allow lists them.
+    /// Every method, in the order of the Allow header.
     pub const ALL: [Self; 13] = [
         Self::Options,
         Self::Get,
@@ -51,13 +51,13 @@ impl Method {
         Self::Unlock,
     ];
 
-    /// The method of this name; case counts (RFC 9110 section 9.1). `None` is answered with 501, but for POST,
-    /// which is well known and allowed nowhere: 405.
+    /// Parses a method name; case matters (RFC 9110 section 9.1). The response to `None` is 501, except for
+    /// POST: 405, because it is a known method that no resource allows.
     pub fn parse(name: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.as_str().as_bytes() == name)
     }
 
-    /// Its name.
+    /// Returns the name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Options => "OPTIONS",
@@ -76,7 +76,7 @@ impl Method {
         }
     }
 
-    /// Whether it asks for no change (RFC 9110 section 9.2.1, RFC 4918 section 9.1).
+    /// Returns true if the method changes nothing (RFC 9110 section 9.2.1, RFC 4918 section 9.1).
     pub const fn is_safe(self) -> bool {
         matches!(self, Self::Options | Self::Get | Self::Head | Self::Propfind)
     }
@@ -88,10 +88,10 @@ impl fmt::Display for Method {
     }
 }
 
-/// What is at a path.
+/// The kind of resource at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing (RFC 4918 calls it an unmapped URL).
+    /// Nothing exists at the path (an unmapped URL in RFC 4918).
     Missing,
     /// A file.
     File,
@@ -99,20 +99,20 @@ pub enum Kind {
     Collection,
 }
 
-/// What a storage area offers.
+/// The capabilities of a storage area.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offer {
-    /// Only methods that change nothing.
+    /// True if only methods that change nothing are allowed.
     pub read_only: bool,
-    /// Locks (RFC 4918 section 6).
+    /// True if locks are offered (RFC 4918 section 6).
     pub locks: bool,
 }
 
 impl Offer {
-    /// Whether `method` may be used on a resource of this kind.
+    /// Returns true if a resource of this kind accepts `method`.
     pub const fn allows(self, method: Method, kind: Kind) -> bool {
         if self.read_only && !method.is_safe() {
-            // COPY changes nothing at its source; a destination that is read-only refuses it by itself.
+            // COPY changes nothing at its source; a read-only destination refuses it separately.
             return matches!(method, Method::Copy) && !matches!(kind, Kind::Missing);
         }
         match method {
@@ -121,25 +121,25 @@ impl Offer {
             Method::Delete | Method::Proppatch | Method::Copy | Method::Move => {
                 !matches!(kind, Kind::Missing)
             }
-            // RFC 4918 section 9.7.2: PUT for collections is left undefined; here it is refused.
+            // RFC 4918 section 9.7.2 leaves PUT on collections undefined; Weir refuses it.
             Method::Put => !matches!(kind, Kind::Collection),
-            // There is nothing else that parts can be put into.
+            // PATCH writes a part into an existing file only.
             Method::Patch => matches!(kind, Kind::File),
-            // RFC 4918 section 9.3: MKCOL is only for what does not exist.
+            // RFC 4918 section 9.3: MKCOL is only for URLs without a resource.
             Method::Mkcol => matches!(kind, Kind::Missing),
             Method::Lock => self.locks,
             Method::Unlock => self.locks && !matches!(kind, Kind::Missing),
         }
     }
 
-    /// The Allow header for a resource of this kind (RFC 9110 section 10.2.1).
+    /// Returns the Allow header for a resource of this kind (RFC 9110 section 10.2.1).
     pub fn allow(self, kind: Kind) -> String {
         let names = Method::ALL.into_iter().filter(|method| self.allows(*method, kind)).map(Method::as_str);
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// The DAV header (RFC 4918 sections 10.1 and 18): class 1, class 3, and class 2 where there are locks; and whether PATCH
-    /// puts parts into files, by the name that clients look for.
+    /// Returns the DAV header (RFC 4918 sections 10.1 and 18): classes 1 and 3, and class 2 if there are
+    /// locks. Announces PATCH with partial updates under the name that clients look for.
     pub const fn dav(self) -> &'static str {
         match (self.read_only, self.locks) {
             (true, _) => "1, 3",

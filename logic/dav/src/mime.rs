@@ -1,4 +1,4 @@
-//! Media types by the end of a file's name.
+//! Media types by the extension of a file's name.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,29 +7,29 @@ use serde::Serialize;
 
 use crate::text::is_token;
 
-/// Media types by extension: those of the table here, but for what an operator says otherwise.
+/// Media types by extension: the operator's entries, and the built-in table for all other extensions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MediaTypes(BTreeMap<String, String>);
 
-/// Why an extension cannot have a media type.
+/// The reason to refuse an entry of the operator.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MediaTypeError {
-    /// No name ends so, or only the end of this counts.
+    /// The extension is empty or has a character that no extension can have, such as a dot.
     #[error("{0:?} is not the extension of a name: expected one such as \"dat\", without a dot")]
     Extension(String),
-    /// It does not follow the grammar of RFC 9110 section 8.3.1.
+    /// The media type does not follow the grammar of RFC 9110 section 8.3.1.
     #[error("{0:?} is not a media type such as \"text/plain; charset=utf-8\"")]
     Type(String),
-    /// The extension has one already; upper and lower case are the same.
+    /// The extension has an entry already, ignoring case.
     #[error("{0:?} is there twice")]
     Repeated(String),
 }
 
 impl MediaTypes {
-    /// Says what files with this extension are, whatever the table says of it.
+    /// Sets the media type of an extension; it takes precedence over the built-in table.
     ///
     /// # Errors
-    /// One of the two is not what it should be, or the extension was there before.
+    /// If the extension or the media type is invalid, or if the extension has an entry already.
     pub fn set(&mut self, extension: &str, content_type: &str) -> Result<(), MediaTypeError> {
         let ends_names = |c: char| !matches!(c, '.' | '/') && !c.is_whitespace() && !c.is_control();
         if extension.is_empty() || !extension.chars().all(ends_names) {
@@ -44,7 +44,7 @@ impl MediaTypes {
         }
     }
 
-    /// The Content-Type of a file with this name, see [`content_type`].
+    /// Returns the Content-Type of a file by its name, see [`content_type`].
     pub fn of(&self, name: &[u8]) -> Cow<'static, str> {
         match self.own(name) {
             Some(own) => Cow::Owned(own.to_owned()),
@@ -60,19 +60,21 @@ impl MediaTypes {
         self.0.get(&extension).map(String::as_str)
     }
 
-    /// What an operator has said: extensions in lower case, each with its Content-Type.
+    /// Returns the operator's entries: extensions in lower case, each with its Content-Type.
     pub fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(extension, content_type)| (extension.as_str(), content_type.as_str()))
     }
 }
 
-/// What stands behind the last dot of a name. One such as `.profile` has no extension, it has a dot before it.
+/// Returns the bytes after the last dot. A name such as `.profile`, whose only dot is the first byte, has no
+/// extension.
 fn extension(name: &[u8]) -> Option<&[u8]> {
     let dot = name.iter().rposition(|byte| *byte == b'.').filter(|dot| *dot > 0)?;
     name.get(dot + 1..)
 }
 
-/// A Content-Type with its type in lower case, as it is looked at elsewhere; `None`: it is none.
+/// Normalises a Content-Type: the type in lower case, as other code compares it. Returns `None` if it is
+/// malformed.
 fn normal(content_type: &str) -> Option<String> {
     let (media_type, parameters) =
         content_type.split_at(content_type.find(';').unwrap_or(content_type.len()));
@@ -81,7 +83,7 @@ fn normal(content_type: &str) -> Option<String> {
     while let Some(parameter) = rest.strip_prefix(';') {
         let (name, value) = parameter.split_once('=')?;
         let end = match value.strip_prefix('"') {
-            // Escapes are of no use here.
+            // A backslash escape is refused; media types do not need it.
             Some(quoted) => quoted.find('"').filter(|end| quoted[..*end].bytes().all(is_plain))? + 2,
             None => value.find([';', ' ']).unwrap_or(value.len()),
         };
@@ -99,12 +101,12 @@ fn is_text_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token)
 }
 
-/// What a quoted text may have in it as it is.
+/// Returns true if a quoted string may contain the byte without an escape.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'\\'
 }
 
-/// The Content-Type of a file, from the extension of its name; text types with their charset. What is not known is
+/// Returns the Content-Type of a file by the extension of its name; text types have a charset. The default is
 /// `application/octet-stream`.
 pub fn content_type(name: &[u8]) -> &'static str {
     let mut lower = [0u8; EXTENSION_BYTES_MAX];
@@ -118,7 +120,7 @@ pub fn content_type(name: &[u8]) -> &'static str {
     }
 }
 
-/// A Content-Type with another character set, if it is one of texts; else as it is.
+/// Replaces the charset of a Content-Type if it is a text type; returns other types unchanged.
 pub fn with_charset(content_type: &str, charset: &str) -> String {
     let mut parts = content_type.split(';').map(str::trim);
     let media_type = parts.next().unwrap_or_default();
@@ -144,7 +146,7 @@ pub fn with_charset(content_type: &str, charset: &str) -> String {
 const UNKNOWN: &str = "application/octet-stream";
 const EXTENSION_BYTES_MAX: usize = 11;
 
-/// Sorted by extension. Types as the IANA registry has them, or as they are in common use.
+/// The built-in table, sorted by extension. Types are from the IANA registry or in common use.
 const TYPES: [(&str, &str); 94] = [
     ("7z", "application/x-7z-compressed"),
     ("aac", "audio/aac"),

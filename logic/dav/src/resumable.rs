@@ -1,34 +1,34 @@
-//! Resumable uploads (draft-ietf-httpbis-resumable-upload-11): what their headers say, and what is answered.
+//! Resumable uploads (draft-ietf-httpbis-resumable-upload-11): request headers, limits and problem documents.
 
 use std::fmt::Write as _;
 
 use crate::text::{exact_number, trim};
 
-/// The media type of what a PATCH of an upload resource appends (section 6 of the draft).
+/// Media type of a PATCH that appends to an upload resource (section 6 of the draft).
 pub const PARTIAL_UPLOAD: &[u8] = b"application/partial-upload";
 
-/// The media type of [`Problem::document`] (RFC 9457).
+/// Media type of [`Problem::document`] (RFC 9457).
 pub const PROBLEM_TYPE: &str = "application/problem+json";
 
-/// The status of the interim answer that tells a client where its upload can be resumed.
+/// Status of the interim response with the URL at which the client can resume its upload.
 pub const RESUMPTION_SUPPORTED: u16 = 104;
 
-/// The largest integer of a structured field (RFC 9651 section 3.3.1).
+/// Largest integer of a structured field (RFC 9651 section 3.3.1).
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
-/// What the headers of a request say of an upload. A header that cannot be read is as good as none (section 4.1).
+/// The upload headers of a request. A header that cannot be parsed counts as absent (section 4.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UploadHeaders {
-    /// Upload-Complete: whether the body is the end of the content.
+    /// True if the body ends the content (Upload-Complete).
     pub complete: Option<bool>,
-    /// Upload-Offset: where the body begins in the content.
+    /// Position of the body in the content (Upload-Offset).
     pub offset: Option<u64>,
-    /// Upload-Length: bytes of the whole content.
+    /// Length of the whole content in bytes (Upload-Length).
     pub length: Option<u64>,
 }
 
 impl UploadHeaders {
-    /// From the values of Upload-Complete, Upload-Offset and Upload-Length.
+    /// Parses the values of Upload-Complete, Upload-Offset and Upload-Length.
     pub fn read(complete: Option<&[u8]>, offset: Option<&[u8]>, length: Option<&[u8]>) -> Self {
         Self {
             complete: complete.and_then(boolean),
@@ -37,10 +37,11 @@ impl UploadHeaders {
         }
     }
 
-    /// How long the whole content is by this request's word (section 4.1.3), whose body of `body_bytes` begins at `offset`.
+    /// Returns the length of the whole content according to this request, if it is known (section 4.1.3). The
+    /// body has `body_bytes` and begins at `offset`.
     ///
     /// # Errors
-    /// It says two things.
+    /// If Upload-Length and the length of the final body contradict each other.
     pub fn content_length(
         &self,
         offset: u64,
@@ -54,14 +55,14 @@ impl UploadHeaders {
     }
 }
 
-/// Two places say different things of how long a content is.
+/// Two sources give different lengths for the same content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InconsistentLength;
 
-/// What two places say together.
+/// Returns the length that one or both sources give.
 ///
 /// # Errors
-/// They say different things.
+/// If the two lengths differ.
 pub fn agree(one: Option<u64>, other: Option<u64>) -> Result<Option<u64>, InconsistentLength> {
     match (one, other) {
         (Some(one), Some(other)) if one != other => Err(InconsistentLength),
@@ -69,22 +70,22 @@ pub fn agree(one: Option<u64>, other: Option<u64>) -> Result<Option<u64>, Incons
     }
 }
 
-/// The value of Upload-Complete.
+/// Returns the value of Upload-Complete.
 pub const fn complete(complete: bool) -> &'static str {
     if complete { "?1" } else { "?0" }
 }
 
-/// What an upload may be (section 4.1.4).
+/// Limits of an upload (section 4.1.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UploadLimit {
-    /// Bytes of the whole content.
+    /// Maximum length of the whole content in bytes.
     pub size_max: Option<u64>,
-    /// Seconds from now on until it is forgotten.
+    /// Seconds until the server discards the upload.
     pub age_max_s: Option<u64>,
 }
 
 impl UploadLimit {
-    /// The value of Upload-Limit, which must say something.
+    /// Returns the value of Upload-Limit, which must not be empty.
     pub fn to_text(self) -> String {
         let mut text = String::new();
         let members = [("max-size", self.size_max), ("max-age", self.age_max_s)];
@@ -99,22 +100,22 @@ impl UploadLimit {
     }
 }
 
-/// Why an upload cannot go on, for programs (section 7).
+/// The reason why an upload cannot continue, in machine-readable form (section 7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Problem {
-    /// The body begins elsewhere than what is there ends.
+    /// The body does not begin at the end of the stored content.
     MismatchingOffset {
-        /// Bytes that are there.
+        /// Length of the stored content in bytes.
         expected: u64,
-        /// Where the body begins by the client's word.
+        /// Offset that the client sent.
         provided: u64,
     },
-    /// The client has said different things of how long the content is, or has sent more.
+    /// The client has given different lengths of the content, or has sent more than it announced.
     InconsistentLength,
 }
 
 impl Problem {
-    /// Its status.
+    /// Returns the status.
     pub const fn status(self) -> u16 {
         match self {
             Self::MismatchingOffset { .. } => 409,
@@ -122,7 +123,7 @@ impl Problem {
         }
     }
 
-    /// The document, of [`PROBLEM_TYPE`].
+    /// Returns the problem document, of media type [`PROBLEM_TYPE`].
     pub fn document(self) -> String {
         const TYPES: &str = "https://iana.org/assignments/http-problem-types";
         match self {
@@ -138,7 +139,7 @@ impl Problem {
     }
 }
 
-/// A structured boolean (RFC 9651 section 3.3.6), parameters left out.
+/// Parses a structured boolean (RFC 9651 section 3.3.6), without its parameters.
 fn boolean(text: &[u8]) -> Option<bool> {
     match item(text)? {
         b"?1" => Some(true),
@@ -147,14 +148,14 @@ fn boolean(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// A structured integer that is not negative (RFC 9651 section 3.3.1), parameters left out.
+/// Parses a structured integer that is not negative (RFC 9651 section 3.3.1), without its parameters.
 fn integer(text: &[u8]) -> Option<u64> {
     let text = item(text)?;
-    // 15 digits at most, zeros in front among them.
+    // At most 15 digits, leading zeros included.
     if text.len() > 15 { None } else { exact_number(text) }
 }
 
-/// The value of an item; what follows must look like parameters.
+/// Returns the value of an item, if the rest looks like parameters.
 fn item(text: &[u8]) -> Option<&[u8]> {
     let text = trim(text);
     let end = text.iter().position(|byte| *byte == b';').unwrap_or(text.len());

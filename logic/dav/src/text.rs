@@ -1,29 +1,29 @@
-//! What the header grammars share: whitespace, tokens, lists, numbers (RFC 9110 section 5.6).
+//! Elements of the header grammars: whitespace, tokens, lists and numbers (RFC 9110 section 5.6).
 
-/// Without the whitespace around it (OWS, RFC 9110 section 5.6.3).
+/// Removes the whitespace at both ends (OWS, RFC 9110 section 5.6.3).
 pub(crate) fn trim(text: &[u8]) -> &[u8] {
     let start = text.iter().position(|byte| !is_space(*byte)).unwrap_or(text.len());
     let end = text.iter().rposition(|byte| !is_space(*byte)).map_or(start, |at| at + 1);
     &text[start..end]
 }
 
-/// Space or tab.
+/// Returns true for space and tab.
 pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// A byte of a token (RFC 9110 section 5.6.2).
+/// Returns true for a byte of a token (RFC 9110 section 5.6.2).
 pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// The elements of a comma-separated list, trimmed, empty ones left out (RFC 9110 section 5.6.1.2). Not for lists whose
-/// elements may contain commas.
+/// Returns the trimmed elements of a comma-separated list, without empty ones (RFC 9110 section 5.6.1.2). Not
+/// for lists whose elements may contain commas.
 pub(crate) fn elements(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     list.split(|byte| *byte == b',').map(trim).filter(|element| !element.is_empty())
 }
 
-/// Digits only, at least one; a number too large for `u64` reads as its maximum.
+/// Parses one or more digits; clamps a number to the maximum of `u64`.
 pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -32,19 +32,19 @@ pub(crate) fn number(digits: &[u8]) -> Option<u64> {
     Some(digits.iter().fold(0, add))
 }
 
-/// Like [`number`]; a number too large is none.
+/// Parses one or more digits; returns `None` if the number does not fit into `u64`.
 pub(crate) fn exact_number(digits: &[u8]) -> Option<u64> {
     number(digits)?;
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// `text` cut at the first `byte`, both sides trimmed.
+/// Splits `text` at the first `byte` and trims both sides.
 pub(crate) fn cut(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let at = text.iter().position(|b| *b == byte)?;
     Some((trim(&text[..at]), trim(&text[at + 1..])))
 }
 
-/// A weight in thousandths (RFC 9110 section 12.4.2): `1`, `0.5`, `0.123`.
+/// Parses a weight such as `1`, `0.5` or `0.123`, in thousandths (RFC 9110 section 12.4.2).
 pub(crate) fn weight(text: &[u8]) -> Option<u16> {
     let (whole, fraction) = match text.split_first()? {
         (whole, []) => (whole, &[][..]),
@@ -63,8 +63,8 @@ pub(crate) fn weight(text: &[u8]) -> Option<u16> {
     }
 }
 
-/// An element of an Accept-like list: what stands before the first `;`, and its weight (1000 without one). `None` if the
-/// weight is malformed.
+/// Splits an element of an Accept-like list into the text before the first `;` and its weight (1000 without
+/// one). Returns `None` if the weight is malformed.
 pub(crate) fn weighted(element: &[u8]) -> Option<(&[u8], u16)> {
     let mut parts = element.split(|byte| *byte == b';').map(trim);
     let name = parts.next()?;

@@ -1,10 +1,12 @@
+//! Incremental computation of a digest.
+
 use std::fmt;
 
 use sha2::digest::Digest as _;
 
 use super::{Algorithm, Digest};
 
-/// Computes one digest of a content that comes in pieces.
+/// Computes one digest of content that arrives in pieces.
 #[derive(Clone)]
 pub struct Hasher(State);
 
@@ -12,14 +14,14 @@ pub struct Hasher(State);
 enum State {
     Adler32(simd_adler32::Adler32),
     Crc32c(u32),
-    // Boxed: the others are small.
+    // Boxed because the other states are small.
     Md5(Box<md5::Md5>),
     Sha256(Box<sha2::Sha256>),
     Sha512(Box<sha2::Sha512>),
 }
 
 impl Hasher {
-    /// Of an empty content.
+    /// Creates a hasher for one algorithm.
     pub fn new(algorithm: Algorithm) -> Self {
         Self(match algorithm {
             Algorithm::Adler32 => State::Adler32(simd_adler32::Adler32::new()),
@@ -30,7 +32,7 @@ impl Hasher {
         })
     }
 
-    /// Adds what comes next.
+    /// Adds the next piece of the content.
     pub fn update(&mut self, bytes: &[u8]) {
         match &mut self.0 {
             State::Adler32(state) => state.write(bytes),
@@ -41,7 +43,7 @@ impl Hasher {
         }
     }
 
-    /// The digest of everything that was added.
+    /// Returns the digest of all pieces.
     pub fn finish(self) -> Digest {
         let algorithm = self.algorithm();
         let of = |bytes: &[u8]| Digest::of(algorithm, bytes);
@@ -54,7 +56,7 @@ impl Hasher {
         }
     }
 
-    /// Which algorithm it is.
+    /// Returns the algorithm.
     pub fn algorithm(&self) -> Algorithm {
         match self.0 {
             State::Adler32(_) => Algorithm::Adler32,

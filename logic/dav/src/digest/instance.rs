@@ -6,8 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use super::{Algorithm, Digest, DigestError};
 use crate::text::{cut, elements, is_token, weighted};
 
-/// Writes a Digest header's value: checksums of 32 bits as 8 hexadecimal digits, the others in base64 (RFC 3230 section
-/// 4.3.2).
+/// Formats the value of a Digest header. Writes 32-bit checksums as 8 hexadecimal digits and other digests in
+/// base64 (RFC 3230 section 4.3.2).
 pub fn write_digest(digests: &[Digest]) -> String {
     let write = |digest: &Digest| {
         let algorithm = digest.algorithm();
@@ -17,7 +17,7 @@ pub fn write_digest(digests: &[Digest]) -> String {
     digests.iter().map(write).collect::<Vec<_>>().join(",")
 }
 
-/// Reads a Digest header: the digests of known algorithms. Others are left out.
+/// Parses a Digest header and returns the digests of known algorithms.
 pub fn parse_digest(text: &[u8]) -> Result<Vec<Digest>, DigestError> {
     let mut digests = Vec::new();
     for element in elements(text) {
@@ -40,15 +40,17 @@ pub fn parse_digest(text: &[u8]) -> Result<Vec<Digest>, DigestError> {
     }
 }
 
-/// Reads a Content-MD5 header: the MD5 of the body (RFC 1864; obsolete since RFC 7231, and still sent).
+/// Parses a Content-MD5 header, the MD5 of the body (RFC 1864; obsolete since RFC 7231, but clients still
+/// send it).
 pub fn parse_content_md5(text: &[u8]) -> Result<Vec<Digest>, DigestError> {
     let bytes = STANDARD.decode(text).map_err(|_| DigestError::Value(Algorithm::Md5))?;
     Digest::new(Algorithm::Md5, &bytes).map(|digest| vec![digest]).ok_or(DigestError::Value(Algorithm::Md5))
 }
 
 impl Algorithm {
-    /// The algorithm that Want-Digest prefers among those `offered` (RFC 3230 section 4.3.1): the one with the highest
-    /// weight, of equals the one that the client names first. `None` if it wants none of them.
+    /// Returns the algorithm among `offered` that Want-Digest prefers (RFC 3230 section 4.3.1). The highest
+    /// weight wins; of equal weights, the first in the header. Returns `None` if the client wants none of
+    /// them.
     pub fn choose_want_digest(header: &[u8], offered: &[Self]) -> Option<Self> {
         let mut best = None;
         for (name, quality) in elements(header).filter_map(weighted).filter(|(_, quality)| *quality > 0) {

@@ -1,5 +1,4 @@
-//! Digests of contents: how they are computed, and how Digest (RFC 3230), Repr-Digest and Content-Digest (RFC 9530) say
-//! them.
+//! Digests of file content, and their headers: Digest (RFC 3230), Repr-Digest and Content-Digest (RFC 9530).
 
 mod algorithm;
 mod error;

@@ -1,3 +1,5 @@
+//! Tests of digests and their headers.
+
 use proptest::prelude::*;
 
 use super::Algorithm::*;

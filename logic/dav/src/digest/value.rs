@@ -1,27 +1,29 @@
+//! A computed or received digest.
+
 use std::fmt::Write as _;
 
 use super::Algorithm;
 
-/// The digest of a content.
+/// The digest of some content.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Digest {
     algorithm: Algorithm,
-    /// As many as the algorithm makes; numbers are big-endian.
+    /// As many bytes as the algorithm produces; numbers are big-endian.
     bytes: Box<[u8]>,
 }
 
 impl Digest {
-    /// `None` if the length is not the algorithm's.
+    /// Creates a digest. Returns `None` if the length is wrong for the algorithm.
     pub fn new(algorithm: Algorithm, bytes: &[u8]) -> Option<Self> {
         (bytes.len() == algorithm.bytes()).then(|| Self { algorithm, bytes: bytes.into() })
     }
 
-    /// The caller knows that the length is right.
+    /// Creates a digest without a check; the caller guarantees the length.
     pub(super) fn of(algorithm: Algorithm, bytes: &[u8]) -> Self {
         Self { algorithm, bytes: bytes.into() }
     }
 
-    /// From hexadecimal digits. Checksums of 32 bits may lack zeros at the start, as some write them.
+    /// Parses hexadecimal digits. A 32-bit checksum may lack leading zeros, because some clients omit them.
     pub fn from_hex(algorithm: Algorithm, digits: &[u8]) -> Option<Self> {
         if digits.is_empty() || !digits.iter().all(u8::is_ascii_hexdigit) {
             return None;
@@ -36,17 +38,17 @@ impl Digest {
         Self::new(algorithm, &pairs.iter().map(byte).collect::<Option<Vec<_>>>()?)
     }
 
-    /// Which algorithm made it.
+    /// Returns the algorithm that made the digest.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the digest.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Lower-case hexadecimal digits, two for each byte.
+    /// Formats lower-case hexadecimal digits, two for each byte.
     pub fn to_hex(&self) -> String {
         self.bytes.iter().fold(String::with_capacity(2 * self.bytes.len()), |mut text, byte| {
             let _ = write!(text, "{byte:02x}");

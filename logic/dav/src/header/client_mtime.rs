@@ -1,8 +1,10 @@
+//! The X-OC-Mtime request header.
+
 use super::HeaderError;
 use crate::text::trim;
 
-/// Reads X-OC-Mtime, by which clients of ownCloud, Nextcloud and rclone give a file the time of their own copy: seconds since 1970,
-/// before it with a minus. A fraction is dropped.
+/// Parses X-OC-Mtime, the modification time that clients such as ownCloud, Nextcloud and rclone send for a
+/// file. The value is in seconds since 1970, negative before it; drops a fraction.
 pub fn client_mtime(header: Option<&[u8]>) -> Result<Option<i64>, HeaderError> {
     let Some(header) = header else { return Ok(None) };
     let text = std::str::from_utf8(trim(header)).map_err(|_| HeaderError::ClientMtime)?;

@@ -1,9 +1,11 @@
+//! The Depth header (RFC 4918 section 10.2).
+
 use serde::{Deserialize, Serialize};
 
 use super::HeaderError;
 use crate::text::trim;
 
-/// How far below a collection a request reaches (RFC 4918 section 10.2).
+/// The levels below a collection that a request applies to (RFC 4918 section 10.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
@@ -15,7 +17,7 @@ pub enum Depth {
     Infinity,
 }
 
-/// Which depths a method takes.
+/// The set of depths that a method accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DepthUse {
     /// PROPFIND: 0, 1 or infinity (RFC 4918 section 9.1).
@@ -29,7 +31,7 @@ pub enum DepthUse {
 }
 
 impl Depth {
-    /// The depth of a request; without the header it is infinity for each of these methods.
+    /// Parses the depth of a request. The default is infinity for each of these methods.
     pub fn read(header: Option<&[u8]>, used: DepthUse) -> Result<Self, HeaderError> {
         let Some(text) = header else { return Ok(Self::Infinity) };
         let depth = match trim(text) {
@@ -46,7 +48,7 @@ impl Depth {
         if taken { Ok(depth) } else { Err(HeaderError::DepthForMethod) }
     }
 
-    /// As in the header and in DAV:depth.
+    /// Returns the value as in the header and in DAV:depth.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Zero => "0",

@@ -1,36 +1,39 @@
+//! The Destination header of COPY and MOVE, and the Source header of third-party copies.
+
 use super::HeaderError;
 use crate::path::{DavPath, PathLimits, RequestPath};
 use crate::text::trim;
 
-/// Where COPY or MOVE goes (RFC 4918 section 10.3), or where a third-party copy comes from (the header Source): a
-/// resource of this service, or one elsewhere.
+/// The Destination of COPY or MOVE (RFC 4918 section 10.3), or the Source of a third-party copy: a resource
+/// of this service or of another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// Here.
+    /// A resource of this service.
     Own(RequestPath),
-    /// On another server: a third-party copy, or 502 (RFC 4918 section 9.8.5).
+    /// A resource of another server: needs a third-party copy, or is refused with 502 (RFC 4918 section
+    /// 9.8.5).
     Elsewhere(RemoteUrl),
 }
 
 /// A URL of another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteUrl {
-    /// How to speak with it.
+    /// Protocol of the other server.
     pub scheme: Scheme,
-    /// Name or address; an IPv6 address is in brackets. Lower case.
+    /// Name or address in lower case; an IPv6 address is in brackets.
     pub host: String,
-    /// The port of the URL, or that of its scheme.
+    /// Port of the URL, or the default of its scheme.
     pub port: u16,
-    /// Path and query as written, at least `/`.
+    /// Path and query as written; at least `/`.
     pub target: String,
 }
 
-/// The schemes of the URLs that name other servers; `dav` and `davs` are other words for http and https.
+/// Schemes of URLs of other servers; `dav` means http and `davs` means https.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// http, dav
+    /// `http` or `dav`.
     Http,
-    /// https, davs
+    /// `https` or `davs`.
     Https,
 }
 
@@ -52,24 +55,27 @@ impl Scheme {
     }
 }
 
-/// The names by which clients know this service.
+/// Names under which clients reach this service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnNames {
-    /// Host in lower case, and the port if only that one is ours.
+    /// Hosts in lower case; with a port if only that port belongs to this service.
     names: Vec<(String, Option<u16>)>,
 }
 
 impl OwnNames {
-    /// From `host` (every port of it) or `host:port`; an IPv6 address is in brackets. Returns the first that is neither.
+    /// Parses names of the form `host` (every port) or `host:port`; an IPv6 address is in brackets. Returns
+    /// the first malformed name as the error.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         let read = |name: &'a str| split_authority(name).ok_or(name);
         Ok(Self { names: names.into_iter().map(read).collect::<Result<_, _>>()? })
     }
 
-    /// Adds the Host of the request at hand, if it is a sound one: clients name as destination what they know as source.
+    /// Adds the Host of the current request, if it is well-formed: clients build the Destination from the
+    /// name that they use for the source.
     ///
-    /// Without a port it means that of the scheme, and what listens at another port of the same machine is another server.
-    /// Which scheme the client speaks may be known to a proxy in front alone, so that both count.
+    /// A Host without a port stands for the default port of the scheme; another port of the same machine may
+    /// be another server. Adds the ports of both schemes, because only a proxy in front may know the client's
+    /// scheme.
     pub fn and_host(&self, host: &str) -> Self {
         let mut names = self.names.clone();
         match split_authority(host) {
@@ -89,14 +95,15 @@ impl OwnNames {
 }
 
 impl Destination {
-    /// Reads the header: an absolute URI, or a path, which is always a resource here.
+    /// Parses the header: an absolute URI, or a path, which is always a resource of this service.
     pub fn parse(text: &[u8], own: &OwnNames, limits: &PathLimits) -> Result<Self, HeaderError> {
         let text = trim(text);
         if text.contains(&b'#') {
             return Err(HeaderError::DestinationPart);
         }
         if text.starts_with(b"//") {
-            // A network-path reference: neither of the two forms, and a path to those who merge slashes.
+            // A network-path reference is neither of the two forms, and servers that merge slashes would read
+            // it as a path.
             return Err(HeaderError::Destination);
         }
         if text.first() == Some(&b'/') {
@@ -116,7 +123,8 @@ impl Destination {
         if own.has(&host, port) {
             return own_path(target.as_bytes(), limits);
         }
-        // What could end a request line early does not go to another server.
+        // A target with whitespace or control bytes could end the request line early; never send it to
+        // another server.
         if !target.bytes().all(|byte| byte.is_ascii_graphic())
             || target.len() > limits.bytes_max.saturating_mul(3)
         {
@@ -133,7 +141,8 @@ fn own_path(text: &[u8], limits: &PathLimits) -> Result<Destination, HeaderError
     Ok(Destination::Own(DavPath::parse(text, limits)?))
 }
 
-/// Host and port, as strict as request heads are: letters, digits and `-._~`, or an IPv6 address in brackets.
+/// Splits host and port as strictly as for request heads: letters, digits and `-._~`, or an IPv6 address in
+/// brackets.
 fn split_authority(text: &str) -> Option<(String, Option<u16>)> {
     let host_end = match text.strip_prefix('[') {
         Some(rest) => {
@@ -234,7 +243,7 @@ mod tests {
         assert_eq!(read("http://10.0.0.1:8080/a"), own("/a"));
         assert_eq!(read("http://10.0.0.1/a"), elsewhere(Scheme::Http, "10.0.0.1", 80, "/a"));
         assert_eq!(OwnNames::new(["a", "b c"]), Err("b c"));
-        // Without a port: those of the schemes, and no other.
+        // A Host without a port stands for the default ports of both schemes only.
         let names = OwnNames::default().and_host("dav.example");
         let read = |text: &str| Destination::parse(text.as_bytes(), &names, &PathLimits::default());
         for url in ["http://dav.example/a", "https://DAV.example/a", "https://dav.example:443/a"] {

@@ -1,3 +1,5 @@
+//! Lock tokens and the Lock-Token header.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -5,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use super::HeaderError;
 use crate::text::trim;
 
-/// A lock's token, or another state token: an absolute URI (RFC 4918 section 6.5).
+/// A lock token or another state token: an absolute URI (RFC 4918 section 6.5).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct LockToken(Box<str>);
 
 impl LockToken {
-    /// Longest token that is read, in bytes.
+    /// Longest accepted token, in bytes.
     pub const BYTES_MAX: usize = 1_024;
 
-    /// A new token, `urn:uuid:` with a version 4 UUID (RFC 9562 section 5.4) of 122 of these random bits.
+    /// Creates a token: `urn:uuid:` and a version 4 UUID (RFC 9562 section 5.4) from 122 of the random bits.
     pub fn from_random(random: u128) -> Self {
         let versioned = random & !(0xf << 76) & !(0x3 << 62) | 0x4 << 76 | 0x2 << 62;
         let hex = format!("{versioned:032x}");
@@ -23,13 +25,13 @@ impl LockToken {
         Self(format!("urn:uuid:{a}-{b}-{c}-{d}-{e}").into())
     }
 
-    /// Reads the Lock-Token header of UNLOCK: `<uri>` (RFC 4918 section 10.5).
+    /// Parses the Lock-Token header of UNLOCK: `<uri>` (RFC 4918 section 10.5).
     pub fn parse_header(text: &[u8]) -> Result<Self, HeaderError> {
         let inner = trim(text).strip_prefix(b"<").and_then(|text| text.strip_suffix(b">"));
         inner.and_then(Self::from_uri).ok_or(HeaderError::LockToken)
     }
 
-    /// Reads an absolute URI, without brackets.
+    /// Parses an absolute URI without brackets.
     pub fn from_uri(uri: &[u8]) -> Option<Self> {
         let scheme_end = uri.iter().position(|byte| *byte == b':')?;
         let scheme = &uri[..scheme_end];
@@ -42,18 +44,18 @@ impl LockToken {
         Some(Self(uri.into()))
     }
 
-    /// The URI.
+    /// Returns the URI.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As in the Lock-Token header of an answer to LOCK.
+    /// Formats the Lock-Token header of a LOCK response.
     pub fn header(&self) -> String {
         format!("<{}>", self.0)
     }
 }
 
-/// The URI, without brackets.
+/// Formats the URI without brackets.
 impl fmt::Display for LockToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

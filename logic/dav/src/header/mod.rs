@@ -1,4 +1,4 @@
-//! The headers that WebDAV adds to HTTP (RFC 4918 section 10), but for If.
+//! The headers that WebDAV adds to HTTP (RFC 4918 section 10), except If.
 
 mod client_mtime;
 mod depth;

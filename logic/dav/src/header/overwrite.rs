@@ -1,7 +1,10 @@
+//! The Overwrite header (RFC 4918 section 10.6).
+
 use super::HeaderError;
 use crate::text::trim;
 
-/// Whether COPY or MOVE may replace what is at the destination; without the header it may (RFC 4918 section 10.6).
+/// Returns true if COPY or MOVE may replace an existing destination; this is the default (RFC 4918 section
+/// 10.6).
 pub fn overwrites(header: Option<&[u8]>) -> Result<bool, HeaderError> {
     match header.map(trim) {
         None | Some(b"T" | b"t") => Ok(true),

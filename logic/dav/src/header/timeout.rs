@@ -1,11 +1,13 @@
+//! The Timeout header of LOCK, and DAV:timeout.
+
 use crate::text::{elements, number};
 
-/// How long locks last (RFC 4918 section 10.7).
+/// Limits of lock timeouts (RFC 4918 section 10.7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeoutPolicy {
-    /// For requests without a Timeout that can be understood, in seconds.
+    /// Timeout of a lock without a readable Timeout header, in seconds.
     pub default_s: u32,
-    /// No lock lasts longer without a refresh, in seconds; also what `Infinite` gets.
+    /// Longest timeout until the next refresh, in seconds; also granted for `Infinite`.
     pub max_s: u32,
 }
 
@@ -16,8 +18,8 @@ impl Default for TimeoutPolicy {
 }
 
 impl TimeoutPolicy {
-    /// The seconds that are granted: the first wish in the header's list that can be understood, cut to the maximum. At
-    /// least one.
+    /// Returns the granted seconds, at least 1: the first readable timeout in the header's list, cut to the
+    /// maximum.
     pub fn grant(&self, header: Option<&[u8]>) -> u32 {
         let wish = header.and_then(|text| elements(text).find_map(wish));
         wish.unwrap_or(self.default_s).min(self.max_s).max(1)
@@ -33,7 +35,7 @@ fn wish(text: &[u8]) -> Option<u32> {
     Some(u32::try_from(seconds).unwrap_or(u32::MAX))
 }
 
-/// A timeout as in DAV:timeout (RFC 4918 section 14.29).
+/// Formats the value of DAV:timeout (RFC 4918 section 14.29).
 pub fn timeout_text(seconds: u32) -> String {
     format!("Second-{seconds}")
 }

@@ -1,24 +1,27 @@
+//! Evaluation of the If header against the state of resources.
+
 use super::{Condition, IfHeader, Test};
 use crate::etag::EntityTag;
 use crate::header::LockToken;
 use crate::path::DavPath;
 
-/// What the caller knows about its resources.
+/// The state of the caller's resources.
 pub trait StateView {
-    /// The entity tag of the resource; `None` if it has none or does not exist.
+    /// Returns the entity tag of the resource; `None` if it has none or does not exist.
     fn etag(&self, path: &DavPath) -> Option<EntityTag>;
 
-    /// Whether the lock with this token covers the resource, directly or from above (RFC 4918 section 10.4.4).
+    /// Returns true if the lock with this token covers the resource, directly or from a parent (RFC 4918
+    /// section 10.4.4).
     fn is_locked_by(&self, path: &DavPath, token: &LockToken) -> bool;
 
-    /// The resource that a tag (an absolute URI or a path) names; `None` if it is not one of ours.
+    /// Resolves a resource tag (an absolute URI or a path); `None` if the resource is not of this service.
     fn resolve(&self, tag: &[u8]) -> Option<DavPath>;
 }
 
 impl IfHeader {
-    /// Whether at least one list is true (RFC 4918 section 10.4.3); if not, the request fails with 412. Lists without a tag
-    /// are about `target`. A resource that does not exist, or is not ours, has no state: only what is negated holds of it.
-    /// Entity tags are compared strongly.
+    /// Returns true if at least one list is true (RFC 4918 section 10.4.3); otherwise the request fails with
+    /// 412. Lists without a resource tag apply to `target`. For a missing or foreign resource, only negated
+    /// conditions are true. Entity tags are compared strongly.
     pub fn holds(&self, target: &DavPath, view: &impl StateView) -> bool {
         self.groups.iter().any(|group| {
             let path = match &group.tag {

@@ -1,5 +1,5 @@
-//! The If header (RFC 4918 section 10.4): which states of which resources the client takes for granted, and which lock
-//! tokens it holds.
+//! The If header (RFC 4918 section 10.4): the resource states that the client requires, and the lock tokens
+//! that it submits.
 
 mod evaluate;
 mod parse;
@@ -14,16 +14,16 @@ use crate::header::LockToken;
 /// A well-formed If header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IfHeader {
-    /// At least one; either a single one without tag, or all have one.
+    /// At least one group: either a single group without a tag, or only groups with a tag.
     groups: Vec<Group>,
 }
 
-/// Lists about one resource.
+/// Lists that apply to one resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
-    /// The resource's URL or path as written; `None` = the request's target.
+    /// URL or path of the resource as written; `None` = the request's target.
     tag: Option<Box<[u8]>>,
-    /// At least one, each with at least one condition. One that is true is enough.
+    /// At least one list, each with at least one condition. One true list is enough.
     lists: Vec<Vec<Condition>>,
 }
 
@@ -39,26 +39,26 @@ enum Test {
     Etag(EntityTag),
 }
 
-/// Why an If header is refused: 400 (RFC 4918 section 8.1).
+/// The reason to refuse an If header with 400 (RFC 4918 section 8.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IfHeaderError {
-    /// It does not follow the grammar.
+    /// The header does not follow the grammar.
     #[error("a malformed If header (RFC 4918 section 10.4.2)")]
     Malformed,
-    /// Lists with and without resource tags in one header.
+    /// The header has lists both with and without resource tags.
     #[error("an If header with both tagged and untagged lists (RFC 4918 section 10.4.2)")]
     Mixed,
-    /// More than [`IfHeader::CONDITIONS_MAX`].
+    /// The header has more than [`IfHeader::CONDITIONS_MAX`] conditions.
     #[error("an If header with too many conditions")]
     TooMany,
 }
 
 impl IfHeader {
-    /// Most conditions in one header.
+    /// Maximum of conditions in one header.
     pub const CONDITIONS_MAX: usize = 1_024;
 
-    /// The lock tokens in the header, wherever they stand: to name a token is to submit it, whatever its list comes to
-    /// (RFC 4918 section 10.4.1).
+    /// Returns the lock tokens in the header. A mentioned token counts as submitted, whatever the result of
+    /// its list (RFC 4918 section 10.4.1).
     pub fn submitted_tokens(&self) -> impl Iterator<Item = &LockToken> {
         let conditions = self.groups.iter().flat_map(|group| group.lists.iter().flatten());
         conditions.filter_map(|condition| match &condition.test {
@@ -67,8 +67,8 @@ impl IfHeader {
         })
     }
 
-    /// The only token of a header with a single list of that token alone: how LOCK names the lock to refresh (RFC 4918
-    /// section 9.10.2).
+    /// Returns the token of a header that names exactly one. LOCK names the lock to refresh in this way (RFC
+    /// 4918 section 9.10.2).
     pub fn single_token(&self) -> Option<&LockToken> {
         let mut tokens = self.submitted_tokens();
         let first = tokens.next()?;

@@ -1,10 +1,12 @@
+//! The parser of the If header.
+
 use super::{Condition, Group, IfHeader, IfHeaderError, Test};
 use crate::etag::EntityTag;
 use crate::header::LockToken;
 use crate::text::is_space;
 
 impl IfHeader {
-    /// Reads the header's value.
+    /// Parses the value of the header.
     pub fn parse(text: &[u8]) -> Result<Self, IfHeaderError> {
         let mut reader = Reader { rest: text, conditions: 0 };
         let mut groups: Vec<Group> = Vec::new();
@@ -33,7 +35,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next byte that is no whitespace.
+    /// Skips whitespace and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         let start = self.rest.iter().position(|byte| !is_space(*byte)).unwrap_or(self.rest.len());
         self.rest = &self.rest[start..];
@@ -46,7 +48,7 @@ impl<'a> Reader<'a> {
         after.is_some()
     }
 
-    /// `<...>` without its brackets: no whitespace, no control bytes.
+    /// Consumes `<...>` and returns the content, which has no whitespace and no control bytes.
     fn bracketed(&mut self) -> Result<&'a [u8], IfHeaderError> {
         let end = self.rest.iter().position(|byte| *byte == b'>').ok_or(IfHeaderError::Malformed)?;
         let inner = self.rest.get(1..end).unwrap_or_default();

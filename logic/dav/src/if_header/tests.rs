@@ -1,9 +1,12 @@
+//! Tests of the If header.
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::path::{DavPath, PathLimits};
 
-/// `/a` has the tag "one" and the lock urn:a; `/a/b` is covered by the same lock, and has a weak tag.
+/// Resources for the tests: `/a` has the tag "one" and the lock urn:a; `/a/b` has a weak tag and is covered
+/// by the same lock.
 struct World;
 
 impl StateView for World {

@@ -1,23 +1,26 @@
+//! The changes that a request makes, as far as locks protect resources from them.
+
 use crate::method::{Kind, Method};
 use crate::path::DavPath;
 
-/// What a request does to a resource, as far as locks care (RFC 4918 sections 7.1 and 7.4).
+/// An effect of a request on a resource that a lock can protect it from (RFC 4918 sections 7.1 and 7.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// Its content or its properties: needs its own lock.
+    /// Changes the content or the properties: needs the resource's own lock.
     Modify,
-    /// It becomes a member of its collection: needs the lock of the collection, and its own.
+    /// Adds the resource to its collection: needs the lock of the collection and its own.
     Create,
-    /// It and all below it go, or make room for something else: needs the lock of its collection, its own, and those of
-    /// everything below.
+    /// Removes or replaces the resource and everything below it: needs the lock of its collection, its own,
+    /// and those of everything below.
     Remove,
 }
 
-/// What a request changes, for [`super::LockTable::missing`]. `target` and `destination`: where, and what is there now.
-/// Nothing for methods that change nothing, or that cannot be carried out on such a resource.
+/// Returns the changes that a request makes, for [`super::LockTable::missing`]. `target` and `destination`
+/// are paths with the kind of the resource that exists there. Returns nothing for methods that change nothing
+/// or do not apply to such a resource.
 ///
-/// COPY and MOVE remove what they overwrite (RFC 4918 sections 9.8.4 and 9.9.3), MOVE removes its source (section 9.9),
-/// LOCK creates a file where there is nothing (section 7.3).
+/// COPY and MOVE remove an overwritten destination (RFC 4918 sections 9.8.4 and 9.9.3). MOVE removes its
+/// source (section 9.9). LOCK on an unmapped URL creates a file (section 7.3).
 pub fn changes(
     method: Method,
     target: (&DavPath, Kind),

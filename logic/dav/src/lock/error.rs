@@ -1,33 +1,36 @@
+//! Errors of LOCK and UNLOCK.
+
 use crate::outcome::Outcome;
 use crate::path::DavPath;
 use crate::xml::Condition;
 
-/// Why LOCK or UNLOCK failed.
+/// The reason why LOCK or UNLOCK failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockError {
-    /// There are locks that exclude this one (RFC 4918 section 9.10.5): their roots, each once, and whether it is a
+    /// Existing locks exclude this one (RFC 4918 section 9.10.5). Holds each root once, with true if it is a
     /// collection.
     #[error("a lock excludes this one (RFC 4918 section 9.10.5)")]
     Conflict(Vec<(DavPath, bool)>),
-    /// The table is full, or the root has as many as it may.
+    /// The table is full, or the root has its maximum of locks.
     #[error("no more locks can be kept")]
     TooMany,
     /// The principal has reached the limit of locks for one principal.
     #[error("the principal holds as many locks as one principal may")]
     TooManyOfPrincipal,
-    /// A lock with this token is there already: the caller's random numbers are none.
+    /// A lock with this token exists: the caller's random numbers repeat.
     #[error("a lock with this token is there already")]
     TokenTaken,
     /// No lock with this token covers the resource (RFC 4918 section 9.11.1).
     #[error("no lock of this resource has this token (RFC 4918 section 9.11.1)")]
     NoSuchLock,
-    /// It is somebody else's lock (RFC 4918 section 6.4).
+    /// The lock belongs to another principal (RFC 4918 section 6.4).
     #[error("the lock belongs to somebody else (RFC 4918 section 6.4)")]
     NotOwner,
 }
 
 impl LockError {
-    /// What the client gets. A refresh that finds no lock is `IfFailed` instead (RFC 4918 section 9.10.6).
+    /// Returns the outcome for the client. A refresh that finds no lock gets `IfFailed` instead (RFC 4918
+    /// section 9.10.6).
     pub const fn outcome(&self) -> Outcome {
         match self {
             Self::Conflict(_) => Outcome::LockConflict,
@@ -39,7 +42,7 @@ impl LockError {
         }
     }
 
-    /// The same for programs.
+    /// Returns the precondition code (RFC 4918 section 16), which clients can evaluate.
     pub fn condition(&self) -> Option<Condition> {
         match self {
             Self::Conflict(roots) => {

@@ -1,8 +1,10 @@
-/// Most locks that are kept, so that one client cannot fill the table for all others.
+//! Limits of the lock table.
+
+/// Limits on the number of locks, so that one client cannot fill the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockLimits {
-    /// Of all principals together.
+    /// Maximum of locks in the table.
     pub table_max: usize,
-    /// Of one principal.
+    /// Maximum of locks of one principal.
     pub principal_max: usize,
 }

@@ -1,6 +1,7 @@
-//! Write locks (RFC 4918 sections 6 and 7): who holds which part of the tree, and which tokens a change needs.
+//! Write locks (RFC 4918 sections 6 and 7): the lock table, and the tokens that a change of a resource needs.
 //!
-//! A table of paths; whether there is something at a path is for the caller to know. Times are seconds since 1970.
+//! The table knows only paths; the caller knows whether a resource exists there. Times are in seconds since
+//! 1970.
 
 mod change;
 mod entry;

@@ -1,3 +1,5 @@
+//! The lock table.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -6,13 +8,13 @@ use super::{Change, Lock, LockError, LockLimits, TableChange};
 use crate::header::LockToken;
 use crate::path::DavPath;
 
-/// All locks of a storage area. Serialises as a list of locks.
+/// The locks of a storage area. Serialises as a list of locks.
 ///
-/// A lock that has ended counts nowhere; it leaves the table with the next [`Self::expire`] or [`Self::lock`].
+/// An expired lock has no effect; the next [`Self::expire`] or [`Self::lock`] removes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<Lock>", into = "Vec<Lock>")]
 pub struct LockTable {
-    /// No list is empty.
+    /// Locks by their root; no list is empty.
     by_root: BTreeMap<DavPath, Vec<Lock>>,
     roots: BTreeMap<LockToken, DavPath>,
     ends: BTreeSet<(u64, LockToken)>,
@@ -22,21 +24,21 @@ pub struct LockTable {
     changes: Vec<TableChange>,
 }
 
-/// What a request shows of locks: its tokens ([`crate::if_header::IfHeader::submitted_tokens`]), and who sent it.
+/// The lock tokens of a request ([`crate::if_header::IfHeader::submitted_tokens`]) and its principal.
 #[derive(Debug, Clone, Copy)]
 pub struct Submitted<'a> {
     /// Tokens from the If header.
     pub tokens: &'a [&'a LockToken],
-    /// The one who sent the request, as in [`Lock::principal`].
+    /// Principal of the request, as in [`Lock::principal`].
     pub principal: &'a str,
 }
 
 impl LockTable {
-    /// Shared locks of the same root.
+    /// Maximum of shared locks with the same root.
     pub const PER_ROOT_MAX: usize = 100;
 
-    /// Adds a lock (RFC 4918 section 9.10), unless others exclude it: those that cover its root, and, if it is infinite,
-    /// those below.
+    /// Adds a lock (RFC 4918 section 9.10). Fails if a lock that covers the same root excludes it, or, for
+    /// depth infinity, a lock below.
     pub fn lock(&mut self, lock: Lock, now_s: u64, limits: LockLimits) -> Result<(), LockError> {
         self.expire(now_s);
         let mut conflicts: Vec<_> = self
@@ -53,7 +55,7 @@ impl LockTable {
         if self.roots.contains_key(&lock.token) {
             return Err(LockError::TokenTaken);
         }
-        // What is said of a resource names all of its locks.
+        // Limited because responses about a resource list all of its locks.
         let there = self.by_root.get(&lock.root).map_or(0, Vec::len);
         if self.len() >= limits.table_max || there >= Self::PER_ROOT_MAX {
             return Err(LockError::TooMany);
@@ -65,8 +67,8 @@ impl LockTable {
         Ok(())
     }
 
-    /// Lets a lock end later (RFC 4918 section 9.10.2). The token must be that of a lock that covers `path`, made by
-    /// `principal`.
+    /// Restarts the timeout of a lock (RFC 4918 section 9.10.2). The lock must cover `path`, and `principal`
+    /// must have created it.
     pub fn refresh(
         &mut self,
         path: &DavPath,
@@ -83,8 +85,8 @@ impl LockTable {
         found.ok_or(LockError::NoSuchLock)
     }
 
-    /// Takes a lock away (RFC 4918 section 9.11). The token must be that of a lock that covers `path`; `principal` must
-    /// have made it, `None` may take away any.
+    /// Removes a lock (RFC 4918 section 9.11). The lock must cover `path`, and `principal` must have created
+    /// it; `None` may remove any lock.
     pub fn unlock(
         &mut self,
         path: &DavPath,
@@ -96,14 +98,14 @@ impl LockTable {
         self.remove(token).ok_or(LockError::NoSuchLock)
     }
 
-    /// Removes the locks that `is_meant` picks, of any principal: for operators. Returns them.
+    /// Removes the locks that `is_meant` selects, of any principal, and returns them. For operators.
     pub fn break_locks(&mut self, is_meant: impl Fn(&Lock) -> bool) -> Vec<Lock> {
         let tokens: Vec<_> =
             self.iter().filter(|lock| is_meant(lock)).map(|lock| lock.token.clone()).collect();
         tokens.iter().filter_map(|token| self.remove(token)).collect()
     }
 
-    /// The locks that cover a resource, those with the shortest root last: its `lockdiscovery`.
+    /// Returns the locks that cover a resource, for `lockdiscovery`. Locks with the shortest root come last.
     pub fn locks_on(&self, path: &DavPath, now_s: u64) -> impl Iterator<Item = &Lock> {
         let roots = std::iter::successors(Some(path.clone()), DavPath::parent);
         let path = path.clone();
@@ -113,14 +115,17 @@ impl LockTable {
             .filter(move |lock| lock.is_live(now_s) && lock.covers(&path))
     }
 
-    /// Whether the lock with this token covers the resource: what the If header asks (RFC 4918 section 10.4.4).
+    /// Returns true if the lock with this token covers the resource, as the If header tests it (RFC 4918
+    /// section 10.4.4).
     pub fn is_locked_by(&self, path: &DavPath, token: &LockToken, now_s: u64) -> bool {
         self.find(path, token, None, now_s).is_ok()
     }
 
-    /// What stands in the way of a change: the roots of locks of which none was submitted, each once, and whether it is a
-    /// collection. Empty = the change may go ahead; else 423 with `lock-token-submitted` and these (RFC 4918 sections 7.1,
-    /// 7.4 and 16). Where a resource has several locks, which must be shared ones, one of them is enough.
+    /// Returns the locks that prevent a change: the root of each lock without a submitted token, once, with
+    /// true if it is a collection. If the result is empty, the change may proceed. Otherwise the request
+    /// fails with 423 and `lock-token-submitted` lists these roots (RFC 4918 sections 7.1, 7.4 and 16).
+    ///
+    /// A resource with several locks can have shared ones only; the token of one of them is enough.
     pub fn missing(
         &self,
         path: &DavPath,
@@ -146,7 +151,7 @@ impl LockTable {
         }
         if change == Change::Remove {
             let (from, to) = path.range_below();
-            // Where every lock has ended, nothing is locked by itself any more.
+            // A root with only expired locks is no longer locked.
             let is_locked = |locks: &[Lock]| locks.iter().any(|lock| lock.is_live(now_s));
             let below = self.by_root.range(from..to).filter(|(_, locks)| is_locked(locks));
             below.for_each(|(root, _)| need(root));
@@ -154,37 +159,38 @@ impl LockTable {
         missing.into_iter().collect()
     }
 
-    /// Forgets the locks of a resource that is gone, and of all that was below it: after DELETE, and at the source of MOVE,
-    /// whose locks do not move along (RFC 4918 sections 7.6 and 9.6). Locks from above stay: they go on covering the path.
+    /// Removes the locks of a deleted resource and of everything below it, after DELETE or at the source of
+    /// MOVE. Locks do not move with the resource (RFC 4918 sections 7.6 and 9.6). Locks on collections above
+    /// still cover the path.
     pub fn forget(&mut self, path: &DavPath) -> Vec<Lock> {
         let mut gone = self.forget_below(path);
         gone.extend(self.take_root(path));
         gone
     }
 
-    /// Forgets the locks below a resource that was overwritten by COPY or MOVE; its own lock stays, and protects what took
-    /// its place (RFC 4918 section 7.6).
+    /// Removes the locks below a resource that COPY or MOVE has overwritten. Its own lock stays and protects
+    /// the new resource (RFC 4918 section 7.6).
     pub fn forget_below(&mut self, path: &DavPath) -> Vec<Lock> {
         let (from, to) = path.range_below();
         let roots: Vec<_> = self.by_root.range(from..to).map(|(root, _)| root.clone()).collect();
         roots.iter().flat_map(|root| self.take_root(root)).collect()
     }
 
-    /// Removes the locks that have ended (RFC 4918 section 6.6), and returns them.
+    /// Removes the expired locks (RFC 4918 section 6.6) and returns them.
     pub fn expire(&mut self, now_s: u64) -> Vec<Lock> {
         let mut ended = Vec::new();
         while let Some((end, token)) = self.ends.first().cloned()
             && end <= now_s
         {
-            // No change is recorded: readers of the changes see by the time that the lock has ended.
+            // Records no change: readers of the changes see from the time that the lock has expired.
             ended.extend(self.take_out(&token));
             self.ends.remove(&(end, token));
         }
         ended
     }
 
-    /// Returns the changes since the last call, in their order, without the ends of expired locks. A table that was equal then is
-    /// equal again once they are applied to it.
+    /// Returns the changes since the last call, in order, without expiries. A table that was equal at the
+    /// last call is equal again after it applies them.
     pub fn take_changes(&mut self) -> Vec<TableChange> {
         std::mem::take(&mut self.changes)
     }
@@ -197,32 +203,32 @@ impl LockTable {
         }
     }
 
-    /// When the next lock ends.
+    /// Returns the time when the next lock expires.
     pub fn next_end_s(&self) -> Option<u64> {
         self.ends.first().map(|(end, _)| *end)
     }
 
-    /// All locks, also those that have ended and are still in the table.
+    /// Returns all locks in the table, including expired ones.
     pub fn iter(&self) -> impl Iterator<Item = &Lock> {
         self.by_root.values().flatten()
     }
 
-    /// Returns whether a resource or a member below it is the root of a lock, expired ones included.
+    /// Returns true if a resource or a member below it is the root of a lock, expired ones included.
     pub fn has_at_or_below(&self, path: &DavPath) -> bool {
         self.by_root.contains_key(path) || self.below(path).next().is_some()
     }
 
-    /// Number of locks of a principal.
+    /// Returns the number of locks of a principal.
     pub fn held_by(&self, principal: &str) -> usize {
         self.by_principal.get(principal).copied().unwrap_or(0)
     }
 
-    /// How many there are.
+    /// Returns the number of locks.
     pub fn len(&self) -> usize {
         self.roots.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the table has no locks.
     pub fn is_empty(&self) -> bool {
         self.roots.is_empty()
     }
@@ -266,7 +272,7 @@ impl LockTable {
         tokens.iter().filter_map(|token| self.remove(token)).collect()
     }
 
-    /// Replaces the lock with the same token, if there is one.
+    /// Adds a lock; replaces the lock with the same token, if there is one.
     fn put_in(&mut self, lock: Lock) {
         self.take_out(&lock.token);
         self.roots.insert(lock.token.clone(), lock.root.clone());
@@ -294,7 +300,7 @@ impl LockTable {
     }
 }
 
-/// From where it was kept. Of locks with the same token the first counts.
+/// Restores a table from its stored locks. Of locks with the same token, the first one counts.
 impl From<Vec<Lock>> for LockTable {
     fn from(locks: Vec<Lock>) -> Self {
         let mut table = Self::default();

@@ -1,9 +1,11 @@
+//! Changes of the lock table, for replication.
+
 use serde::{Deserialize, Serialize};
 
 use super::Lock;
 use crate::header::LockToken;
 
-/// One change of a lock table, in the form that a log keeps.
+/// One change of a lock table, in the form of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableChange {

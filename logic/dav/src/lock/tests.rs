@@ -1,3 +1,5 @@
+//! Tests of the lock table.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -19,7 +21,7 @@ fn token(number: u128) -> LockToken {
     LockToken::from_random(number)
 }
 
-/// An exclusive lock of depth infinity, ten seconds long.
+/// Returns an exclusive lock of depth infinity that expires in ten seconds.
 fn lock(number: u128, root: &str) -> Lock {
     Lock {
         token: token(number),
@@ -100,7 +102,7 @@ fn changes_need_the_locks_of_rfc_4918_section_7() {
     use Change::*;
     let table = table([shallow(1, "/dir/"), lock(2, "/dir/file"), lock(3, "/tree/"), shallow(4, "/x/y/z")]);
     for (at, change, tokens, wanting) in [
-        // A lock on a collection protects its list of members, not the members.
+        // A lock of depth 0 on a collection protects its list of members, not the members.
         ("/dir/new", Create, &[][..], &["/dir/"][..]),
         ("/dir/new", Create, &[1], &[]),
         ("/dir/other", Modify, &[], &[]),
@@ -114,13 +116,13 @@ fn changes_need_the_locks_of_rfc_4918_section_7() {
         ("/dir/file", Remove, &[1, 2], &[]),
         ("/dir", Remove, &[], &["/dir/", "/dir/file"]),
         ("/dir", Remove, &[1], &["/dir/file"]),
-        // An infinite one protects everything below.
+        // A lock of depth infinity protects everything below.
         ("/tree/a/b", Modify, &[], &["/tree/"]),
         ("/tree/a/b", Create, &[3], &[]),
         ("/tree/a/b", Remove, &[3], &[]),
         ("/tree", Remove, &[3], &[]),
         ("/treetop", Create, &[], &[]),
-        // What is deep below is found.
+        // A lock deep below is found.
         ("/x", Remove, &[], &["/x/y/z"]),
         ("/x", Modify, &[], &[]),
     ] {
@@ -214,7 +216,7 @@ fn one_principal_has_so_many_locks_and_leaves_room_for_others() {
     assert_eq!(table.lock(lock(3, "/c"), NOW, limits), Err(LockError::TooManyOfPrincipal));
     let other = Lock { principal: "other".into(), ..lock(4, "/c") };
     assert_eq!(table.lock(other, NOW, limits), Ok(()));
-    // A refresh is no further one; what is given back or has ended makes room.
+    // A refresh is not another lock; an unlock or an expiry makes room.
     table.refresh(&path("/a"), &token(1), PRINCIPAL, 5, NOW).unwrap();
     assert_eq!(table.lock(lock(5, "/d"), NOW, limits), Err(LockError::TooManyOfPrincipal));
     table.unlock(&path("/b"), &token(2), None, NOW).unwrap();
@@ -256,6 +258,6 @@ fn a_resource_has_no_more_locks_than_can_be_told() {
     }
     assert_eq!(table.lock(shared(100, "/a"), NOW, LIMITS), Err(LockError::TooMany));
     assert_eq!(table.lock(shared(101, "/b"), NOW, LIMITS), Ok(()));
-    // Those that have ended make room.
+    // Expired locks make room.
     assert_eq!(table.lock(Lock { expires_s: NOW + 20, ..shared(102, "/a") }, NOW + 10, LIMITS), Ok(()));
 }

@@ -1,6 +1,8 @@
+//! Content codings of files with a compressed sibling.
+
 use crate::text::{elements, weighted};
 
-/// The content codings for which a file may have a compressed sibling (RFC 9110 section 8.4.1, RFC 7932, RFC 8878).
+/// A content coding of a compressed sibling file (RFC 9110 section 8.4.1, RFC 7932, RFC 8878).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Coding {
     /// `br`
@@ -12,10 +14,10 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All of them, those that compress better first.
+    /// Every coding, the best compression first.
     pub const ALL: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
 
-    /// Its name in Content-Encoding.
+    /// Returns the name in Content-Encoding.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Brotli => "br",
@@ -24,7 +26,7 @@ impl Coding {
         }
     }
 
-    /// What the sibling's name ends in, e.g. `index.html.br`.
+    /// Returns the suffix of the sibling's name, e.g. `.br` in `index.html.br`.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Brotli => ".br",
@@ -33,13 +35,13 @@ impl Coding {
         }
     }
 
-    /// Which of the `available` codings to send: the one that Accept-Encoding gives the highest weight (RFC 9110 section
-    /// 12.5.3), of equals the one that comes first. `None` = the file as it is: there is no header, nothing acceptable,
-    /// or the client weighs `identity` higher.
+    /// Returns the coding among `available` to send (RFC 9110 section 12.5.3). The highest weight in
+    /// Accept-Encoding wins; of equal weights, the first in `available`. Returns `None` for the uncompressed
+    /// file: without the header, if no coding is acceptable, or if the client prefers `identity`.
     pub fn choose(accept_encoding: Option<&[u8]>, available: &[Self]) -> Option<Self> {
         let accept = accept_encoding?;
         let mut best = None;
-        // Without a weight of its own, identity is acceptable, but less than anything that is asked for by name.
+        // Without an explicit weight, identity is acceptable but ranks below every acceptable coding.
         let mut best_quality = explicit(accept, b"identity").unwrap_or(0);
         for coding in available {
             let quality = coding.quality(accept);
@@ -58,7 +60,7 @@ impl Coding {
     }
 }
 
-/// The weight that the list gives this name.
+/// Returns the weight that the list gives to this name.
 fn explicit(accept: &[u8], name: &[u8]) -> Option<u16> {
     let found = elements(accept).filter_map(weighted).find(|(element, _)| element.eq_ignore_ascii_case(name));
     found.map(|(_, quality)| quality)

@@ -1,24 +1,27 @@
+//! Formats of directory listings.
+
 use crate::text::{elements, weighted};
 
-/// The form in which a GET of a collection lists its members.
+/// The format of a directory listing in response to GET.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
-    /// text/html: for people, and for those who do not say.
+    /// text/html: for browsers, and the default.
     Html,
     /// application/json.
     Json,
 }
 
 impl Listing {
-    /// From the Accept header (RFC 9110 section 12.5.1): JSON if it is wanted more than HTML, else HTML, even if neither is
-    /// acceptable: an answer in the wrong form helps more than 406.
+    /// Chooses the format by the Accept header (RFC 9110 section 12.5.1): JSON if the client prefers it to
+    /// HTML, else HTML. Sends HTML even if the client accepts neither, because a response in the wrong format
+    /// helps more than 406.
     pub fn choose(accept: Option<&[u8]>) -> Self {
         let Some(accept) = accept else { return Self::Html };
         let json = quality(accept, b"application", b"json");
         if json > quality(accept, b"text", b"html") { Self::Json } else { Self::Html }
     }
 
-    /// Its Content-Type.
+    /// Returns the Content-Type.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Html => "text/html; charset=utf-8",
@@ -27,7 +30,7 @@ impl Listing {
     }
 }
 
-/// The weight of a media type: that of the most specific range which it is in; 0 if it is in none.
+/// Returns the weight of a media type: that of the most specific range that includes it, or 0 without one.
 fn quality(accept: &[u8], kind: &[u8], subtype: &[u8]) -> u16 {
     let mut best = (0, 0);
     for (range, quality) in elements(accept).filter_map(weighted) {

@@ -1,4 +1,4 @@
-//! What the client prefers (RFC 9110 section 12.5): the form of a directory listing, the coding of a file.
+//! Content negotiation (RFC 9110 section 12.5): the format of a directory listing and the coding of a file.
 
 mod encoding;
 mod listing;

@@ -2,7 +2,7 @@
 
 use super::PathError;
 
-/// Appends a segment, decoded.
+/// Decodes a segment and appends it to `out`.
 pub(super) fn decode(raw: &[u8], out: &mut Vec<u8>) -> Result<(), PathError> {
     let mut rest = raw;
     while let Some((byte, tail)) = rest.split_first() {
@@ -36,8 +36,8 @@ fn digit(byte: u8) -> Result<u8, PathError> {
     }
 }
 
-/// Appends bytes of a path, escaped but for slashes and what may stand in a segment (RFC 3986 section 3.3). `&` and `'`
-/// are escaped although they may, because of XML.
+/// Percent-encodes a path and appends it to `out`. Keeps slashes and the characters of a segment (RFC 3986
+/// section 3.3), but encodes `&` and `'` for XML.
 pub(super) fn encode(path: &[u8], out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in path {

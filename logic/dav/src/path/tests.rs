@@ -1,3 +1,5 @@
+//! Tests of resource paths.
+
 use proptest::prelude::*;
 
 use super::*;

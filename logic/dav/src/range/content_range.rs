@@ -1,42 +1,44 @@
+//! The Content-Range header.
+
 use std::fmt;
 
 use super::ByteRange;
 use crate::text::{cut, exact_number, trim};
 
-/// A Content-Range header (RFC 9110 section 14.4), of an answer or of a partial PUT (section 14.5).
+/// A Content-Range header (RFC 9110 section 14.4) of a response or of a partial PUT (section 14.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentRange {
-    /// `bytes 0-9/100`, or `bytes 0-9/*` if the complete length is not known.
+    /// `bytes 0-9/100`, or `bytes 0-9/*` if the complete length is unknown.
     Part {
-        /// Which bytes are in the body.
+        /// Range of the bytes in the body.
         range: ByteRange,
-        /// Length of the whole file, more than the range's last position.
+        /// Length of the whole file; greater than the last position of the range.
         complete_bytes: Option<u64>,
     },
-    /// `bytes */100`, with 416.
+    /// `bytes */100`, for responses with status 416.
     Unsatisfied {
         /// Length of the whole file.
         complete_bytes: u64,
     },
 }
 
-/// A Content-Range that cannot be honoured. A PUT with one must fail with 400: storing a part as if it were the whole
-/// would destroy the file (RFC 9110 section 14.5).
+/// The reason to refuse a Content-Range. A PUT with it must fail with 400: storing a part as if it were the
+/// whole would destroy the file (RFC 9110 section 14.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ContentRangeError {
-    /// Another unit than bytes.
+    /// The unit is not bytes.
     #[error("a Content-Range in another unit than bytes (RFC 9110 section 14.4)")]
     Unit,
-    /// It does not follow the grammar.
+    /// The header does not follow the grammar.
     #[error("a malformed Content-Range (RFC 9110 section 14.4)")]
     Malformed,
-    /// The last position is before the first, or not below the complete length.
+    /// The last position is before the first, or it is not less than the complete length.
     #[error("a Content-Range whose positions contradict each other (RFC 9110 section 14.4)")]
     Contradiction,
 }
 
 impl ContentRange {
-    /// Reads the header's value.
+    /// Parses the value of the header.
     pub fn parse(text: &[u8]) -> Result<Self, ContentRangeError> {
         use ContentRangeError::{Contradiction, Malformed, Unit};
         let (unit, rest) = cut(trim(text), b' ').ok_or(Malformed)?;
@@ -58,7 +60,7 @@ impl ContentRange {
     }
 }
 
-/// The header's value.
+/// Formats the value of the header.
 impl fmt::Display for ContentRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

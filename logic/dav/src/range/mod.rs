@@ -1,5 +1,5 @@
-//! Byte ranges (RFC 9110 section 14): which parts of a file a GET asks for, which part a PUT or PATCH brings, and the framing of an
-//! answer with several parts.
+//! Byte ranges (RFC 9110 section 14): the ranges of a GET, the position of a partial PUT or PATCH, and
+//! multipart responses.
 
 mod byte_range;
 mod content_range;

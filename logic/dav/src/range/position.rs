@@ -1,35 +1,39 @@
+//! The position of a partial upload, and the X-Update-Range header.
+
 use crate::text::{cut, exact_number, trim};
 
-/// Where in a file the bytes of a partial upload belong.
+/// The position in a file of the bytes of a partial upload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
-    /// From this byte on, which must be in the file or right behind it (RFC 9110 section 14.5: the rest is the client's to know).
+    /// At this byte, which must be in the file or directly after its end: a gap would hold bytes that only
+    /// the client knows (RFC 9110 section 14.5).
     At(u64),
-    /// From this byte on; between the end of the file and it there will be zeros.
+    /// At this byte; fills a gap after the end of the file with zeros.
     Anywhere(u64),
-    /// From so many bytes before the end on.
+    /// At this number of bytes before the end.
     BeforeEnd(u64),
-    /// Behind all that is there.
+    /// At the end of the file.
     End,
 }
 
-/// The media type of a PATCH whose body is bytes for a part of a file, and the compliance class in the DAV header by which clients
-/// know that there is such a thing: sabre/dav's (<https://sabre.io/dav/http-patch/>), which others have taken over.
+/// Media type of a PATCH that writes bytes into a part of a file. The DAV header announces it as a compliance
+/// class. Defined by sabre/dav (<https://sabre.io/dav/http-patch/>) and adopted by other implementations.
 pub const PARTIAL_UPDATE: &str = "application/x-sabredav-partialupdate";
 
-/// An X-Update-Range header that cannot be honoured.
+/// The reason to refuse an X-Update-Range header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UpdateRangeError {
-    /// It does not follow the grammar: 400.
+    /// The header does not follow the grammar: 400.
     #[error("a malformed X-Update-Range")]
     Malformed,
-    /// Its last byte is before its first, or it has another length than the body: 416.
+    /// The last byte is before the first, or the length differs from that of the body: 416.
     #[error("an X-Update-Range that is not as long as the content")]
     Length,
 }
 
 impl Position {
-    /// Reads an X-Update-Range header: `bytes=3-6`, `bytes=3-`, `bytes=-4`, `append`. `body_bytes`: how long the body is.
+    /// Parses an X-Update-Range header: `bytes=3-6`, `bytes=3-`, `bytes=-4` or `append`. `body_bytes` is the
+    /// length of the body.
     pub fn parse_update_range(header: &[u8], body_bytes: u64) -> Result<Self, UpdateRangeError> {
         use UpdateRangeError::{Length, Malformed};
         if trim(header).eq_ignore_ascii_case(b"append") {
@@ -52,7 +56,8 @@ impl Position {
         }
     }
 
-    /// The first byte, in a file of `length` bytes; `None` = there is no such place in it.
+    /// Returns the position of the first byte in a file of `length` bytes; `None` if the file has no such
+    /// position.
     pub const fn first(self, length: u64) -> Option<u64> {
         match self {
             Self::At(first) if first > length => None,
@@ -67,7 +72,7 @@ impl Position {
 mod tests {
     use super::*;
 
-    /// What becomes of `1234567890` with four dashes.
+    /// Overwrites a part of `1234567890` with four dashes and returns the file.
     fn result(header: &str) -> Result<String, UpdateRangeError> {
         let position = Position::parse_update_range(header.as_bytes(), 4)?;
         let Some(first) = position.first(10) else { return Ok("nowhere".to_owned()) };

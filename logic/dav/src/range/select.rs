@@ -1,26 +1,29 @@
+//! Selection of the bytes to send by the Range header.
+
 use super::ByteRange;
 use crate::text::{elements, number, trim};
 
-/// What a Range header makes of a GET (RFC 9110 section 14.2). Other methods have no ranges.
+/// The response to a GET with a Range header (RFC 9110 section 14.2). Other methods have no ranges.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
-    /// 200 with everything: the header is malformed, in another unit than bytes, or asks for too many ranges, all of
-    /// which a server may ignore (RFC 9110 sections 14.2 and 17.15).
+    /// 200 with the whole file, because the header is ignored: it is malformed, in another unit than bytes,
+    /// or has too many ranges (RFC 9110 sections 14.2 and 17.15).
     Whole,
     /// 206 with one part and Content-Range.
     Single(ByteRange),
-    /// 206 multipart/byteranges, two parts or more. They do not overlap.
+    /// 206 multipart/byteranges with at least two parts, which do not overlap.
     Several(Vec<ByteRange>),
     /// 416 with `Content-Range: bytes */length`.
     Unsatisfiable,
 }
 
-/// How ranges are granted.
+/// Limits of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangePolicy {
-    /// More ranges than this in one header are ignored.
+    /// Maximum of ranges in one header; the server ignores a header with more.
     pub ranges_max: usize,
-    /// Ranges with at most this many bytes between them become one: a part's head would cost more than those bytes.
+    /// Largest gap in bytes over which two ranges become one: the framing of another part would be longer
+    /// than the gap.
     pub gap_bytes_max: u64,
 }
 
@@ -31,12 +34,12 @@ impl Default for RangePolicy {
 }
 
 impl RangePolicy {
-    /// What `header` selects from a file of `length` bytes. Parts stand in the order in which the client asked; those that
-    /// were joined stand where the first of them was (RFC 9110 section 15.3.7.2).
+    /// Returns the selection of `header` from a file of `length` bytes. Keeps the order of the header; joined
+    /// ranges take the position of the first of them (RFC 9110 section 15.3.7.2).
     pub fn select(&self, header: &[u8], length: u64) -> Selection {
         let Some(specs) = self.parse(header) else { return Selection::Whole };
         if length == 0 && specs.iter().any(|spec| matches!(spec, Spec::Suffix(1..))) {
-            // Satisfiable by definition, but no Content-Range can say so.
+            // The range is satisfiable by definition, but no Content-Range can express an empty range.
             return Selection::Whole;
         }
         let asked = specs.iter().filter_map(|spec| spec.within(length)).collect();
@@ -47,7 +50,7 @@ impl RangePolicy {
         }
     }
 
-    /// The specifications of a well-formed header of at most `ranges_max`.
+    /// Parses the ranges of the header. Returns `None` if it is malformed or has more than `ranges_max`.
     fn parse(&self, header: &[u8]) -> Option<Vec<Spec>> {
         let (unit, set) = header.split_at_checked(header.iter().position(|byte| *byte == b'=')?)?;
         if !trim(unit).eq_ignore_ascii_case(b"bytes") {
@@ -85,11 +88,11 @@ impl RangePolicy {
     }
 }
 
-/// One range as the client wrote it (RFC 9110 section 14.1.1).
+/// One range as written by the client (RFC 9110 section 14.1.1).
 enum Spec {
     From(u64),
     Between(u64, u64),
-    /// The last so many bytes.
+    /// The last bytes of the file, in this number.
     Suffix(u64),
 }
 
@@ -106,7 +109,7 @@ impl Spec {
         }
     }
 
-    /// `None` if the file has no such byte.
+    /// Returns the range within a file of this length; `None` if they do not overlap.
     fn within(&self, length: u64) -> Option<ByteRange> {
         let end = length.checked_sub(1)?;
         match *self {

@@ -1,3 +1,5 @@
+//! Tests of byte ranges.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -97,7 +99,7 @@ fn content_ranges_are_read_strictly() {
     }
 }
 
-/// What a simple reader of RFC 9110 would do: every byte that is asked for, one at a time.
+/// Marks each byte that the header requests, one at a time, as a simple model of RFC 9110.
 fn bytes_asked(specs: &[(Option<u64>, Option<u64>)], length: u64) -> Vec<bool> {
     let asked = |at: u64| {
         specs.iter().any(|spec| match *spec {
@@ -149,7 +151,7 @@ proptest! {
             }
         }
         prop_assert!(selected.iter().all(|range| range.last() < length));
-        // What lies between two parts is worth leaving out.
+        // The gap between two parts is longer than `gap_bytes_max`.
         let mut ordered = selected;
         ordered.sort();
         prop_assert!(ordered.windows(2).all(|two| two[1].first() - two[0].end() > gap_bytes_max));

@@ -1,29 +1,32 @@
+//! Classes of IP addresses, as a protection against requests into internal networks.
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What kind of place an address is, by the registries of special-purpose addresses (RFC 6890 and its successors).
+/// The class of an address by the special-purpose address registries (RFC 6890 and its successors).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AddressClass {
-    /// Anywhere on the Internet.
+    /// An address of the public Internet.
     Public,
-    /// This machine (127.0.0.0/8, ::1).
+    /// An address of this machine (127.0.0.0/8, ::1).
     Loopback,
-    /// No address in particular: to most systems, this machine (0.0.0.0/8, ::).
+    /// The unspecified address, which most systems treat as this machine (0.0.0.0/8, ::).
     Unspecified,
-    /// A network of one's own (RFC 1918, RFC 4193, fec0::/10).
+    /// An address of a private network (RFC 1918, RFC 4193, fec0::/10).
     Private,
-    /// Behind a provider's address translation (100.64.0.0/10).
+    /// An address behind carrier-grade NAT (100.64.0.0/10).
     Shared,
-    /// The link that a machine is on, and the metadata services of clouds (169.254.0.0/16, fe80::/10).
+    /// An address of the local link, or of a cloud's metadata service (169.254.0.0/16, fe80::/10).
     LinkLocal,
-    /// A group (224.0.0.0/4, ff00::/8).
+    /// A multicast group (224.0.0.0/4, ff00::/8).
     Multicast,
-    /// Nobody's: documentation, benchmarks, translation, the future.
+    /// A reserved address: documentation, benchmarks, translation or future use.
     Reserved,
 }
 
 impl AddressClass {
-    /// Of an address. One of IPv6 in which one of IPv4 is embedded (mapped, compatible, NAT64, 6to4) is what that is.
+    /// Classifies an address. An IPv6 address with an embedded IPv4 address (mapped, compatible, NAT64, 6to4)
+    /// has the class of that one.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
@@ -31,7 +34,7 @@ impl AddressClass {
         }
     }
 
-    /// For messages.
+    /// Returns the name for messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Public => "public",
@@ -70,7 +73,7 @@ fn of_v4(address: Ipv4Addr) -> AddressClass {
     }
 }
 
-/// The address of IPv4 in one of IPv6 that leads there: mapped, compatible, NAT64 and 6to4.
+/// Returns the IPv4 address embedded in an IPv6 address that leads to it: mapped, compatible, NAT64 or 6to4.
 pub(super) fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     match (a, b, c, d, e, f) {
@@ -82,7 +85,7 @@ pub(super) fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// The address of IPv4 to which a network's translation leads (NAT64 with the well-known prefix, RFC 6052).
+/// Returns the IPv4 address that a network's NAT64 translates the address to (well-known prefix, RFC 6052).
 pub(super) fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, g, h] => Some(joined(g, h)),
@@ -90,7 +93,8 @@ pub(super) fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
-/// The address behind which a client of Teredo is: its bits are turned over (RFC 4380 section 4).
+/// Returns the IPv4 address of a Teredo client, which the IPv6 address holds with inverted bits (RFC 4380
+/// section 4).
 pub(super) fn teredo_client(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [0x2001, 0, _, _, _, _, g, h] => Some(joined(!g, !h)),
@@ -115,9 +119,9 @@ fn of_v6(address: Ipv6Addr) -> AddressClass {
         (0xfc00..=0xfdff | 0xfec0..=0xfeff, _) => AddressClass::Private,
         (0xfe80..=0xfebf, _) => AddressClass::LinkLocal,
         (0xff00.., _) => AddressClass::Multicast,
-        // Protocol assignments with Teredo, documentation.
+        // Protocol assignments (Teredo among them) and documentation.
         (0x2001, 0..=0x1ff | 0xdb8) | (0x3fff, 0..=0xfff) => AddressClass::Reserved,
-        // 2000::/3 is what is given out.
+        // 2000::/3 is the range of global unicast assignments.
         (0x2000..=0x3fff, _) => AddressClass::Public,
         _ => AddressClass::Reserved,
     }

@@ -1,35 +1,37 @@
+//! Errors of third-party copies.
+
 use crate::header::HeaderError;
 
-/// Why a request for a third-party copy is refused: 400, with this text.
+/// The reason to refuse a third-party copy with 400 and this text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransferError {
-    /// Source, and a Destination on another server: neither end is here.
+    /// Source is present and Destination is on another server: neither end is this server.
     #[error("a third-party copy has either Source or Destination on another server, not both")]
     BothElsewhere,
-    /// Source is no URL of a server.
+    /// Source is not a URL of a server.
     #[error("Source must be an http, https, dav or davs URL without user name and fragment")]
     Source,
-    /// Destination, or Overwrite, cannot be read.
+    /// Destination or Overwrite is malformed.
     #[error("{0}")]
     Header(HeaderError),
-    /// A credential would have to be delegated to this server, in the way of this name: as a client sent it, printable, and cut off
-    /// where it is long.
+    /// The client requests delegation of a credential by this method, which Weir does not support. Holds the
+    /// client's text, escaped to printable characters and cut to a maximum length.
     #[error(
         "Credential: {0} is not supported, only none is, as nothing can be delegated to this server: pass a token on with \
          TransferHeaderAuthorization"
     )]
     Credential(String),
-    /// RequireChecksumVerification is neither true nor false.
+    /// RequireChecksumVerification is not true or false.
     #[error("RequireChecksumVerification must be true or false")]
     Verification,
-    /// X-Number-Of-Streams is no number.
+    /// X-Number-Of-Streams is not a number.
     #[error("X-Number-Of-Streams must be a number")]
     Streams,
-    /// A TransferHeader names a header that belongs to the connection or to the transfer itself, or one by which proxies tell who a
-    /// client is.
+    /// A TransferHeader names a header of the connection or of the transfer itself, or a header in which
+    /// proxies send the identity of a client.
     #[error("a TransferHeader would change how the transfer itself is made, or who asks for it")]
     PassedHeader,
-    /// A header that may be there once is there several times.
+    /// A header that may occur only once is repeated.
     #[error("a header of the third-party copy is there more than once")]
     Repeated,
 }

@@ -1,5 +1,5 @@
-//! Third-party copy (HTTP-TPC): a client has this server copy a file from or to another one. What its request says, where a
-//! transfer may lead, and how the client is told of its progress.
+//! Third-party copy (HTTP-TPC): on a client's request, this server copies a file from or to another server.
+//! The request headers, the rules for remote addresses, and the progress reports.
 
 mod address;
 mod error;

@@ -1,19 +1,21 @@
+//! Progress reports of third-party copies.
+
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-/// How far a transfer is: what its client is told from time to time (HTTP-TPC's performance marker).
+/// A progress report of a transfer, for the client (the performance marker of HTTP-TPC).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker<'a> {
-    /// Seconds since 1970.
+    /// Time of the report, in seconds since 1970.
     pub unix_s: u64,
-    /// Bytes of the file that have been transferred, by all connections together.
+    /// Bytes of the file that all connections together have transferred.
     pub bytes: u64,
-    /// The other ends of the connections.
+    /// Remote addresses of the connections.
     pub connections: &'a [SocketAddr],
 }
 
 impl Marker<'_> {
-    /// As it is sent. All connections of a transfer are one stripe.
+    /// Formats the report for the response body. All connections of a transfer form one stripe.
     pub fn text(&self) -> String {
         let mut text = format!(
             "Perf Marker\nTimestamp: {}\nStripe Index: 0\nStripe Bytes Transferred: {}\nTotal Stripe Count: 1\n",
@@ -32,14 +34,14 @@ impl Marker<'_> {
     }
 }
 
-/// The last line of a transfer that worked.
+/// Returns the last line of a successful transfer.
 pub const fn success_line() -> &'static str {
     "success: Created\n"
 }
 
-/// The last line of one that did not.
+/// Returns the last line of a failed transfer.
 pub fn failure_line(cause: &str) -> String {
-    // What other servers say must not look like further lines.
+    // Removes control characters, so that text from another server cannot look like more lines.
     let cause: String = cause.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect();
     format!("failure: {cause}\n")
 }

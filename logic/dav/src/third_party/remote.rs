@@ -1,3 +1,5 @@
+//! URLs of other servers, and redirections to them.
+
 use std::fmt;
 
 use crate::header::{Destination, HeaderError, OwnNames, RemoteUrl, Scheme};
@@ -5,7 +7,7 @@ use crate::path::PathLimits;
 use crate::text::trim;
 
 impl RemoteUrl {
-    /// Reads an absolute URL.
+    /// Parses an absolute URL.
     pub fn parse(text: &[u8], limits: &PathLimits) -> Result<Self, HeaderError> {
         match Destination::parse(text, &OwnNames::default(), limits)? {
             Destination::Elsewhere(url) => Ok(url),
@@ -13,7 +15,8 @@ impl RemoteUrl {
         }
     }
 
-    /// Where a redirection leads: `location` as this URL's server wrote it (RFC 9110 section 10.2.2).
+    /// Resolves a redirection from this URL; `location` is the Location header of its server (RFC 9110
+    /// section 10.2.2).
     pub fn redirected(&self, location: &[u8], limits: &PathLimits) -> Result<Self, HeaderError> {
         let location = trim(location);
         let location = location.split(|byte| *byte == b'#').next().unwrap_or_default();
@@ -38,19 +41,18 @@ impl RemoteUrl {
         }
     }
 
-    /// Whether both are the same server, spoken to in the same way: who may have the credentials for one may have them for the
-    /// other.
+    /// Returns true if both URLs have the same scheme, host and port. Credentials for one may then be sent to
+    /// the other.
     pub fn is_same_origin(&self, other: &Self) -> bool {
         (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
     }
 
-    /// Host and port: what transfers to and from one server have in common. A name that is written with its last dot is the
-    /// same name.
+    /// Returns host and port, which identify the server of a transfer. A trailing dot of the name is removed.
     pub fn peer(&self) -> String {
         format!("{}:{}", self.host.strip_suffix('.').unwrap_or(&self.host), self.port)
     }
 
-    /// The Host header: without the port of the scheme (RFC 9110 section 7.2).
+    /// Returns the Host header, without the default port of the scheme (RFC 9110 section 7.2).
     pub fn authority(&self) -> String {
         let usual = match self.scheme {
             Scheme::Http => 80,
@@ -60,7 +62,7 @@ impl RemoteUrl {
     }
 }
 
-/// Without the query, in which there may be credentials.
+/// Formats the URL without its query, which may contain credentials.
 impl fmt::Display for RemoteUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = match self.scheme {

@@ -1,3 +1,5 @@
+//! The request headers of a third-party copy.
+
 use super::TransferError;
 use crate::header::{Destination, OwnNames, RemoteUrl, overwrites};
 use crate::path::PathLimits;
@@ -6,23 +8,23 @@ use crate::text::{exact_number, is_token, trim};
 /// A COPY between this server and another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransferRequest {
-    /// Which way the bytes go.
+    /// Direction of the transfer.
     pub direction: Direction,
-    /// The file on the other server.
+    /// URL of the file on the other server.
     pub remote: RemoteUrl,
-    /// Whether a file at the end of the way may be replaced.
+    /// True if the copy may replace an existing file.
     pub overwrite: bool,
-    /// What is asked about checksums.
+    /// Checksum verification that the client requires.
     pub verification: Verification,
-    /// Connections that the client would like, at least 1; the server has its own limit.
+    /// Connections that the client requests, at least 1; the server has its own limit.
     pub streams: u16,
-    /// SciTag: which experiment and activity the traffic belongs to; 65 to 65535.
+    /// `SciTag`: experiment and activity that the traffic belongs to, 65 to 65535.
     pub sci_tag: Option<u16>,
-    /// Headers for the other server, from `TransferHeader...`.
+    /// Headers for the other server, from `TransferHeader...` headers.
     pub passed: Vec<(String, Vec<u8>)>,
 }
 
-/// Which way the bytes of a transfer go.
+/// The direction of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From the other server (Source).
@@ -31,24 +33,24 @@ pub enum Direction {
     Push,
 }
 
-/// What RequireChecksumVerification asks for.
+/// The value of RequireChecksumVerification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verification {
-    /// `true`: without a checksum of the other side, and one that is right, the transfer fails.
+    /// `true`: the transfer fails without a matching checksum from the other server.
     Required,
-    /// Not said: a checksum that the other side tells unasked must be right.
+    /// No header: if the other server sends a checksum without a request, it must match.
     IfTold,
-    /// `false`: none is looked at.
+    /// `false`: checksums are ignored.
     Off,
 }
 
-/// The name of a header that is passed on begins so.
+/// Prefix of the headers to pass on.
 const PASSED: &str = "transferheader";
 
-/// More of what somebody else chose is not put into an error: names of ways to delegate are short.
+/// Maximum length of the client's text in an error message; names of delegation methods are short.
 const CREDENTIAL_BYTES_SHOWN: usize = 40;
 
-/// Headers that belong to a connection, to the framing, or to how the transfer is made.
+/// Headers of the connection, of the framing, or of the transfer itself.
 const OWN_HEADERS: &[&str] = &[
     "accept-encoding",
     "connection",
@@ -78,7 +80,8 @@ const OWN_HEADERS: &[&str] = &[
     "want-repr-digest",
 ];
 
-/// By these a proxy tells a server who its client is. The other server may trust this one as its proxy, so that they would count.
+/// Headers in which a proxy sends the identity of its client. The other server may trust this one as its
+/// proxy and would then accept the identity.
 const IDENTITY_HEADERS: &[&str] = &[
     "client-cert",
     "client-cert-chain",
@@ -91,12 +94,12 @@ const IDENTITY_HEADERS: &[&str] = &[
     "x-remote-user",
 ];
 
-/// Others of that kind begin so.
+/// Prefixes of more identity headers.
 const IDENTITY_PREFIXES: &[&str] =
     &["x-accel-", "x-client-", "x-forwarded-", "x-remote-", "x-sendfile", "x-ssl-", "x-voms-"];
 
 impl Direction {
-    /// `pull` or `push`.
+    /// Returns `pull` or `push`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pull => "pull",
@@ -106,7 +109,7 @@ impl Direction {
 }
 
 impl TransferRequest {
-    /// Reads the headers of a COPY. `None`: it is one within this server.
+    /// Parses the headers of a COPY. Returns `None` for a copy within this server.
     pub fn read<'a>(
         headers: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
         own: &OwnNames,
@@ -126,7 +129,7 @@ impl TransferRequest {
         };
         let (direction, remote) = match (source, destination) {
             (Some(_), Some(Destination::Elsewhere(_))) => return Err(TransferError::BothElsewhere),
-            // A Destination here is where the request goes anyway.
+            // A Destination on this server repeats the request target.
             (Some(text), _) => (Direction::Pull, of_source(text, limits)?),
             (None, Some(Destination::Elsewhere(url))) => (Direction::Push, url),
             (None, _) => return Ok(None),
@@ -153,14 +156,14 @@ impl TransferRequest {
             overwrite: overwrites(one("Overwrite")?)?,
             verification,
             streams: u16::try_from(streams).unwrap_or(u16::MAX).max(1),
-            // Others are no tags, and to be ignored.
+            // Smaller numbers are not valid tags and are ignored.
             sci_tag: sci_tag.filter(|tag| *tag >= 65),
             passed: passed(headers.clone())?,
         }))
     }
 }
 
-/// Whatever its host is: a server can be asked to pull from itself, too.
+/// Parses Source; accepts any host, because a server can also pull from itself.
 fn of_source(text: &[u8], limits: &PathLimits) -> Result<RemoteUrl, TransferError> {
     match Destination::parse(text, &OwnNames::default(), limits) {
         Ok(Destination::Elsewhere(url)) => Ok(url),
@@ -168,9 +171,9 @@ fn of_source(text: &[u8], limits: &PathLimits) -> Result<RemoteUrl, TransferErro
     }
 }
 
-/// Whether a header tells who a client is, as only a proxy may.
+/// Returns true for a header that only a proxy may set, because it carries the identity of a client.
 fn tells_identity(name: &str) -> bool {
-    // To a CGI program all punctuation is the same.
+    // CGI maps all punctuation to one character, so variants of a name are equal.
     let name = name.to_ascii_lowercase().replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     IDENTITY_HEADERS.contains(&name.as_str())
         || IDENTITY_PREFIXES.iter().any(|prefix| name.starts_with(prefix))

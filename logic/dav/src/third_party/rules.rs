@@ -1,3 +1,5 @@
+//! The rules for servers in third-party copies.
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
@@ -9,55 +11,55 @@ use super::AddressClass;
 use super::address::{embedded, teredo_client, translated};
 use crate::header::{RemoteUrl, Scheme};
 
-/// Which servers a transfer may have to do with. A client names them, so that these rules stand between it and whatever this
-/// machine can reach.
+/// The servers that a transfer may connect to. Because the client chooses the server, these rules protect
+/// everything that this machine can reach.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct RemoteRules {
-    /// Plain http is spoken, too.
+    /// True if plain http is allowed.
     pub http: bool,
-    /// Only these; empty = all that nothing else refuses.
+    /// Allowed servers; empty = every server that no other rule refuses.
     pub allow: Vec<HostRule>,
-    /// None of these.
+    /// Denied servers.
     pub deny: Vec<HostRule>,
-    /// Networks whose addresses are not public, and may be connected to nonetheless.
+    /// Networks with non-public addresses that transfers may connect to.
     pub private: Vec<IpNet>,
 }
 
-/// A server, or several.
+/// A rule that matches one or more servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostRule {
-    /// Those with an address in this network.
+    /// Servers with an address in this network.
     Network(IpNet),
-    /// That of this name, in lower case.
+    /// The server with this name, in lower case.
     Name(String),
-    /// Those of the names below this one: `*.example.org`.
+    /// Servers with names below this domain: `*.example.org`.
     Below(String),
 }
 
-/// A text that is no [`HostRule`].
+/// The error for text that is not a [`HostRule`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a host name, `*.` and a domain, an address, or a network such as 192.0.2.0/24")]
 pub struct BadHostRule;
 
-/// Why a server must not be connected to.
+/// The reason to refuse a connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Vetoed {
-    /// Its URL begins with http or dav.
+    /// The URL has the scheme http or dav.
     #[error("plain http is not permitted")]
     PlainHttp,
-    /// It is among those denied.
+    /// A deny rule matches the server.
     #[error("transfers with {0} are denied")]
     Denied(String),
-    /// It is not among those allowed.
+    /// No allow rule matches the server.
     #[error("transfers with {0} are not allowed")]
     NotAllowed(String),
-    /// It leads to an address that is not on the Internet.
+    /// The name resolves to an address that is not public.
     #[error("{0} leads to a {1} address")]
     NotPublic(String, AddressClass),
 }
 
 impl RemoteRules {
-    /// What can be said before the name is resolved.
+    /// Checks the URL before its name is resolved.
     pub fn vet_url(&self, url: &RemoteUrl) -> Result<(), Vetoed> {
         if url.scheme == Scheme::Http && !self.http {
             return Err(Vetoed::PlainHttp);
@@ -75,8 +77,8 @@ impl RemoteRules {
         }
     }
 
-    /// Whether the server of a name may be connected to at this address, one of those that the name has. The connection must be
-    /// made to that address, and not to the name again, which may have others by then.
+    /// Checks an address that the name resolves to. The caller must connect to this address and not resolve
+    /// the name again, because the name may have other addresses by then.
     pub fn vet_address(&self, host: &str, address: IpAddr) -> Result<(), Vetoed> {
         let address = address.to_canonical();
         let fits = |rule: &HostRule| rule.has_name(host) || rule.has_address(address);
@@ -84,7 +86,7 @@ impl RemoteRules {
             IpAddr::V6(address) => Some(address),
             IpAddr::V4(_) => None,
         };
-        // Where an address leads is denied by whatever way it is written.
+        // A deny rule for an IPv4 address also matches every IPv6 form of it.
         let behind = v6.and_then(|address| embedded(address).or_else(|| teredo_client(address)));
         let leads = |rule: &HostRule, to: Option<Ipv4Addr>| to.is_some_and(|to| rule.has_address(to.into()));
         if self.deny.iter().any(|rule| fits(rule) || leads(rule, behind)) {
@@ -94,8 +96,9 @@ impl RemoteRules {
         if class != AddressClass::Public && !self.private.iter().any(|network| network.contains(&address)) {
             return Err(Vetoed::NotPublic(host.to_owned(), class));
         }
-        // A translation leads to that very address, while behind other kinds of embedded ones there is whoever. What is private is
-        // refused above, whatever is allowed: it would be private to whoever translates.
+        // NAT64 leads to exactly the embedded address, so an allow rule for it applies. Other embedded
+        // addresses say nothing about the actual server. Private embedded addresses are refused above despite
+        // any allow rule, because the translator would reach them in its own network.
         let translated = v6.and_then(translated);
         if !self.allow.is_empty() && !self.allow.iter().any(|rule| fits(rule) || leads(rule, translated)) {
             return Err(Vetoed::NotAllowed(host.to_owned()));
@@ -104,7 +107,7 @@ impl RemoteRules {
     }
 }
 
-/// A host that is an address.
+/// Parses a host that is an address.
 fn literal(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     bare.parse().ok()
@@ -112,7 +115,7 @@ fn literal(host: &str) -> Option<IpAddr> {
 
 impl HostRule {
     fn has_name(&self, host: &str) -> bool {
-        // The dot of a name that is complete changes nothing.
+        // A trailing dot does not change the name.
         let host = host.strip_suffix('.').unwrap_or(host);
         match self {
             Self::Network(network) => {
@@ -153,7 +156,7 @@ impl FromStr for HostRule {
             !label.is_empty()
                 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         };
-        // What ends in digits would be an address, written wrongly.
+        // A name whose last label is a number would be a malformed address.
         let is_number = |label: &str| label.bytes().all(|byte| byte.is_ascii_digit());
         if !name.split('.').all(is_label) || name.rsplit('.').next().is_none_or(is_number) {
             return Err(BadHostRule);

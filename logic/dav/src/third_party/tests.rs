@@ -1,3 +1,5 @@
+//! Tests of third-party copies.
+
 use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
@@ -29,11 +31,11 @@ fn exactly_one_end_is_elsewhere() {
         direction(&[("Source", "davs://there.example:8443/a?x=1")]),
         Ok(Some((Direction::Pull, "https://there.example:8443/a".to_owned())))
     );
-    // Within this server.
+    // Copies within this server.
     assert_eq!(direction(&[("Destination", "https://here.example/b")]), Ok(None));
     assert_eq!(direction(&[("Destination", "/b")]), Ok(None));
     assert_eq!(direction(&[]), Ok(None));
-    // Where it goes may be said twice.
+    // A Destination may repeat the request target.
     assert!(direction(&[("Source", there), ("Destination", "/b")]).unwrap().is_some());
     assert_eq!(direction(&[("Source", there), ("Destination", there)]), Err(TransferError::BothElsewhere));
     assert_eq!(direction(&[("Source", there), ("source", there)]), Err(TransferError::Repeated));
@@ -243,7 +245,7 @@ fn only_what_the_rules_let_through_is_connected_to() {
     assert_eq!(vet(&own, "a.example", "10.0.0.1"), Ok(()));
     assert_eq!(vet(&own, "a.example", "::ffff:10.0.0.1"), Ok(()));
     assert!(vet(&own, "a.example", "10.1.0.1").is_err());
-    // Nor by way of an address of IPv6 in which a denied one is embedded.
+    // Denied addresses stay denied in each of their IPv6 forms.
     let denied = rules(&[], &["93.184.216.0/24"], &[]);
     for address in [public, "::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::1"] {
         assert_eq!(
@@ -255,8 +257,8 @@ fn only_what_the_rules_let_through_is_connected_to() {
     assert!(denied.vet_url(&url("https://[64:ff9b::5db8:d822]/")).is_err());
     assert_eq!(vet(&denied, "a.example", "64:ff9b::808:808"), Ok(()));
     assert!(vet(&own, "a.example", "192.168.0.1").is_err());
-    // What a network's translation leads to is the address that is embedded, so it may be allowed by that; behind 6to4 and
-    // Teredo there is whoever. And none of them leads to what is private here.
+    // An allow rule applies to an address behind NAT64, but not to 6to4 and Teredo. None of them may lead to
+    // a private address.
     let allowed = rules(&["93.184.216.0/24"], &[], &["10.0.0.0/8", "2001::/32"]);
     assert_eq!(vet(&allowed, "a.example", "64:ff9b::5db8:d822"), Ok(()));
     assert_eq!(vet(&allowed, "a.example", "::ffff:93.184.216.34"), Ok(()));
@@ -264,11 +266,11 @@ fn only_what_the_rules_let_through_is_connected_to() {
     {
         assert!(vet(&allowed, "a.example", address).is_err(), "{address}");
     }
-    // Teredo has the bits of its client's address turned over: 93.184.216.34 here.
+    // A Teredo address holds the client's address with inverted bits: 93.184.216.34 here.
     let teredo = rules(&[], &["93.184.216.0/24"], &["2001::/32"]);
     assert!(vet(&teredo, "a.example", "2001::a247:27dd").is_err());
     assert_eq!(vet(&teredo, "a.example", "2001::f7f7:f7f7"), Ok(()));
-    // Who is allowed by name is not thereby allowed to lead inside.
+    // An allowed name may not lead to an internal address.
     let some = rules(&["*.example.org", "b.example", "93.184.0.0/16"], &["bad.example.org"], &[]);
     for (host, address, allowed) in [
         ("a.example.org", "1.1.1.1", true),
@@ -318,7 +320,7 @@ proptest! {
         let address = if is_v4 { IpAddr::V4((bits as u32).into()) } else { IpAddr::V6(bits.into()) };
         let vetted = RemoteRules::default().vet_address("a.example", address);
         prop_assert_eq!(vetted.is_ok(), AddressClass::of(address) == AddressClass::Public);
-        // What std takes for inside is never public here.
+        // An address that std treats as internal is never public here.
         let is_inside = match address.to_canonical() {
             IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local() || v4.is_multicast() || v4.is_unspecified(),
             IpAddr::V6(v6) => v6.is_loopback() || v6.is_unspecified() || v6.is_multicast(),

@@ -1,13 +1,15 @@
+//! Precondition and postcondition codes in `DAV:error`.
+
 use super::{DAV, escape};
 
-/// Why something failed, for programs (RFC 4918 section 16): what stands in `DAV:error`.
+/// A precondition or postcondition code for `DAV:error` (RFC 4918 section 16).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Condition {
-    /// 423: these resources are locked, and no token of theirs was submitted. Hrefs.
+    /// 423: these resources (hrefs) are locked, and the request submitted none of their tokens.
     LockTokenSubmitted(Vec<String>),
-    /// 423: the locks on these resources exclude the one that is asked for. Hrefs.
+    /// 423: the locks on these resources (hrefs) exclude the requested lock.
     NoConflictingLock(Vec<String>),
-    /// 409: UNLOCK with the token of another resource's lock.
+    /// 409: UNLOCK with the token of a lock of another resource.
     LockTokenMatchesRequestUri,
     /// 403: PROPFIND with Depth infinity.
     PropfindFiniteDepth,
@@ -20,7 +22,7 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// A body of its own, for answers that are no 207.
+    /// Returns a complete document, for responses other than 207.
     pub fn document(&self) -> String {
         let mut out = format!("{}<D:error xmlns:D=\"{DAV}\">", super::multistatus::DECLARATION);
         self.append_inner(&mut out);
@@ -28,7 +30,7 @@ impl Condition {
         out
     }
 
-    /// `DAV:error` in a 207.
+    /// Appends a `DAV:error` element of a 207 response.
     pub(super) fn append(&self, out: &mut String) {
         out.push_str("<D:error>");
         self.append_inner(out);

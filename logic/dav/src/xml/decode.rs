@@ -1,14 +1,17 @@
+//! Decoding of XML bodies to text.
+
 use std::borrow::Cow;
 
 use super::{XmlError, XmlLimits};
 
-/// A body as text.
+/// A decoded body.
 pub(super) struct Decoded<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) utf16: bool,
 }
 
-/// UTF-8 with or without byte order mark, or UTF-16 with one (RFC 4918 section 8.2 leaves it to XML, which demands both).
+/// Decodes UTF-8 with or without a byte order mark, or UTF-16 with one. RFC 4918 section 8.2 refers to XML,
+/// which requires both.
 pub(super) fn decode<'a>(body: &'a [u8], limits: &XmlLimits) -> Result<Decoded<'a>, XmlError> {
     if body.len() > limits.bytes_max {
         return Err(XmlError::TooLarge);

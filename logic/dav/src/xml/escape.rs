@@ -1,10 +1,10 @@
-//! Characters as they are written.
+//! Escaping of text and attributes.
 
 use std::fmt::Write as _;
 
 use super::chars::is_xml;
 
-/// Appends text such that it reads back as it is. What no XML document can contain becomes U+FFFD.
+/// Appends text such that it parses back unchanged. Replaces characters that XML cannot contain with U+FFFD.
 pub(super) fn text(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -18,7 +18,7 @@ pub(super) fn text(out: &mut String, text: &str) {
     }
 }
 
-/// Appends an attribute, with a blank before it.
+/// Appends an attribute, with a space before it.
 pub(super) fn attribute(out: &mut String, name: &str, value: &str) {
     out.push(' ');
     out.push_str(name);
@@ -26,7 +26,7 @@ pub(super) fn attribute(out: &mut String, name: &str, value: &str) {
     for c in value.chars() {
         match c {
             '"' => out.push_str("&quot;"),
-            // White space in attributes would be read as blanks.
+            // A parser would turn other white space in an attribute into spaces.
             '\t' | '\n' => {
                 let _ = write!(out, "&#{};", u32::from(c));
             }

@@ -1,3 +1,5 @@
+//! Self-contained XML elements: values of dead properties and owners of locks.
+
 use std::borrow::Cow;
 use std::fmt;
 
@@ -8,11 +10,11 @@ use super::reader::{Element, Item, Reader};
 use super::scope::Binding;
 use super::{PropName, XmlError, XmlLimits, escape};
 
-/// An element with all that is in it, well-formed and complete in itself: every prefix that it uses is declared in it, and
-/// the language that was in force around it stands at it (RFC 4918 section 4.3). The value of a dead property, the
+/// An XML element with its contents that is well-formed on its own. It declares every prefix that it uses and
+/// has the xml:lang that applied to it (RFC 4918 section 4.3). Used for the value of a dead property and the
 /// owner of a lock.
 ///
-/// Prefixes, attributes and text are kept; comments are not, and how characters were escaped may change.
+/// Keeps prefixes, attributes and text, but drops comments; character escapes may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Fragment {
@@ -21,7 +23,7 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// Reads one that was written with [`Self::as_str`], from where it was kept.
+    /// Parses a stored fragment, as written by [`Self::as_str`].
     pub fn parse(xml: &str, limits: &XmlLimits) -> Result<Self, XmlError> {
         if xml.len() > limits.bytes_max {
             return Err(XmlError::TooLarge);
@@ -29,13 +31,14 @@ impl Fragment {
         let decoded = Decoded { text: Cow::Borrowed(xml), utf16: false };
         let mut reader = Reader::new(&decoded, limits);
         let root = reader.root()?;
-        // As one that stands alone, so that what was declared by nobody is found, and what is read is what is written.
+        // Read as a standalone element: this finds undeclared prefixes and makes sure that the result equals
+        // the input.
         let fragment = Self::read(&mut reader, root, None)?;
         reader.end()?;
         Ok(fragment)
     }
 
-    /// Reads to the end of `outer`, which was opened just now. `lang`: the xml:lang in force around it.
+    /// Reads to the end of `outer`, the element just opened. `lang` is the xml:lang that applies around it.
     pub(super) fn read(
         reader: &mut Reader<'_>,
         outer: Element,
@@ -66,12 +69,12 @@ impl Fragment {
         }
         let mut xml = format!("<{}", outer.qualified);
         append_declarations(&mut xml, &outer.declared);
-        // What was declared in `outer` is out of force again.
+        // The declarations of `outer` are no longer in scope.
         for binding in reader.in_force() {
             let is_own = outer.declared.iter().any(|declared| declared.prefix == binding.prefix);
             let needed = match &*binding.prefix {
                 "" => unprefixed && !binding.namespace.is_empty(),
-                // Prefixes in values count too: some values are qualified names.
+                // Prefixes in values also count, because some values are qualified names.
                 prefix => {
                     let mention = format!("{prefix}:");
                     [&inner, &attributes, &*outer.qualified].iter().any(|text| text.contains(&mention))
@@ -92,26 +95,26 @@ impl Fragment {
         Ok(Self { name: outer.name, xml: xml.into() })
     }
 
-    /// The element's name.
+    /// Returns the name of the element.
     pub fn name(&self) -> &PropName {
         &self.name
     }
 
-    /// The element as text.
+    /// Returns the element as text.
     pub fn as_str(&self) -> &str {
         &self.xml
     }
 }
 
-/// The attribute that names the language (XML 1.0 section 2.12).
+/// Name of the language attribute (XML 1.0 section 2.12).
 pub(super) const LANG: &str = "xml:lang";
 
-/// What is in an element, as it is written.
+/// Writer for the contents of an element.
 #[derive(Default)]
 struct Inner {
     xml: String,
     open: Vec<Box<str>>,
-    /// The start tag that was written last still lacks its end: nothing has come after it.
+    /// True while the last start tag lacks its `>`, because nothing follows it yet.
     in_tag: bool,
 }
 
@@ -173,7 +176,7 @@ impl TryFrom<String> for Fragment {
     type Error = XmlError;
 
     fn try_from(xml: String) -> Result<Self, XmlError> {
-        // What was accepted once is read again, whatever the limits were then.
+        // A stored fragment passed the limits of its time, so it is accepted without limits.
         let limits = XmlLimits {
             bytes_max: usize::MAX,
             depth_max: usize::MAX,

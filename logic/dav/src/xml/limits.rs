@@ -1,16 +1,19 @@
-/// What a request body may cost. Anything over it is refused, before it is kept.
+//! Limits of XML request bodies.
+
+/// Limits of a request body. A body over a limit is refused before it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct XmlLimits {
-    /// The body; also what the values of all properties of a PROPPATCH may have together, after their namespaces were
-    /// written into them.
+    /// Maximum size of the body in bytes. Also limits all property values of one PROPPATCH together, with the
+    /// namespace declarations that are added to each value.
     pub bytes_max: usize,
-    /// Elements within each other.
+    /// Maximum nesting depth of elements.
     pub depth_max: usize,
-    /// All elements.
+    /// Maximum number of elements.
     pub elements_max: usize,
-    /// Attributes of one element, namespace declarations included; also namespace declarations in force at one place.
+    /// Maximum of attributes of one element, namespace declarations included. Also the maximum of namespace
+    /// declarations in scope.
     pub attributes_max: usize,
-    /// A name, or the URI of a namespace.
+    /// Maximum length of a name or a namespace URI in bytes.
     pub name_bytes_max: usize,
 }
 

@@ -1,22 +1,24 @@
+//! Live properties, and the writing of property values.
+
 use super::locks::{append_active_locks, append_supported_locks};
 use super::{DAV, Fragment, PropName, escape};
 use crate::date::{http_date, rfc3339};
 use crate::etag::EntityTag;
 use crate::lock::Lock;
 
-/// The namespace of the property that holds a file's checksum, as clients of StoRM WebDAV know it.
+/// Namespace of the property that holds a file's checksum; clients of StoRM WebDAV use it.
 const STORM: &str = "http://storm.italiangrid.org/2014/webdav";
 
 macro_rules! live {
     ($($(#[$doc:meta])* $variant:ident = $namespace:expr, $local:literal;)*) => {
-        /// A property that the server keeps (RFC 4918 section 15).
+        /// A property that the server maintains (RFC 4918 section 15).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum LiveProperty {
             $($(#[$doc])* $variant,)*
         }
 
         impl LiveProperty {
-            /// All of them.
+            /// Every live property.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             const fn parts(self) -> (&'static str, &'static str) {
@@ -51,76 +53,77 @@ live! {
     QuotaAvailable = DAV, "quota-available-bytes";
     /// RFC 4331 section 4
     QuotaUsed = DAV, "quota-used-bytes";
-    /// `{http://storm.italiangrid.org/2014/webdav}Checksum`: the file's Adler-32.
+    /// `{http://storm.italiangrid.org/2014/webdav}Checksum`: the Adler-32 of the file.
     Checksum = STORM, "Checksum";
 }
 
 impl LiveProperty {
-    /// Its name.
+    /// Returns the name.
     pub fn name(self) -> PropName {
         let (namespace, local) = self.parts();
         PropName::of(namespace.into(), local)
     }
 
-    /// The live property of this name.
+    /// Finds the live property with this name.
     pub fn from_name(name: &PropName) -> Option<Self> {
         Self::ALL.iter().copied().find(|property| property.parts() == (name.namespace(), name.local()))
     }
 
-    /// Whether PROPPATCH must refuse it with 403 and `cannot-modify-protected-property`. Only a display name may be set
-    /// (RFC 4918 section 15.2); it is then kept like a dead property and takes the place of the live one.
+    /// Returns true if PROPPATCH must refuse the property with 403 and `cannot-modify-protected-property`. A
+    /// client may set only the display name (RFC 4918 section 15.2). The set value is stored as a dead
+    /// property and replaces the live one.
     pub const fn is_protected(self) -> bool {
         !matches!(self, Self::DisplayName)
     }
 
-    /// Whether it is among all properties, if a client asks for those: the ones that RFC 4918 defines (section 9.1). Quotas
-    /// are not (RFC 4331 section 5): they may cost much.
+    /// Returns true if allprop includes the property, which holds for those of RFC 4918 (section 9.1). Quotas
+    /// are excluded because they may be expensive (RFC 4331 section 5).
     pub const fn in_allprop(self) -> bool {
         !matches!(self, Self::QuotaAvailable | Self::QuotaUsed | Self::Checksum)
     }
 }
 
-/// A property and its value, to be written.
+/// A property and its value, for a response.
 #[derive(Debug, Clone, Copy)]
 pub enum Property<'a> {
-    /// Seconds since 1970.
+    /// Creation time, in seconds since 1970.
     CreationDate(i64),
-    /// The name of the file; bytes that are not UTF-8 are replaced.
+    /// Name of the file; bytes that are not UTF-8 are replaced.
     DisplayName(&'a [u8]),
-    /// Bytes.
+    /// Length in bytes.
     ContentLength(u64),
-    /// A media type.
+    /// Media type of the file.
     ContentType(&'a str),
-    /// The entity tag.
+    /// Entity tag of the resource.
     Etag(&'a EntityTag),
-    /// Seconds since 1970.
+    /// Time of the last modification, in seconds since 1970.
     LastModified(i64),
-    /// The locks that cover the resource.
+    /// Locks that cover the resource.
     LockDiscovery {
-        /// Those that have not expired.
+        /// Locks that have not expired.
         locks: &'a [&'a Lock],
-        /// The time of the request, in seconds since 1970.
+        /// Time of the request, in seconds since 1970.
         now_s: u64,
     },
-    /// A collection or not.
+    /// Type of the resource.
     ResourceType {
-        /// It is one.
+        /// True for a collection.
         collection: bool,
     },
-    /// Which locks can be had.
+    /// Locks that clients can request.
     SupportedLock {
-        /// Exclusive and shared write locks; else none.
+        /// True for exclusive and shared write locks; false for none.
         locks: bool,
     },
     /// Bytes that can still be stored.
     QuotaAvailable(u64),
-    /// Bytes that are stored.
+    /// Bytes in use.
     QuotaUsed(u64),
-    /// The checksum as it is kept.
+    /// Checksum as stored.
     Checksum(&'a str),
-    /// A property that the server only keeps.
+    /// A dead property: the server stores it without interpretation.
     Dead(&'a Fragment),
-    /// The name alone: an empty element.
+    /// The name without a value, written as an empty element.
     Name(&'a PropName),
 }
 

@@ -1,23 +1,27 @@
+//! The body of LOCK.
+
 use super::decode::decode;
 use super::fragment::LANG;
 use super::reader::Reader;
 use super::{Fragment, XmlError, XmlLimits};
 use crate::lock::Scope;
 
-/// The body of a LOCK that makes a lock (RFC 4918 sections 9.10.1 and 14.11). A LOCK without body refreshes one.
+/// The body of a LOCK that creates a lock (RFC 4918 sections 9.10.1 and 14.11). A LOCK without a body
+/// refreshes one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockInfo {
     /// Exclusive or shared.
     pub scope: Scope,
-    /// What the client says about who holds it: the element `DAV:owner`.
+    /// Description of the lock's owner by the client: the element `DAV:owner`.
     pub owner: Option<Fragment>,
 }
 
 impl LockInfo {
-    /// What is said about the owner, as it is kept: it is told to everybody who asks for the locks of a resource.
+    /// Maximum length of the owner element in bytes. It is limited because every client that requests the
+    /// locks of the resource gets it.
     pub const OWNER_BYTES_MAX: usize = 4096;
 
-    /// Reads the body. The only type of lock is the write lock (RFC 4918 section 7).
+    /// Parses the body. The only supported type is the write lock (RFC 4918 section 7).
     pub fn parse(body: &[u8], limits: &XmlLimits) -> Result<Self, XmlError> {
         let decoded = decode(body, limits)?;
         let mut reader = Reader::new(&decoded, limits);
@@ -64,7 +68,7 @@ impl LockInfo {
     }
 }
 
-/// The first element of the namespace `DAV:` in the one that is open, which is read to its end.
+/// Reads to the end of the open element and returns its first child in the namespace `DAV:`.
 fn choice(reader: &mut Reader<'_>) -> Result<Option<String>, XmlError> {
     let mut chosen = None;
     while let Some(child) = reader.child()? {

@@ -1,4 +1,5 @@
-//! The XML of WebDAV (RFC 4918 sections 8.2, 9 and 14): request bodies into types, within bounds; answers out of types.
+//! The XML of WebDAV (RFC 4918 sections 8.2, 9 and 14): parses request bodies within limits and writes
+//! response bodies.
 
 mod chars;
 mod condition;
@@ -33,5 +34,5 @@ pub use propfind::Propfind;
 pub use proppatch::{PropertyUpdate, parse_proppatch};
 pub use win32::{BadWin32Time, win32_modified_s};
 
-/// The namespace of WebDAV's own elements (RFC 4918 section 21.1).
+/// Namespace of WebDAV's own elements (RFC 4918 section 21.1).
 pub const DAV: &str = "DAV:";

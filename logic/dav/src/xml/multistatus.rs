@@ -1,27 +1,29 @@
+//! Bodies of 207 Multi-Status responses.
+
 use super::{Condition, DAV, Property, escape};
 use crate::outcome::Outcome;
 use crate::path::DavPath;
 
-/// The Content-Type of everything that is written here.
+/// Content-Type of all XML responses.
 pub const CONTENT_TYPE: &str = "application/xml; charset=utf-8";
 
 pub(super) const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 
-/// The body of a 207 (RFC 4918 section 13), written piece by piece: what was appended can be sent and thrown away before
-/// the next piece comes, so that a listing needs the memory of one entry.
+/// Writer for the body of a 207 (RFC 4918 section 13). The caller can send and discard each piece before it
+/// writes the next, so a listing needs memory for one entry only.
 #[derive(Debug)]
 pub struct Multistatus(());
 
 impl Multistatus {
-    /// Appends the start.
+    /// Appends the start of the document.
     pub fn begin(out: &mut String) -> Self {
         out.push_str(DECLARATION);
         out.push_str(&format!("<D:multistatus xmlns:D=\"{DAV}\">\n"));
         Self(())
     }
 
-    /// Appends what became of a whole resource (RFC 4918 section 13): DELETE, COPY, MOVE, LOCK. `collection`: its href
-    /// ends in a slash.
+    /// Appends the status of a whole resource, for DELETE, COPY, MOVE and LOCK (RFC 4918 section 13).
+    /// `collection`: true if the href ends in a slash.
     pub fn status(
         &mut self,
         out: &mut String,
@@ -35,7 +37,7 @@ impl Multistatus {
         out.push_str("</D:response>\n");
     }
 
-    /// Appends properties of a resource (RFC 4918 section 9.1).
+    /// Appends the properties of a resource (RFC 4918 section 9.1).
     pub fn response(&mut self, out: &mut String, response: &Response) {
         out.push_str(&response.head);
         for group in &response.groups {
@@ -46,7 +48,7 @@ impl Multistatus {
             out.push_str("</D:propstat>");
         }
         if response.groups.is_empty() {
-            // A response needs at least one: nothing was asked for, and that was found.
+            // A response needs at least one propstat; an empty request was fully answered.
             out.push_str("<D:propstat><D:prop/>");
             append_outcome(out, Outcome::Done, None);
             out.push_str("</D:propstat>");
@@ -54,13 +56,13 @@ impl Multistatus {
         out.push_str("</D:response>\n");
     }
 
-    /// Appends the end.
+    /// Appends the end of the document.
     pub fn end(self, out: &mut String) {
         out.push_str("</D:multistatus>\n");
     }
 }
 
-/// The properties of one resource, in groups of the same status (RFC 4918 section 14.22).
+/// The properties of one resource, in groups with the same status (RFC 4918 section 14.22).
 #[derive(Debug)]
 pub struct Response {
     head: String,
@@ -75,7 +77,8 @@ struct Group {
 }
 
 impl Response {
-    /// Of a resource; `collection`: its href ends in a slash (RFC 4918 section 5.2).
+    /// Creates a response without properties. `collection`: true if the href ends in a slash (RFC 4918
+    /// section 5.2).
     pub fn new(path: &DavPath, collection: bool) -> Self {
         let mut head = String::new();
         append_href(&mut head, path, collection);
@@ -87,7 +90,7 @@ impl Response {
         self.add(property, Outcome::Done, None);
     }
 
-    /// Adds a property with what became of it: 404 for one that is not there, 403 or 424 for one that was not changed.
+    /// Adds a property with its outcome: 404 for a missing one, 403 or 424 for an unchanged one.
     pub fn add(&mut self, property: &Property<'_>, outcome: Outcome, condition: Option<Condition>) {
         let is_same = |group: &Group| group.outcome == outcome && group.condition == condition;
         let at = match self.groups.iter().position(is_same) {
@@ -109,13 +112,13 @@ fn append_href(out: &mut String, path: &DavPath, collection: bool) {
     out.push_str("</D:href>");
 }
 
-/// Status, condition and description, in this order (RFC 4918 sections 14.22 and 14.24).
+/// Appends status, condition and description, in this order (RFC 4918 sections 14.22 and 14.24).
 fn append_outcome(out: &mut String, outcome: Outcome, condition: Option<&Condition>) {
     out.push_str(&format!("<D:status>HTTP/1.1 {} {}</D:status>", outcome.status(), outcome.reason()));
     if let Some(condition) = condition {
         condition.append(out);
     }
-    // That a property is not there needs no words.
+    // A missing property needs no description.
     if !outcome.text().is_empty() && outcome != Outcome::NotFound {
         out.push_str("<D:responsedescription>");
         escape::text(out, outcome.text());

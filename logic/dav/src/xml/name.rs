@@ -1,3 +1,5 @@
+//! Qualified names of XML elements and properties.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -5,16 +7,17 @@ use super::chars::{is_ncname, is_xml};
 use super::scope::XML;
 use super::{DAV, escape};
 
-/// The name of a property or another element: a namespace, which may be empty, and a local name.
+/// The name of a property or of another element: a namespace, which may be empty, and a local name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PropName {
-    /// Shared with the other names of a body: a long URI that many names have is kept once.
+    /// Shared by the names of a body, so that a long URI is stored once.
     namespace: Arc<str>,
     local: Box<str>,
 }
 
 impl PropName {
-    /// `None` if `local` is no XML name without colon, or if the namespace has characters that no XML document can have.
+    /// Creates a name. Returns `None` if `local` is not an XML name without a colon, or if the namespace has
+    /// a character that XML forbids.
     pub fn new(namespace: &str, local: &str) -> Option<Self> {
         let sound = is_ncname(local) && namespace.chars().all(is_xml);
         sound.then(|| Self { namespace: namespace.into(), local: local.into() })
@@ -24,22 +27,23 @@ impl PropName {
         Self { namespace, local: local.into() }
     }
 
-    /// The URI of its namespace; empty if it is in none.
+    /// Returns the namespace URI; empty if the name has none.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// The name without namespace.
+    /// Returns the local name.
     pub fn local(&self) -> &str {
         &self.local
     }
 
-    /// The local name, if it is in the namespace `DAV:`.
+    /// Returns the local name if the namespace is `DAV:`.
     pub fn as_dav(&self) -> Option<&str> {
         (&*self.namespace == DAV).then_some(&*self.local)
     }
 
-    /// Appends an empty element of this name, for documents that bind `D` to `DAV:` and have no default namespace.
+    /// Appends an empty element with this name to a document that binds `D` to `DAV:` and has no default
+    /// namespace.
     pub(super) fn append_empty_element(&self, out: &mut String) {
         match &*self.namespace {
             DAV => {
@@ -50,7 +54,7 @@ impl PropName {
                 out.push('<');
                 out.push_str(&self.local);
             }
-            // It has a prefix of its own and may have no other (Namespaces in XML 1.0 section 3).
+            // This namespace has a fixed prefix and may have no other (Namespaces in XML 1.0 section 3).
             XML => {
                 out.push_str("<xml:");
                 out.push_str(&self.local);
@@ -65,7 +69,7 @@ impl PropName {
     }
 }
 
-/// `{namespace}local`.
+/// Formats the name as `{namespace}local`.
 impl fmt::Display for PropName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{}}}{}", self.namespace, self.local)

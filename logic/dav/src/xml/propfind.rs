@@ -1,26 +1,28 @@
+//! The body of PROPFIND.
+
 use std::collections::BTreeSet;
 
 use super::decode::decode;
 use super::reader::Reader;
 use super::{PropName, XmlError, XmlLimits};
 
-/// What PROPFIND asks for (RFC 4918 sections 9.1 and 14.20).
+/// The properties that a PROPFIND requests (RFC 4918 sections 9.1 and 14.20).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Propfind {
-    /// The properties of RFC 4918 and all dead ones, and also these.
+    /// The live properties of RFC 4918, all dead properties, and those in `include`.
     AllProp {
-        /// Others that are wanted too; each once.
+        /// Additional properties, each once.
         include: Vec<PropName>,
     },
     /// The names of all properties.
     PropName,
-    /// These, each once, in the order in which they are asked for.
+    /// These properties, each once, in the order of the request.
     Prop(Vec<PropName>),
 }
 
 impl Propfind {
-    /// Reads the body; without one, all properties are meant (RFC 4918 section 9.1). Elements that are not known are left
-    /// out (section 17).
+    /// Parses the body. An empty body requests all properties (RFC 4918 section 9.1). Ignores unknown
+    /// elements (section 17).
     pub fn parse(body: &[u8], limits: &XmlLimits) -> Result<Self, XmlError> {
         if body.is_empty() {
             return Ok(Self::AllProp { include: Vec::new() });
@@ -63,7 +65,7 @@ impl Propfind {
     }
 }
 
-/// The names of the elements in the one that is open, each once.
+/// Returns the names of the children of the open element, each once.
 fn names(reader: &mut Reader<'_>) -> Result<Vec<PropName>, XmlError> {
     let (mut names, mut seen) = (Vec::new(), BTreeSet::new());
     while let Some(child) = reader.child()? {

@@ -1,19 +1,21 @@
+//! The body of PROPPATCH.
+
 use super::decode::decode;
 use super::fragment::LANG;
 use super::reader::{Element, Reader};
 use super::{Fragment, PropName, XmlError, XmlLimits};
 
-/// One instruction of PROPPATCH (RFC 4918 sections 9.2 and 14.19).
+/// One instruction of a PROPPATCH (RFC 4918 sections 9.2 and 14.19).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PropertyUpdate {
-    /// Gives the property this value.
+    /// Sets the property to this value.
     Set(Fragment),
-    /// Takes it away; if it is not there, that is no error (RFC 4918 section 14.23).
+    /// Removes the property; a missing property is not an error (RFC 4918 section 14.23).
     Remove(PropName),
 }
 
 impl PropertyUpdate {
-    /// The property that it is about.
+    /// Returns the name of the property.
     pub fn name(&self) -> &PropName {
         match self {
             Self::Set(value) => value.name(),
@@ -22,7 +24,8 @@ impl PropertyUpdate {
     }
 }
 
-/// Reads the body: instructions in the order in which they must be carried out, all or none of them (RFC 4918 section 9.2).
+/// Parses the body. Returns the instructions in the order in which the caller must execute them, all or none
+/// (RFC 4918 section 9.2).
 pub fn parse_proppatch(body: &[u8], limits: &XmlLimits) -> Result<Vec<PropertyUpdate>, XmlError> {
     let decoded = decode(body, limits)?;
     let mut reader = Reader::new(&decoded, limits);
@@ -53,7 +56,7 @@ struct Updates<'a> {
 }
 
 impl Updates<'_> {
-    /// The `prop` elements in `set` or `remove`.
+    /// Reads the `prop` elements in `set` or `remove`.
     fn read(&mut self, reader: &mut Reader<'_>, set: bool, around: Option<String>) -> Result<(), XmlError> {
         while let Some(prop) = reader.child()? {
             if prop.name.as_dav() != Some("prop") {
@@ -68,7 +71,7 @@ impl Updates<'_> {
                     continue;
                 }
                 let value = Fragment::read(reader, property, around.as_deref())?;
-                // A declaration that all properties share is written into each of them.
+                // A declaration that all properties share is copied into each value.
                 self.value_bytes += value.as_str().len();
                 if self.value_bytes > self.limits.bytes_max {
                     return Err(XmlError::TooLarge);

@@ -1,5 +1,6 @@
-//! A reader that gives elements with their namespaces. It refuses document types and entities, and ignores comments and
-//! processing instructions. What quick-xml leaves to its caller is checked here: characters, names, namespaces, one root.
+//! A namespace-aware XML reader. Refuses document types and entities, and skips comments and processing
+//! instructions. Performs the checks that quick-xml leaves to its caller: characters, names, namespaces and a
+//! single root.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,7 @@ pub(super) struct Reader<'a> {
     utf16: bool,
     scope: Scope,
     elements: usize,
-    /// Something was read already: an XML declaration would come too late.
+    /// True once the reader has read anything; an XML declaration must come before.
     begun: bool,
 }
 
@@ -25,10 +26,10 @@ pub(super) struct Reader<'a> {
 #[derive(Debug)]
 pub(super) struct Element {
     pub(super) name: PropName,
-    /// As written, with prefix.
+    /// Name as written, with its prefix.
     pub(super) qualified: Box<str>,
     pub(super) declared: Vec<Binding>,
-    /// Names as written, and values without escapes; no declarations.
+    /// Names as written with unescaped values; without namespace declarations.
     pub(super) attributes: Vec<(Box<str>, String)>,
 }
 
@@ -59,7 +60,7 @@ impl<'a> Reader<'a> {
         Self { events, limits, utf16, scope, elements: 0, begun: false }
     }
 
-    /// The start of the root element.
+    /// Reads the start of the root element.
     pub(super) fn root(&mut self) -> Result<Element, XmlError> {
         match self.next()? {
             Some(Item::Open(element)) => Ok(element),
@@ -67,7 +68,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next element in the one that is open; `None` once that one was closed. Text is left out.
+    /// Returns the next child of the open element; `None` when that element ends. Skips text.
     pub(super) fn child(&mut self) -> Result<Option<Element>, XmlError> {
         loop {
             match self.next()? {
@@ -79,7 +80,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads to the end of the element that is open.
+    /// Skips to the end of the open element.
     pub(super) fn skip(&mut self) -> Result<(), XmlError> {
         let around = self.scope.depth().saturating_sub(1);
         while self.scope.depth() > around {
@@ -88,7 +89,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads to the end of the document, after the root was closed.
+    /// Reads to the end of the document, after the end of the root element.
     pub(super) fn end(&mut self) -> Result<(), XmlError> {
         match self.next()? {
             None => Ok(()),
@@ -100,7 +101,7 @@ impl<'a> Reader<'a> {
         self.scope.in_force()
     }
 
-    /// The next item; `None` at the end of a document that was complete.
+    /// Returns the next item; `None` at the end of a complete document.
     pub(super) fn next(&mut self) -> Result<Option<Item<'a>>, XmlError> {
         loop {
             let event = self.events.read_event().map_err(|_| XmlError::Malformed)?;
@@ -199,7 +200,7 @@ impl<'a> Reader<'a> {
         Ok(Element { name, qualified: qualified.into(), declared, attributes })
     }
 
-    /// A qualified name: at most one colon, names on both sides of it.
+    /// Checks a qualified name: at most one colon, with a name on either side.
     fn checked_name<'n>(&self, qualified: &'n str) -> Result<&'n str, XmlError> {
         let (prefix, local) = split(qualified);
         if qualified.len() > self.limits.name_bytes_max {
@@ -209,13 +210,14 @@ impl<'a> Reader<'a> {
         if sound { Ok(qualified) } else { Err(XmlError::Malformed) }
     }
 
-    /// Every prefix is declared, and no two names mean the same (Namespaces in XML 1.0 section 6.3).
+    /// Checks that every prefix is declared, and that no two names are equal after expansion (Namespaces in
+    /// XML 1.0 section 6.3).
     fn check_attributes(&self, attributes: &[(Box<str>, String)]) -> Result<(), XmlError> {
         let mut seen = Vec::with_capacity(attributes.len());
         for (name, _) in attributes {
             let (prefix, local) = split(name);
             if prefix.is_empty() {
-                // Without prefix it is in no namespace; the same name twice is noticed by the parser.
+                // A name without a prefix has no namespace; the parser detects duplicates of it.
                 continue;
             }
             let expanded = (self.scope.resolve(prefix)?, local);
@@ -228,13 +230,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Prefix, which may be empty, and local name.
+/// Splits a qualified name into prefix, which may be empty, and local name.
 fn split(qualified: &str) -> (&str, &str) {
     qualified.split_once(':').unwrap_or(("", qualified))
 }
 
-/// Returns whether a processing instruction is well-formed: its target is a name without colon, and not `xml` in any case (XML 1.0
-/// section 2.6, Namespaces in XML 1.0 section 7).
+/// Returns true if a processing instruction is well-formed. Its target must be a name without a colon, and
+/// not `xml` in any case (XML 1.0 section 2.6, Namespaces in XML 1.0 section 7).
 fn is_instruction(instruction: &BytesPI<'_>) -> bool {
     let target = instruction.target();
     is_ncname(target) && !target.eq_ignore_ascii_case("xml") && instruction.content().chars().all(is_xml)

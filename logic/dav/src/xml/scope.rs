@@ -1,11 +1,11 @@
-//! Namespace declarations in force (Namespaces in XML 1.0 section 6).
+//! Namespace declarations in scope (Namespaces in XML 1.0 section 6).
 
 use std::sync::Arc;
 
 use super::XmlError;
 use super::chars::is_ncname;
 
-/// The namespace of the prefix `xml`, which needs no declaration.
+/// Namespace of the prefix `xml`, which needs no declaration.
 pub(super) const XML: &str = "http://www.w3.org/XML/1998/namespace";
 const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
@@ -17,7 +17,7 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    /// Checks what Namespaces in XML forbids (section 3).
+    /// Creates a declaration; refuses those that Namespaces in XML forbids (section 3).
     pub(super) fn new(prefix: &str, namespace: &str) -> Result<Self, XmlError> {
         let sound = match (prefix, namespace) {
             ("xmlns", _) | (_, XMLNS) => false,
@@ -33,7 +33,7 @@ impl Binding {
         }
     }
 
-    /// As the name of the attribute that declares it.
+    /// Returns the name of the attribute that declares the namespace.
     pub(super) fn attribute(&self) -> String {
         if self.prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{}", self.prefix) }
     }
@@ -43,7 +43,7 @@ impl Binding {
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     bindings: Vec<Binding>,
-    /// For each open element, how many bindings there were before it.
+    /// Number of bindings before each open element.
     marks: Vec<usize>,
 }
 
@@ -60,12 +60,12 @@ impl Scope {
         }
     }
 
-    /// Number of open elements.
+    /// Returns the number of open elements.
     pub(super) fn depth(&self) -> usize {
         self.marks.len()
     }
 
-    /// The namespace of a prefix; the empty prefix is that of elements without one.
+    /// Returns the namespace of a prefix; the empty prefix stands for the default namespace.
     pub(super) fn resolve(&self, prefix: &str) -> Result<Arc<str>, XmlError> {
         let bound = self.bindings.iter().rev().find(|binding| &*binding.prefix == prefix);
         match (bound, prefix) {
@@ -76,7 +76,7 @@ impl Scope {
         }
     }
 
-    /// What is in force: each prefix once.
+    /// Returns the declarations in scope, one for each prefix.
     pub(super) fn in_force(&self) -> impl Iterator<Item = &Binding> {
         self.bindings.iter().enumerate().filter_map(|(at, binding)| {
             let hidden = self.bindings[at + 1..].iter().any(|later| later.prefix == binding.prefix);

@@ -1,3 +1,5 @@
+//! Tests of the XML bodies, with limits for all of them.
+
 mod answers;
 mod bodies;
 mod fragments;

@@ -1,15 +1,16 @@
-//! Times that clients of Windows set as properties in a namespace of their own ([MS-WDVSE] section 2.2.10).
+//! Timestamps that Windows clients set as properties in a namespace of their own ([MS-WDVSE] section 2.2.10).
 
 use super::PropertyUpdate;
 use crate::date::parse_http_date;
 
 const NAMESPACE: &str = "urn:schemas-microsoft-com:";
 
-/// Says that a value of `Win32LastModifiedTime` is no date.
+/// The value of `Win32LastModifiedTime` is not a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BadWin32Time;
 
-/// The time of last change that an instruction gives its resource, in seconds since 1970; `None` if it is about something else.
+/// Returns the modification time that an instruction sets, in seconds since 1970; `None` for other
+/// instructions.
 pub fn win32_modified_s(update: &PropertyUpdate) -> Option<Result<i64, BadWin32Time>> {
     let PropertyUpdate::Set(value) = update else { return None };
     let name = value.name();

@@ -1,4 +1,4 @@
-//! The table against a model that is too simple to be wrong: a list of locks, asked one by one, over paths as text.
+//! Property tests that compare the lock table with a simple model: a flat list of locks over paths as text.
 
 use super::*;
 
@@ -45,7 +45,7 @@ struct Entry {
     end: u64,
 }
 
-/// `/a/b` is below `/a` and below `/`, `/ab` is not below `/a`.
+/// Returns true if `path` is below `above`: `/a/b` is below `/a` and below `/`, but `/ab` is not below `/a`.
 fn is_below(path: &str, above: &str) -> bool {
     let above = above.trim_end_matches('/');
     path != "/" && path.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
@@ -102,7 +102,7 @@ proptest! {
         questions in prop::collection::vec((any_path(), 0usize..3, any::<bool>(), any::<u16>()), 1..10),
     ) {
         let (mut table, mut model, mut now) = (LockTable::default(), Model::default(), NOW);
-        // What another node makes of the changes that it reads.
+        // The table of another node, which applies the changes.
         let mut follower = LockTable::default();
         for (number, step) in steps.into_iter().enumerate() {
             let number = number as u128;

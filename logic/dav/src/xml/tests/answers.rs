@@ -1,4 +1,4 @@
-//! What clients read. Line breaks are put between the elements to make the golden files legible.
+//! Tests of the response bodies. Line breaks between the elements make the snapshots readable.
 
 use super::*;
 use crate::etag::EntityTag;
@@ -73,7 +73,7 @@ fn a_listing_has_properties_in_groups_of_their_status() {
 
 #[test]
 fn a_property_in_the_namespace_of_xml_itself_has_the_prefix_of_xml() {
-    // Namespaces in XML 1.0 section 3: no other prefix may be bound to it.
+    // Namespaces in XML 1.0 section 3: no other prefix may be bound to this namespace.
     const XML: &str = "http://www.w3.org/XML/1998/namespace";
     let body = "<D:propfind xmlns:D='DAV:'><D:prop><xml:space/></D:prop></D:propfind>";
     let asked = Propfind::parse(body.as_bytes(), &LIMITS).unwrap();

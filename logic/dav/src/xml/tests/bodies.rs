@@ -1,3 +1,5 @@
+//! Tests of the request bodies.
+
 use super::*;
 use crate::lock::Scope;
 

@@ -1,3 +1,5 @@
+//! Tests of XML fragments.
+
 use proptest::prelude::*;
 
 use super::*;
@@ -44,7 +46,7 @@ fn what_was_kept_is_checked_when_it_comes_back() {
     }
 }
 
-/// An element as text, with children; prefixes p and q are declared around it.
+/// Generates an element with children as text; the surrounding text declares the prefixes p and q.
 fn element() -> impl Strategy<Value = String> {
     let tag = || {
         let name = "(p:|q:)?[a-c]";
@@ -85,7 +87,7 @@ proptest! {
         let kept = set(&element, &format!("{around} xmlns:q='urn:q2'")).unwrap();
         let again = Fragment::parse(kept.as_str(), &XmlLimits::default()).unwrap();
         prop_assert_eq!(&again, &kept);
-        // It means the same wherever it is put, as long as no default namespace is in force there.
+        // The fragment means the same in any place without a default namespace.
         let elsewhere = set(kept.as_str(), "xmlns:p='urn:x' xmlns:q='urn:y' xmlns:D2='urn:z'").unwrap();
         prop_assert_eq!(&elsewhere, &kept);
         let json = serde_json::to_string(&kept).unwrap();

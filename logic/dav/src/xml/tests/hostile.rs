@@ -1,4 +1,4 @@
-//! Bodies that are meant to do harm, and what no XML is.
+//! Tests of hostile and malformed bodies.
 
 use super::*;
 
@@ -124,7 +124,7 @@ fn namespaces_are_taken_seriously() {
         "<a xmlns:b='u' xmlns:c='u' b:x='' c:x=''/>",
         "<a><b xmlns:c='u'/><c:d/></a>",
     ] {
-        // Some are found before the root is judged, some while its contents are read.
+        // The reader finds some of the errors at the start tag and others in the contents.
         let inside = wrap(body);
         assert_eq!(verdict(&inside), XmlError::Namespace, "{inside}");
     }
