@@ -1,11 +1,14 @@
-//! What heads cost: reads and rewrites a few typical ones many times, and prints nanoseconds for each.
+//! Benchmark of message heads: parses and rewrites typical heads many times and prints nanoseconds for each.
 //!
-//! `cargo run --release -p weir-http --example head_cost`; for instructions, run
-//! `valgrind --tool=callgrind target/release/examples/head_cost CASE 1000` twice with different counts and compare.
-//! With a CASE (`wrk`, `browser`, `webdav`, `response`; `parse` and `httparse` only read the browser's) and a count it does only that, and prints nothing.
+//! Run it with `cargo run --release -p weir-http --example head_cost`. To count instructions, run
+//! `valgrind --tool=callgrind target/release/examples/head_cost CASE 1000` twice with different counts and
+//! compare.
+//!
+//! With a CASE and a count, it runs only that case and prints nothing. The cases are `wrk`, `browser`,
+//! `webdav` and `response`; `parse` and `httparse` only parse the head of `browser`.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // The heads are written out below.
-#![allow(clippy::disallowed_methods)] // A measurement has a clock; the crate that is measured has none.
+#![allow(clippy::unwrap_used, clippy::panic)] // The heads are constants below.
+#![allow(clippy::disallowed_methods)] // A benchmark needs a clock; the measured crate has none.
 
 use std::hint::black_box;
 use std::time::Instant;

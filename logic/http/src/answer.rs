@@ -1,28 +1,30 @@
+//! Responses that Weir generates itself.
+
 use crate::number;
 
-/// A response that Weir gives by itself: an error, a redirect, a fixed response.
+/// A response that Weir generates itself: an error, a redirect or a fixed response.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
-    /// 100 to 599.
+    /// Status, 100 to 599.
     pub status: u16,
-    /// Content-Type; empty = none.
+    /// Content-Type header; empty = none.
     pub content_type: &'a str,
     /// The body.
     pub body: &'a [u8],
-    /// Further lines, valid names and values.
+    /// Additional header lines; names and values must be valid.
     pub headers: &'a [(&'a str, &'a [u8])],
-    /// The client's connection stays open.
+    /// True if the client's connection stays open.
     pub keep_alive: bool,
-    /// The request was HEAD: Content-Length without the body.
+    /// True for a HEAD request: the response has Content-Length but no body.
     pub is_head: bool,
-    /// The client speaks HTTP/1.0: `Connection: keep-alive` must be said.
+    /// True for an HTTP/1.0 client, which needs an explicit `Connection: keep-alive`.
     pub is_http10: bool,
-    /// The Date header's value (RFC 9110 section 5.6.7); empty = none.
+    /// Value of the Date header (RFC 9110 section 5.6.7); empty = none.
     pub date: &'a str,
 }
 
 impl<'a> Answer<'a> {
-    /// An answer without body that closes the connection.
+    /// Creates a response without a body that closes the connection.
     pub const fn new(status: u16) -> Self {
         Self {
             status,
@@ -36,7 +38,7 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// Appends head and body to `out`.
+    /// Appends the head and the body to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.reserve(256 + self.body.len());
         append_status_line(out, self.status);
@@ -67,7 +69,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Appends the status line of a response of HTTP/1.1.
+/// Appends the status line of an HTTP/1.1 response.
 pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
     out.extend_from_slice(b"HTTP/1.1 ");
     number::append(out, u64::from(status));
@@ -76,21 +78,21 @@ pub fn append_status_line(out: &mut Vec<u8>, status: u16) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends `Content-Length`.
+/// Appends a Content-Length line.
 pub fn append_content_length(out: &mut Vec<u8>, bytes: u64) {
     out.extend_from_slice(b"Content-Length: ");
     number::append(out, bytes);
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a Content-Length line of digits that were read elsewhere, without zeros in front.
+/// Appends a Content-Length line from digits of a received message, without leading zeros.
 pub(crate) fn append_length(out: &mut Vec<u8>, digits: &[u8]) {
     let zeros = digits.iter().take_while(|digit| **digit == b'0').count();
     let plain = digits.get(zeros.min(digits.len().saturating_sub(1))..).unwrap_or_default();
     append_line(out, "Content-Length", plain);
 }
 
-/// Appends a header line: a valid name and a valid value.
+/// Appends a header line; name and value must be valid.
 pub fn append_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b": ");
@@ -98,7 +100,7 @@ pub fn append_line(out: &mut Vec<u8>, name: &str, value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The reason phrase of a status (RFC 9110 section 15, RFC 4918, RFC 6585); empty if it has none here.
+/// Returns the reason phrase of a status (RFC 9110 section 15, RFC 4918, RFC 6585); empty if unknown.
 pub const fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",

@@ -1,46 +1,53 @@
+//! The configuration of forwarding headers.
+
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// What Weir tells servers about the client, and what it believes of what clients say.
+/// The rules for forwarding headers: the data about the client that Weir adds, and the peers whose data it
+/// trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardingRules {
-    /// X-Forwarded-For, -Proto, -Host. Other X-Forwarded- fields are never added; they are dropped where these are removed, and
-    /// a stranger's also where these are replaced or appended to. Spellings with underscores are passed only where all is.
+    /// Rule for X-Forwarded-For, -Proto and -Host. Other X-Forwarded headers are never added. They are
+    /// dropped with `remove`, and from untrusted peers also with `set` and `append`. Spellings with other
+    /// punctuation are forwarded only with `pass`.
     pub x_forwarded: ForwardedFor,
-    /// Forwarded (RFC 7239).
+    /// Rule for Forwarded (RFC 7239).
     pub forwarded: ForwardedFor,
-    /// Peers whose X-Forwarded-* and Forwarded are believed and appended to, whatever the rules above say; only `remove`
-    /// removes theirs too.
+    /// Peers whose X-Forwarded-* and Forwarded headers are trusted and appended to, regardless of the rules
+    /// above; only `remove` also removes theirs.
     pub trusted: Vec<IpNet>,
-    /// Names removed from client requests, trusted or not, compared without case and with `_` as `-`; a trailing `*`
-    /// matches any rest. X-VOMS-* and X-Remote-User are removed even if they are not listed. In trailers they are refused.
+    /// Headers to remove from all client requests, from trusted peers too. Case is ignored and `_` equals
+    /// `-`; a trailing `*` matches any rest. X-VOMS-* and X-Remote-User are removed even if they are not
+    /// listed. These headers are refused in trailers.
     pub identity_headers: Vec<String>,
-    /// The pseudonym in `Via: 1.1 NAME`; none = no Via header.
+    /// Pseudonym in `Via: 1.1 NAME`; none = no Via header.
     pub via: Option<String>,
-    /// Request ids.
+    /// Rule for request ids; none = no ids.
     pub request_id: Option<RequestIdRule>,
 }
 
-/// What happens to a forwarding header.
+/// The treatment of a forwarding header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForwardedFor {
-    /// The client's own lines are dropped and replaced by what Weir saw; a trusted peer's are appended to.
+    /// Replaces the client's lines by what Weir observed; appends to a trusted peer's lines.
     #[default]
     Set,
-    /// The addresses are always appended to; a stranger's X-Forwarded-Proto and -Host are replaced, for they are no lists.
+    /// Always appends to the addresses. Replaces X-Forwarded-Proto and -Host of an untrusted peer, because
+    /// they are not lists.
     Append,
-    /// Passed as it came.
+    /// Forwards the lines unchanged.
     Pass,
-    /// Removed.
+    /// Removes the lines.
     Remove,
 }
 
-/// Gives each request an id.
+/// The rule for request ids.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestIdRule {
-    /// The header that carries it, in requests to servers and in responses to clients.
+    /// Header with the id, in requests to servers and in responses to clients.
     pub header: String,
-    /// A client's own id is kept if it is 1 to 128 visible ASCII characters; else a new one is made.
+    /// True to keep a client's own id, if it is 1 to 128 visible ASCII characters; otherwise Weir creates
+    /// one.
     pub accept: bool,
 }

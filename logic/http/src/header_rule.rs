@@ -1,24 +1,30 @@
+//! Header rules of a route.
+
 use serde::{Deserialize, Serialize};
 
-/// Changes one header of a request or response that passes.
+/// A change of one header in forwarded requests or responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderRule {
-    /// A field name (RFC 9110 section 5.1); compared without case.
+    /// Header name (RFC 9110 section 5.1); case is ignored.
     pub name: String,
-    /// What happens to it.
+    /// Change of the header.
     pub action: HeaderAction,
 }
 
-/// What a [`HeaderRule`] does. Values may hold `{client_ip}`, `{client_port}`, `{host}` (without port), `{path}`,
-/// `{query}` (without `?`), `{uri}` (the path, and `?` and query if there is one), `{method}`, `{scheme}`, `{listener}`, `{route}`, `{pool}`, `{server}`, `{request_id}`, `{tls_version}`,
-/// `{tls_cipher}`, `{tls_sni}`, `{tls_client_subject}`. `{{` and `}}` stand for braces.
+/// The action of a [`HeaderRule`]. A value may contain these variables; `{{` and `}}` stand for braces:
+///
+/// - `{client_ip}`, `{client_port}`;
+/// - `{host}` (without port), `{path}`, `{query}` (without `?`), `{uri}` (the path, with `?` and the query if
+///   there is one), `{method}`, `{scheme}`;
+/// - `{listener}`, `{route}`, `{pool}`, `{server}`, `{request_id}`;
+/// - `{tls_version}`, `{tls_cipher}`, `{tls_sni}`, `{tls_client_subject}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderAction {
-    /// Replaces every line of that name by one.
+    /// Replaces all lines with the name by one.
     Set(String),
     /// Adds a line.
     Add(String),
-    /// Removes every line of that name.
+    /// Removes all lines with the name.
     Remove,
 }

@@ -1,34 +1,38 @@
-//! Response heads of servers that do not keep to RFC 9112, written anew so that everybody behind reads the same.
+//! Repair of response heads from servers that violate RFC 9112. The head is rewritten, so that every later
+//! reader parses it in the same way.
 
 use serde::Serialize;
 
 use crate::head::scan::trim;
 use crate::{HeadLimits, HeaderFault, ResponseError};
 
-/// Faults of one's own servers that are mended instead of refused. Never for requests: an honest client has none of them.
+/// The violations that are repaired in responses of the operator's own servers. Never used for requests: an
+/// honest client has none of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Lenient {
-    /// Lines of the head may end in LF alone (RFC 9112 section 2.2 permits to read them).
+    /// True if lines of the head may end in LF alone (RFC 9112 section 2.2 allows a recipient to accept
+    /// them).
     pub bare_lf: bool,
-    /// Content-Length may be repeated, in lines or in a list, if it is the same each time (RFC 9110 section 8.6).
+    /// True if Content-Length may be repeated with the same value, in lines or in a list (RFC 9110 section
+    /// 8.6).
     pub equal_lengths: bool,
-    /// Control characters in values become spaces (RFC 9110 section 5.5).
+    /// True if control characters in values are replaced by spaces (RFC 9110 section 5.5).
     pub control_characters: bool,
 }
 
-/// What became of a head.
+/// The result of a repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Repair {
-    /// It has not all come.
+    /// The head is incomplete.
     Incomplete,
-    /// The head in its usual form, and what was behind it as it came.
+    /// The head in its usual form, with the unchanged bytes after it.
     Written(Vec<u8>),
-    /// What is wrong with it is not among the faults that are mended.
+    /// The head has a violation that is not repaired.
     Refused,
 }
 
 impl Lenient {
-    /// The faults as the config names them.
+    /// Returns the config names of the repaired violations.
     pub fn names(self) -> Vec<&'static str> {
         let names = [
             (self.bare_lf, "bare-lf"),
@@ -38,7 +42,7 @@ impl Lenient {
         names.into_iter().filter(|(is_set, _)| *is_set).map(|(_, name)| name).collect()
     }
 
-    /// Returns whether a head with this fault may be mended.
+    /// Returns true if a head with this error may be repaired.
     pub fn may_mend(self, error: &ResponseError) -> bool {
         match error {
             ResponseError::Header(HeaderFault::BareLf) => self.bare_lf,
@@ -46,14 +50,15 @@ impl Lenient {
                 self.equal_lengths
             }
             ResponseError::Header(HeaderFault::ValueByte) => self.control_characters,
-            // The status line ends too early for it, or has a control character in its reason.
+            // A status line may end too early because of a bare LF, or have a control character in its
+            // reason.
             ResponseError::StatusLine => self.bare_lf || self.control_characters,
             _ => false,
         }
     }
 
-    /// Writes the head at the start of `buf` anew, with the faults mended that are to be. The result is to be parsed as any other: what is
-    /// not mended here is refused there.
+    /// Rewrites the head at the start of `buf` with the selected repairs. The result must be parsed as usual:
+    /// the parser refuses the remaining violations.
     pub fn repair(self, buf: &[u8], limits: &HeadLimits) -> Repair {
         let mut out = Vec::with_capacity(buf.len() + 64);
         let mut length: Option<&[u8]> = None;
@@ -95,7 +100,8 @@ impl Lenient {
         Repair::Written(out)
     }
 
-    /// The one value of a Content-Length line; `Err` = it has several. `None` = another line, or one that is not to be looked at.
+    /// Returns the value of a Content-Length line; `Err` if it has different values. `None` = another header,
+    /// or this repair is off.
     fn length_of(self, line: &[u8]) -> Option<Result<&[u8], ()>> {
         let colon = line.iter().position(|byte| *byte == b':').filter(|_| self.equal_lengths)?;
         let (name, value) = line.split_at(colon);
@@ -109,7 +115,8 @@ impl Lenient {
 
     fn append_line(self, out: &mut Vec<u8>, line: &[u8]) {
         let is_control = |byte: u8| (byte < b' ' && byte != b'\t' && byte != b'\r') || byte == 0x7f;
-        // A name has none, and a line that begins with one is not to become a continued one.
+        // Skips the name, which has no control characters; a line that begins with one must not become a
+        // continuation line.
         let value = line.iter().position(|byte| matches!(byte, b':' | b' ')).unwrap_or(line.len());
         let mended = line.iter().enumerate().map(|(at, byte)| match at > value && is_control(*byte) {
             true if self.control_characters => b' ',
@@ -183,7 +190,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever reads what was written finds the body where it is found here.
+        /// A parser of the rewritten head finds the body at the same offset.
         #[test]
         fn what_was_mended_is_read_as_it_was_written(
             lines in prop::collection::vec("(Content-Length: ?[0-9 ,]{0,4}|Transfer-Encoding: chunked|[A-Z :\\t]{0,6}[\\x01\\x7f]?[a-z]{0,3})\\r?", 0..6),
@@ -193,7 +200,8 @@ mod tests {
             let Repair::Written(bytes) = ALL.repair(format!("{head}{body}").as_bytes(), &HeadLimits::default()) else { return Ok(()) };
             let mut table = HeaderTable::new();
             let Ok(Some(parsed)) = parse_response(&bytes, ResponseTo::default(), &HeadLimits::default(), &mut table) else { return Ok(()) };
-            // A line of the body may have ended the head, where an empty line stood among the others; never the other way round.
+            // A line of the body may have ended the head if an empty line was among the header lines, but
+            // never vice versa.
             prop_assert!(parsed.head_bytes as usize <= bytes.len());
             let text = String::from_utf8(bytes[..parsed.head_bytes as usize].to_vec()).unwrap();
             prop_assert!(!text.replace("\r\n", "").contains(['\n', '\r']), "{:?}", text);

@@ -1,6 +1,7 @@
-//! HTTP/1 as decisions: framing, heads, rewriting, route match, retry policy (RFC 9110, RFC 9112).
+//! HTTP/1 as pure decisions: framing, heads, rewriting, route matching and retry policy (RFC 9110, RFC 9112).
 //!
-//! Works on byte slices that the caller has read, and writes into buffers that the caller sends. No sockets, no clock.
+//! Works on byte slices that the caller has read, and writes into buffers that the caller sends. It uses no
+//! sockets and no clock.
 
 pub mod access_log;
 mod answer;

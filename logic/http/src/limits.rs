@@ -1,18 +1,20 @@
+//! Limits of message heads.
+
 use serde::{Deserialize, Serialize};
 
-/// How large a request or response head may be. Over `target_bytes_max`: 414; over the others: 431.
+/// Limits of a request or response head. A request over `target_bytes_max` gets 414; over another limit, 431.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeadLimits {
-    /// Start line and header lines together, in bytes, 1 KiB to 1 MiB.
+    /// Maximum bytes of start line and header lines together, 1 KiB to 1 MiB.
     pub head_bytes_max: u32,
-    /// Header lines, 1 to [`HeadLimits::HEADERS_CEILING`].
+    /// Maximum number of header lines, 1 to [`HeadLimits::HEADERS_CEILING`].
     pub headers_max: u16,
-    /// Request target, in bytes.
+    /// Maximum bytes of the request target.
     pub target_bytes_max: u32,
 }
 
 impl HeadLimits {
-    /// No config can allow more header lines than this.
+    /// Upper bound of `headers_max` in any config.
     pub const HEADERS_CEILING: usize = 256;
 }
 

@@ -1,4 +1,4 @@
-//! Numbers as text, without allocation.
+//! Formatting of numbers without allocation.
 
 /// Appends `number` in decimal.
 pub(crate) fn append(out: &mut Vec<u8>, mut number: u64) {

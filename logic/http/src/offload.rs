@@ -1,32 +1,32 @@
-//! What a server says in place of a body: which file its client is to get, and how (X-Accel-Redirect and its
-//! companions, as NGINX has them; X-Sendfile).
+//! File offload: a server's response names a file, and Weir sends that file to the client (X-Accel-Redirect
+//! and related headers, as in NGINX; X-Sendfile).
 
 use crate::{HeaderTable, KnownHeader, ResponseHead};
 
-/// A response that stands for a file.
+/// A response whose body Weir takes from a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OffloadOrder {
-    /// Which file.
+    /// File to send.
     pub target: OffloadTarget,
-    /// The lines of the response that its client gets, too.
+    /// Header lines of the response to forward to the client.
     pub kept: Vec<(&'static str, Vec<u8>)>,
-    /// The body is sent no faster than so many bytes a second; `None` = as fast as it goes.
+    /// Maximum rate of the body in bytes per second; `None` = no limit.
     pub bytes_per_second_max: Option<u64>,
-    /// The character set of the file, if it is a text; a token.
+    /// Charset of the file if it is a text; a token.
     pub charset: Option<Vec<u8>>,
 }
 
-/// How a server names a file.
+/// The form in which a server names a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OffloadTarget {
-    /// As an internal URI: X-Accel-Redirect.
+    /// An internal URI, from X-Accel-Redirect.
     Uri(Vec<u8>),
-    /// By its path in the file system: X-Sendfile.
+    /// A path in the file system, from X-Sendfile.
     Path(Vec<u8>),
 }
 
-/// What passes from the server's response to the answer: what the server decides about the client, and what it knows of the
-/// content. What says how long or how old a body is, or which part, is the file's to say.
+/// Headers of the server's response that the client receives: the server's decisions about the client, and
+/// its knowledge of the content. The file itself determines length, age and ranges of the body.
 const KEPT: [&str; 16] = [
     "Content-Type",
     "Content-Disposition",
@@ -47,9 +47,9 @@ const KEPT: [&str; 16] = [
 ];
 
 impl OffloadOrder {
-    /// The order in a response, if it is one: a 2xx whose server names a file. With another status the server has refused, and
-    /// no file is sent whatever else it says. `x_sendfile`: X-Sendfile counts as well. Of several lines of a name the first
-    /// counts.
+    /// Returns the order of a 2xx response that names a file. With another status the server has refused the
+    /// request, so no file is sent. `x_sendfile`: true if X-Sendfile is accepted, too. If a header is
+    /// repeated, the first line counts.
     pub fn of(head: &ResponseHead, buf: &[u8], table: &HeaderTable, x_sendfile: bool) -> Option<Self> {
         if !(200..300).contains(&head.status) || !table.has(KnownHeader::XAccel) {
             return None;
@@ -67,7 +67,7 @@ impl OffloadOrder {
         })
     }
 
-    /// Whether a response asks to be passed on as it comes: nothing of it may wait for more.
+    /// Returns true if the server asks to forward the response as it arrives, without buffering.
     pub fn is_unbuffered(buf: &[u8], table: &HeaderTable) -> bool {
         first(buf, table, "X-Accel-Buffering").is_some_and(|value| value.eq_ignore_ascii_case(b"no"))
     }
@@ -90,13 +90,13 @@ fn kept(buf: &[u8], table: &HeaderTable) -> Vec<(&'static str, Vec<u8>)> {
         .collect()
 }
 
-/// `off` and 0 mean no limit, and so does what is no number.
+/// Parses a rate; `off`, 0 and malformed values mean no limit.
 fn rate(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     text.parse::<u64>().ok().filter(|rate| *rate > 0)
 }
 
-/// `off` leaves the type as it is.
+/// Returns true for a valid charset; `off` keeps the type unchanged.
 fn is_charset(text: &[u8]) -> bool {
     let sound = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.:+".contains(byte);
     (1..=40).contains(&text.len()) && text.iter().all(sound) && !text.eq_ignore_ascii_case(b"off")

@@ -1,25 +1,25 @@
-//! The rules by which requests are refused, under the names that logs and metrics give them.
+//! The rules that a refused request broke, with their names in logs and metrics.
 
 use crate::{ChunkError, HeaderFault, PathFault, RequestError, TrailerFault};
 
 macro_rules! refusals {
     ($(#[doc = $meaning:literal] $variant:ident = $name:literal,)*) => {
-        /// What is wrong with a request that Weir refuses, or stops reading.
+        /// The reason why Weir refuses a request, or stops reading it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum RefusalRule {
             $(#[doc = $meaning] $variant,)*
         }
 
         impl RefusalRule {
-            /// All of them; each stands at the index that it has as a number.
+            /// Every rule, at the index of its number.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name, which stays the same from version to version.
+            /// Returns the name, which stays the same across versions.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it means, for people.
+            /// Returns the meaning, as text for people.
             pub fn meaning(self) -> &'static str {
                 let meaning = match self { $(Self::$variant => $meaning,)* };
                 meaning.trim()
@@ -213,7 +213,7 @@ impl From<ChunkError> for RefusalRule {
         match error {
             ChunkError::Size => Self::ChunkSize,
             ChunkError::SizeTooLarge => Self::ChunkSizeTooLarge,
-            // The second is of responses only.
+            // `MalformedExtension` occurs only in responses.
             ChunkError::Extension | ChunkError::MalformedExtension => Self::ChunkExtension,
             ChunkError::LineEnd => Self::ChunkLineEnd,
             ChunkError::Trailer(TrailerFault::Line(_)) => Self::TrailerLine,

@@ -1,4 +1,4 @@
-//! What of a request the algorithms of the hash family go by.
+//! The key of a request for algorithms of the hash family.
 
 use std::borrow::Cow;
 
@@ -7,45 +7,46 @@ use serde::Serialize;
 use crate::expression::{Expression, ExpressionError, ExpressionUse};
 use crate::{KnownHeader, RouteRequest, split_authority};
 
-/// What requests are kept together by. Where the request does not have it, its servers take turns.
+/// The part of a request that keeps related requests on one server. Requests without this part are
+/// distributed by round robin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestKey {
-    /// The request target.
+    /// A part of the request target.
     Uri(UriPart),
     /// The host as routes match it: in lower case, without port.
     Host,
-    /// The path, without query.
+    /// The path without query.
     Path,
-    /// The value of the first parameter of this name in the query.
+    /// The value of the first query parameter with this name.
     UrlParam(String),
-    /// The first element of the first header line of this name.
+    /// The first element of the first header line with this name.
     Header {
-        /// Its name, in any case.
+        /// Name of the header, in any case.
         name: String,
-        /// Of a host name, only the label before the last dot: `www.example.org` counts as `example`.
+        /// True to use only the label before the last dot of a host name: `example` for `www.example.org`.
         domain_only: bool,
     },
-    /// The value of the first cookie of this name.
+    /// The value of the first cookie with this name.
     Cookie(String),
-    /// What an expression yields: a text, bytes, a number or a bool. Anything else, and an error, is no key.
+    /// The value of an expression: a string, bytes, a number or a bool. Other values and errors yield no key.
     Expression(String),
 }
 
-/// How much of the request target counts (HAProxy's `balance uri`).
+/// The part of the request target to use (HAProxy's `balance uri`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct UriPart {
-    /// So many bytes at most.
+    /// Maximum number of bytes.
     pub bytes_max: Option<u32>,
-    /// So many directories at most, each ending with a slash.
+    /// Maximum number of directories, each of which ends with a slash.
     pub depth: Option<u32>,
-    /// The query counts as well.
+    /// True to include the query.
     pub whole: bool,
-    /// From the path on, where the target has scheme and authority in front.
+    /// True to begin at the path if the target has a scheme and an authority.
     pub path_only: bool,
 }
 
-/// A [`RequestKey`] ready for use.
+/// A compiled [`RequestKey`].
 #[derive(Debug)]
 pub struct RequestKeyReader {
     key: RequestKey,
@@ -53,7 +54,7 @@ pub struct RequestKeyReader {
 }
 
 impl RequestKeyReader {
-    /// Compiles the expression, if it is one.
+    /// Compiles the expression, if the key is one.
     pub fn compile(key: &RequestKey) -> Result<Self, ExpressionError> {
         let expression = match key {
             RequestKey::Expression(text) => Some(Expression::compile(text, ExpressionUse::Key)?),
@@ -62,8 +63,8 @@ impl RequestKeyReader {
         Ok(Self { key: key.clone(), expression })
     }
 
-    /// The key's bytes, if the request has it. `target` is that of the request line; its path counts as rules compare it, so
-    /// that another spelling of a path is not another key.
+    /// Returns the bytes of the key, if the request has it. `target` is the target of the request line. Its
+    /// path is used in the form that rules compare, so that other spellings give the same key.
     pub fn read<'a>(&self, request: &RouteRequest<'a>, target: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         match &self.key {
             RequestKey::Uri(part) if request.path == request.forwarded_path => {
@@ -104,7 +105,7 @@ impl UriPart {
     }
 }
 
-/// The target with the path that rules compare.
+/// Returns the target with its path in the form that rules compare.
 fn compared_target(request: &RouteRequest<'_>, target: &[u8]) -> Vec<u8> {
     let sent = from_path(target);
     let before = &target[..target.len() - sent.len()];
@@ -112,7 +113,7 @@ fn compared_target(request: &RouteRequest<'_>, target: &[u8]) -> Vec<u8> {
     [before, request.path, behind].concat()
 }
 
-/// A target without scheme and authority; empty if nothing follows them.
+/// Returns the target without scheme and authority; empty if nothing follows these.
 fn from_path(target: &[u8]) -> &[u8] {
     if matches!(target, [b'/' | b'*', ..]) {
         return target;
@@ -144,7 +145,7 @@ fn cookie<'a>(request: &RouteRequest<'a>, name: &[u8]) -> Option<&'a [u8]> {
     Some(found.trim_ascii()).filter(|value| !value.is_empty())
 }
 
-/// Up to the first comma that is not within quotes.
+/// Returns the value up to the first comma outside of quotes.
 fn first_element(value: &[u8]) -> &[u8] {
     let (mut quoted, mut escaped) = (false, false);
     let is_end = |byte: &u8| {
@@ -161,11 +162,11 @@ fn first_element(value: &[u8]) -> &[u8] {
     value[..end].trim_ascii()
 }
 
-/// HAProxy's `use_domain_only`: what stands between the last dot and the one before it. Without a dot, all.
+/// Returns the label before the last dot, as HAProxy's `use_domain_only` does; all of a name without a dot.
 fn domain(host: &[u8]) -> &[u8] {
     let last_dot = |text: &[u8]| text.iter().rposition(|byte| *byte == b'.');
     let Some(end) = last_dot(host).filter(|end| *end > 0) else { return host };
-    // At least one byte, be it a dot.
+    // The label has at least one byte, even if that is a dot.
     let start = last_dot(&host[..end - 1]).map_or(0, |dot| dot + 1);
     &host[start..end]
 }

@@ -1,32 +1,34 @@
-//! Whether a request may be sent again, and how often.
+//! The retry policy: the conditions and the budget for retries.
 
 use crate::Method;
 
-/// How far the exchange with the server had come when it failed.
+/// The progress of an exchange when it failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     /// No byte of the request was written.
     NothingWritten,
-    /// Some or all of the request was written, and the client has got no byte of what came back, if anything did.
+    /// At least a part of the request was written, but the client has received nothing of a response.
     Written,
-    /// The client has got something of a response, be it an interim one.
+    /// The client has received a part of a response, which may be an interim one.
     PassedOn,
 }
 
-/// What is known of a failed try.
+/// The facts about a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FailedTry {
-    /// How far it had come.
+    /// Progress at the time of the failure.
     pub progress: Progress,
-    /// It is certain that the server processed nothing of it, although bytes were written: a reused connection that
-    /// the server had ended before the first of them. That the connection was reused is not enough.
+    /// True if the server certainly processed nothing, although bytes were written. This holds for a reused
+    /// connection that the server had closed before the first of these bytes. That the connection was reused
+    /// is not enough.
     pub certainly_unprocessed: bool,
-    /// All of the body that was read from the client is still at hand, or none was.
+    /// True if all body bytes read from the client are still available, or if none were read.
     pub body_replayable: bool,
 }
 
-/// Whether a failed request may be sent again. MOVE, COPY, DELETE, MKCOL and PUT are idempotent on paper, yet a replay
-/// turns success into 404, 405 or 412, so only safe methods are sent twice.
+/// Returns true if a failed request may be sent again. MOVE, COPY, DELETE, MKCOL and PUT are idempotent by
+/// definition, but a replay after a success would report 404, 405 or 412. Therefore, once a byte was written,
+/// only safe methods are repeated, unless the server certainly processed nothing.
 pub fn may_retry(method: &Method, failed: &FailedTry) -> bool {
     if !failed.body_replayable {
         return false;
@@ -38,25 +40,27 @@ pub fn may_retry(method: &Method, failed: &FailedTry) -> bool {
     }
 }
 
-/// Limits retries to a share of the requests, so that they cannot multiply an outage: a token bucket that requests and
-/// time fill, and retries empty. Time is the caller's, in milliseconds of any steady clock; so is the number of requests
-/// so far, which is looked at only when a retry is asked for: one budget for all workers costs a request nothing.
+/// The limit of retries to a share of the requests, so that retries cannot amplify an outage. It is a token
+/// bucket: requests and time fill it, retries empty it. The caller provides the time, in milliseconds of any
+/// steady clock, and the total number of requests. That number is needed only for a retry, so a budget shared
+/// by all workers costs nothing for other requests.
 #[derive(Debug, Clone)]
 pub struct RetryBudget {
-    /// Thousandths of a retry.
+    /// Available retries, in thousandths.
     tokens_milli: u64,
     tokens_milli_max: u64,
     per_request_milli: u64,
     per_second: u64,
-    /// Beyond the tokens, thousandths of retries that are to be paid back.
+    /// Borrowed retries to pay back, in thousandths.
     debt_milli: u64,
     filled_at_ms: u64,
     filled_at_requests: u64,
 }
 
 impl RetryBudget {
-    /// Retries may be `percent` of the requests, and `per_second` are always permitted. Holds at most ten seconds of
-    /// unused retries of the second kind, and at least one retry if any are permitted at all.
+    /// Creates a budget that allows `percent` of the requests as retries, and always `per_second` more. It
+    /// keeps the unused retries per second for at most ten seconds. It can hold at least ten retries if any
+    /// are allowed.
     pub fn new(percent: u8, per_second: u32, now_ms: u64, requests_total: u64) -> Self {
         let per_second = u64::from(per_second);
         let per_request_milli = u64::from(percent.min(100)) * 10;
@@ -75,8 +79,8 @@ impl RetryBudget {
 
     const SECONDS_KEPT: u64 = 10;
 
-    /// Takes a retry from the budget, `requests_total` first tries after the start; `false`: none is left, and nothing
-    /// was taken.
+    /// Takes a retry from the budget; returns false if none is available. `requests_total` is the number of
+    /// first attempts so far.
     pub fn take(&mut self, now_ms: u64, requests_total: u64) -> bool {
         self.fill(now_ms, requests_total);
         match self.tokens_milli.checked_sub(1_000) {
@@ -88,9 +92,10 @@ impl RetryBudget {
         }
     }
 
-    /// The same for a request whose server was lost. When a server dies all of its requests fail at one moment, however many there are: where
-    /// retries are permitted at all, up to `at_once` are lent beyond what is left. Before more are, these are paid back, so that over some time retries are no more
-    /// than they may be.
+    /// Takes a retry for a request that lost its server. When a server dies, all of its requests fail at the
+    /// same moment. If retries are allowed, the budget therefore lends up to `at_once` retries beyond the
+    /// available ones. New tokens first pay back this debt, so that over time the retries stay within the
+    /// limit.
     pub fn take_for_lost(&mut self, now_ms: u64, requests_total: u64, at_once: u64) -> bool {
         if self.take(now_ms, requests_total) {
             return true;
@@ -176,7 +181,7 @@ mod tests {
         assert!(!budget.take(0, 7));
         let retries = (8..=1_007).filter(|total| budget.take(0, *total));
         assert_eq!(retries.count(), 200);
-        // A total that another worker has read a moment earlier gives nothing, and takes nothing away.
+        // A lower total, read by another worker a moment earlier, adds nothing and takes nothing away.
         assert!(!budget.take(0, 900));
         assert!(budget.take(0, 1_012) && !budget.take(0, 1_012));
     }
@@ -189,7 +194,7 @@ mod tests {
         assert_eq!(taken(1_333), 0);
         assert_eq!(taken(1_334), 1);
         assert_eq!(taken(3_000), 5);
-        // What is not used is kept for ten seconds, no longer; a clock that stands still or jumps back gives nothing.
+        // Unused retries are kept for ten seconds only; a clock that stops or jumps back adds nothing.
         assert_eq!(taken(1_000_000), 30);
         assert_eq!(taken(5_000), 0);
         assert_eq!(taken(u64::MAX), 30);

@@ -1,4 +1,5 @@
-//! Route match: which requests a route takes, and what it does with them. Types only; [`crate`] matches.
+//! The configuration of routes: match conditions and actions. Types only; the module `routing` does the
+//! matching.
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
@@ -6,85 +7,88 @@ use weir_model::Name;
 
 use crate::HeaderRule;
 
-/// What a request must be like. Every group that is not empty must match; within a group one entry suffices, but of
-/// `headers`, which all must.
+/// The conditions of a route. Every group that is not empty must match. Within a group one entry is enough,
+/// except in `headers`, where all entries must match.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RouteMatch {
-    /// Host, without port and case.
+    /// Hosts, without port; case is ignored.
     pub hosts: Vec<HostPattern>,
-    /// Path, without query, normalised by the listener's [`crate::PathRules`].
+    /// Paths, without query, normalised by the listener's [`crate::PathRules`].
     pub paths: Vec<PathPattern>,
-    /// Method, case-sensitive (RFC 9110 section 9.1).
+    /// Methods; case matters (RFC 9110 section 9.1).
     pub methods: Vec<String>,
-    /// Header lines.
+    /// Conditions on header lines.
     pub headers: Vec<HeaderMatch>,
-    /// The client's address, after PROXY protocol and trusted forwarding headers.
+    /// Networks of the client's address, after PROXY protocol and trusted forwarding headers.
     pub clients: Vec<IpNet>,
-    /// A CEL expression that must yield true.
+    /// CEL expression that must be true.
     pub expression: Option<String>,
 }
 
-/// A host to match.
+/// A pattern for hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostPattern {
-    /// That host, in lower case.
+    /// Exactly this host, in lower case.
     Exact(String),
-    /// `*.example.org`: one or more labels before this suffix (kept with its leading dot, in lower case).
+    /// `*.example.org`: one or more labels before this suffix (with its leading dot, in lower case).
     Wildcard(String),
 }
 
-/// A path to match.
+/// A pattern for paths.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathPattern {
-    /// That path.
+    /// Exactly this path.
     Exact(String),
-    /// `/sa` matches `/sa` and `/sa/...`, never `/sab`; `/sa/` matches what begins with it.
+    /// A prefix: `/sa` matches `/sa` and `/sa/...`, but not `/sab`; `/sa/` matches every path that begins
+    /// with it.
     Prefix(String),
-    /// `*` any characters but `/`, `**` any characters, `?` one character but `/`. At most 255 characters.
+    /// A glob: `*` matches any characters except `/`, `**` any characters, `?` one character except `/`. At
+    /// most 255 characters.
     Glob(String),
 }
 
-/// A header line to match.
+/// A condition on a header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderMatch {
-    /// A field name; compared without case.
+    /// Header name; case is ignored.
     pub name: String,
-    /// What a line of that name must satisfy.
+    /// Test for the lines with this name.
     pub test: HeaderTest,
 }
 
-/// What a header line must satisfy.
+/// A test of the lines of a header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeaderTest {
-    /// A line is there.
+    /// At least one line exists.
     Present,
-    /// No line is there.
+    /// No line exists.
     Absent,
     /// A line has exactly this value.
     Exact(String),
-    /// A line's value contains this.
+    /// A line's value contains this text.
     Contains(String),
 }
 
-/// What a route does with its requests.
+/// The action of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Sends them to the pool of this index in the plan.
+    /// Sends the request to the pool at this index in the plan.
     Pool(usize),
-    /// Answers from the storage area of this name.
+    /// Serves the request from the storage area with this name.
     Storage(Name),
-    /// Answers with a redirect.
+    /// Responds with a redirect.
     Redirect(RedirectRule),
-    /// Answers with a fixed response.
+    /// Responds with a fixed response.
     Respond(FixedResponse),
 }
 
 impl Action {
-    /// Returns whether the route denies requests. Such a route also takes requests for which its expression fails.
+    /// Returns true if the route denies requests. Such a route also applies to requests for which its
+    /// expression fails.
     pub fn denies(&self) -> bool {
         matches!(self, Self::Respond(response) if response.denies())
     }
@@ -93,16 +97,16 @@ impl Action {
 /// A redirect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedirectRule {
-    /// 301, 302, 303, 307 or 308.
+    /// Status: 301, 302, 303, 307 or 308.
     pub status: u16,
-    /// The Location, with the variables of [`crate::HeaderAction`].
+    /// Location header, with the variables of [`crate::HeaderAction`].
     pub location: String,
 }
 
 /// A fixed response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FixedResponse {
-    /// 200 to 599.
+    /// Status, 200 to 599.
     pub status: u16,
     /// Content-Type, if there is a body.
     pub content_type: String,
@@ -111,33 +115,34 @@ pub struct FixedResponse {
 }
 
 impl FixedResponse {
-    /// Returns whether it denies requests: it is an error.
+    /// Returns true if the response is an error, which denies the request.
     pub fn denies(&self) -> bool {
         self.status >= 400
     }
 }
 
-/// Changes the path before the request goes to a server.
+/// A change of the path before the request goes to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathRewrite {
-    /// Replaces a leading `from` (matched as [`PathPattern::Prefix`]) by `to`, with one slash between `to` and the rest.
-    /// `Destination` and `If` follow; `Location` and `Content-Location` of responses are mapped back.
+    /// Replaces the prefix `from` (in the sense of [`PathPattern::Prefix`]) by `to`, with one slash between
+    /// `to` and the rest. Rewrites `Destination` and `If` likewise, and maps `Location` and
+    /// `Content-Location` of responses back.
     Prefix {
-        /// What the path begins with.
+        /// Prefix to replace.
         from: String,
-        /// What it begins with afterwards.
+        /// New prefix.
         to: String,
     },
-    /// Replaces the whole path; the query stays.
+    /// Replaces the whole path; keeps the query.
     Full(String),
 }
 
-/// Changes to headers on the way in and out.
+/// The header rules of a route.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RouteHeaders {
-    /// On requests, after Weir's own forwarding headers.
+    /// Rules for requests; applied after Weir's own forwarding headers.
     pub request: Vec<HeaderRule>,
-    /// On responses.
+    /// Rules for responses.
     pub response: Vec<HeaderRule>,
 }

@@ -1,23 +1,25 @@
+//! Templates of header values and redirect locations.
+
 use std::fmt;
 
-/// A header value or redirect location with variables, compiled once. `{{` and `}}` stand for braces.
+/// A compiled header value or redirect location with variables. `{{` and `}}` stand for braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
 }
 
-/// What the variables of a [`Template`] stand for. What is not known stays empty.
+/// The values of the variables of a [`Template`]; unknown values are empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Variables<'a> {
-    /// `{client_ip}`: as routes have it, so whom a trusted peer names.
+    /// `{client_ip}`: the client as routes see it, which a trusted peer may name.
     pub client_ip: &'a [u8],
-    /// `{client_port}`; 0 = none, or not known.
+    /// `{client_port}`; 0 = none or unknown.
     pub client_port: u16,
-    /// `{host}`: as the client sent it, without port.
+    /// `{host}`: as sent by the client, without port.
     pub host: &'a [u8],
-    /// `{path}`: as the server gets it, before a rewrite.
+    /// `{path}`: as for the server, before a rewrite.
     pub path: &'a [u8],
-    /// `{query}`: without `?`. `{uri}` is the path with `?` and query, if there is one.
+    /// `{query}`: without `?`. `{uri}` is the path, with `?` and the query if there is one.
     pub query: Option<&'a [u8]>,
     /// `{method}`
     pub method: &'a [u8],
@@ -49,16 +51,16 @@ enum Part {
     Variable(Variable),
 }
 
-/// Why a text is not a template.
+/// The reason why a text is not a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TemplateError {
     /// `{` without `}`.
     Unclosed,
     /// `}` without `{`.
     Unopened,
-    /// No variable of this name.
+    /// A variable with this name does not exist.
     Unknown(String),
-    /// A control character, which no header value can hold.
+    /// A control character, which no header value may contain.
     Control(char),
 }
 
@@ -74,7 +76,7 @@ macro_rules! variables {
         }
 
         impl Template {
-            /// The variables there are.
+            /// Names of all variables.
             pub const VARIABLES: &[&str] = &[$($name,)*];
         }
     };
@@ -136,7 +138,7 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// Appends the text with its variables filled in. Control characters in their values are left out.
+    /// Appends the text with the values of its variables. Drops control characters in the values.
     pub fn expand(&self, out: &mut Vec<u8>, variables: &Variables<'_>) {
         for part in &self.parts {
             match part {
@@ -146,8 +148,9 @@ impl Template {
         }
     }
 
-    /// The same for a Location. The path of a request never becomes a host there: `//host` and `/\\host` are references to one (RFC
-    /// 3986 section 4.2, and browsers), which only the template itself can begin with.
+    /// Appends the text for a Location header. `//host` and `/\\host` refer to another host (RFC 3986 section
+    /// 4.2, and browsers). Only the template itself may begin with such a reference; the path of a request
+    /// never becomes a host.
     pub fn expand_location(&self, out: &mut Vec<u8>, variables: &Variables<'_>) {
         let names_host = |text: &[u8]| matches!(text, [b'/', b'/' | b'\\', ..]);
         let start = out.len();
@@ -158,8 +161,8 @@ impl Template {
         }
     }
 
-    /// Whether something of the request is needed (`{method}`, `{host}`, `{path}`, `{query}`, `{uri}`): a caller who
-    /// expands this when the request's buffer is gone must have kept them.
+    /// Returns true if the template uses data of the request (`{method}`, `{host}`, `{path}`, `{query}`,
+    /// `{uri}`). A caller that expands it after the request's buffer is gone must keep that data.
     pub fn needs_request(&self) -> bool {
         self.parts.iter().any(|part| {
             matches!(
@@ -173,7 +176,8 @@ impl Template {
 }
 
 impl Template {
-    /// Whether the server's name is in it (`{server}`), which is not known before a request's head is made.
+    /// Returns true if the template uses the server's name (`{server}`), which is unknown until a server is
+    /// chosen.
     pub fn needs_server(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, Part::Variable(Variable::Server)))
     }

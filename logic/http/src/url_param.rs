@@ -1,5 +1,8 @@
-/// The value of a parameter as it is written in a URL: in the query (`?a=1&name=value`), else in the path, where servlets
-/// put their sessions (`/x;name=value`). Nothing is decoded; the first that has a value counts.
+//! Parameters in URLs.
+
+/// Returns the value of a parameter as written in a URL: from the query (`?a=1&name=value`), else from the
+/// path, where servlets put their session ids (`/x;name=value`). Decodes nothing; the first value that is not
+/// empty counts.
 pub fn url_param<'a>(path: &'a [u8], query: Option<&'a [u8]>, name: &[u8]) -> Option<&'a [u8]> {
     let value = |part: &'a [u8]| {
         let value = part.strip_prefix(name)?.strip_prefix(b"=")?;
@@ -7,7 +10,7 @@ pub fn url_param<'a>(path: &'a [u8], query: Option<&'a [u8]>, name: &[u8]) -> Op
     };
     let in_query = query.and_then(|query| query.split(|byte| *byte == b'&').find_map(value));
     in_query.or_else(|| {
-        // What stands before the first `;` of a segment is its name.
+        // The segment's name ends at the first `;`.
         let parameters = |segment: &'a [u8]| segment.split(|byte| *byte == b';').skip(1).find_map(value);
         path.split(|byte| *byte == b'/').find_map(parameters)
     })

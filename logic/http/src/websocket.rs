@@ -1,23 +1,23 @@
-//! WebSocket (RFC 6455) as far as somebody between its two sides has to know it: where frames end, and how to take leave.
+//! WebSocket frames (RFC 6455), as far as a proxy must know them: the end of each frame, and the Close frame.
 
-/// Finds where frames end in one direction, in pieces of any size. Looks at nothing but lengths and at which frame is a Close: what
-/// extensions make of the rest is none of its business.
+/// Finds the ends of frames in one direction, in pieces of any size. Looks only at lengths and at the Close
+/// opcode, so extensions do not matter.
 #[derive(Debug, Clone, Default)]
 pub struct FrameScanner {
-    /// Bytes of the header so far; 0 = between two frames, as far as there is no payload left.
+    /// Header bytes read so far; 0 = between frames, or within a payload.
     header_read: u8,
-    /// Bytes of the header up to the end of the length, and with the mask. Known with the second byte.
+    /// Header length up to the end of the length field, and with the mask. Known after the second byte.
     length_end: u8,
     header_bytes: u8,
-    /// While the header is read, as much of the length as was; then what is still to come.
+    /// Length field read so far while the header is incomplete; then the remaining payload bytes.
     payload_left: u64,
     closes: bool,
-    /// No sender may say what was said (section 5.2): nobody knows where the next frame begins.
+    /// True after an invalid length (section 5.2): the start of the next frame is unknown.
     is_lost: bool,
 }
 
 impl FrameScanner {
-    /// Reads on.
+    /// Scans the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !self.is_lost {
@@ -29,7 +29,8 @@ impl FrameScanner {
         }
     }
 
-    /// Bytes that can be moved unread: the rest of a payload. Everything, once nobody knows any more where a frame ends.
+    /// Returns the number of bytes that the caller may move without reading them: the rest of a payload, or
+    /// everything once the frame boundaries are unknown.
     pub fn unread_max(&self) -> u64 {
         match (self.is_lost, self.header_read) {
             (true, _) => u64::MAX,
@@ -38,19 +39,20 @@ impl FrameScanner {
         }
     }
 
-    /// Counts `bytes` as read that were moved unread, at most [`Self::unread_max`].
+    /// Counts `bytes` that the caller has moved without reading, at most [`Self::unread_max`].
     pub fn skip(&mut self, bytes: u64) {
         if self.header_read == 0 {
             self.payload_left = self.payload_left.saturating_sub(bytes);
         }
     }
 
-    /// Whether a Close frame may follow what was read: it ends with a frame, and no Close is among them.
+    /// Returns true if a Close frame may follow the scanned bytes: they end with a complete frame, and no
+    /// frame was a Close.
     pub fn may_close(&self) -> bool {
         self.is_between_frames() && !self.closes
     }
 
-    /// Whether the last frame was a Close, and has all come.
+    /// Returns true if the last frame was a Close and is complete.
     pub fn has_closed(&self) -> bool {
         self.is_between_frames() && self.closes
     }
@@ -87,15 +89,16 @@ const CLOSE: u8 = 8;
 const FIN: u8 = 0x80;
 const MASKED: u8 = 0x80;
 
-/// 1001, "going away" (section 7.4.1).
+/// Status 1001, "going away" (section 7.4.1).
 const GOING_AWAY: [u8; 2] = 1001u16.to_be_bytes();
 
-/// The Close frame of one who goes away, as servers send it.
+/// Returns the unmasked Close frame with status 1001, as servers send it.
 pub fn going_away() -> Vec<u8> {
     [[FIN | CLOSE, 2], GOING_AWAY].concat()
 }
 
-/// The same as clients send it, masked with a key that was not used before (section 5.3).
+/// Returns the Close frame with status 1001 in the masked form of clients; the key must be fresh (section
+/// 5.3).
 pub fn going_away_masked(key: [u8; 4]) -> Vec<u8> {
     let payload = [GOING_AWAY[0] ^ key[0], GOING_AWAY[1] ^ key[1]];
     [&[FIN | CLOSE, MASKED | 2], &key[..], &payload].concat()
@@ -105,7 +108,7 @@ pub fn going_away_masked(key: [u8; 4]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// A frame of that many bytes of payload, which look like headers.
+    /// Returns a frame with a payload of `length` bytes that look like headers.
     fn frame(first: u8, is_masked: bool, length: usize) -> Vec<u8> {
         let mask = if is_masked { MASKED } else { 0 };
         let mut frame = vec![first];
@@ -137,7 +140,7 @@ mod tests {
         let frames: Vec<Vec<u8>> = lengths
             .into_iter()
             .enumerate()
-            // Text, a continuation, a Ping, bits of extensions: what they are makes no difference.
+            // Text, a continuation, a Ping and extension bits: the kind of frame does not matter.
             .map(|(number, length)| frame([0x81, 0x00, 0x89, 0xf2][number % 4], number % 2 == 0, length))
             .collect();
         let wire = frames.concat();

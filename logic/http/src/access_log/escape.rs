@@ -1,11 +1,12 @@
-//! What a client sent, made harmless: no byte of it can end a line or a field, or steer a terminal.
+//! Escaping of client data for the access log, so that no byte can end a line or a field, or control a
+//! terminal.
 
-/// The most of one field that is logged; heads are limited too, but by limits that the operator sets.
+/// Maximum logged length of a field in bytes. The head limits also apply, but the operator sets those.
 const FIELD_BYTES_MAX: usize = 8 * 1024;
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Bytes that stand for themselves: printable ASCII without those in `special`.
+/// Returns a table of the bytes that need no escape: printable ASCII without those in `special`.
 const fn plain(special: &[u8]) -> [bool; 256] {
     let mut table = [false; 256];
     let mut byte = 0x20;
@@ -25,12 +26,12 @@ static QUOTED: [bool; 256] = plain(b"\"\\");
 static HAPROXY: [bool; 256] = plain(b"\"#");
 static JSON: [bool; 256] = plain(b"\"\\");
 
-/// For the NCSA formats, within quotes: `\xHH`, as NGINX writes it.
+/// Appends text for a quoted field of the NCSA formats; escapes bytes as `\xHH`, as NGINX does.
 pub(super) fn quoted(out: &mut Vec<u8>, text: &[u8]) {
     hex(out, text, &QUOTED, b"\\x");
 }
 
-/// For HAProxy's formats, within quotes: `#HH`.
+/// Appends text for a quoted field of HAProxy's formats; escapes bytes as `#HH`.
 pub(super) fn haproxy(out: &mut Vec<u8>, text: &[u8]) {
     hex(out, text, &HAPROXY, b"#");
 }
@@ -47,8 +48,8 @@ fn hex(out: &mut Vec<u8>, text: &[u8], plain: &[bool; 256], mark: &[u8]) {
     out.extend_from_slice(rest);
 }
 
-/// A JSON string with its quotes. What is not UTF-8 becomes U+FFFD; control characters of every kind and Unicode's line
-/// ends are escaped, for readers that split lines at them.
+/// Appends a JSON string with its quotes. Replaces bytes that are not UTF-8 with U+FFFD. Escapes all control
+/// characters and Unicode line ends, because some readers split lines at them.
 pub(super) fn json(out: &mut Vec<u8>, text: &[u8]) {
     let text = limited(text);
     out.push(b'"');

@@ -1,5 +1,6 @@
-//! HAProxy's `option httplog` and `option tcplog`, field by field (its configuration manual, sections 8.2.2, 8.2.3 and
-//! 8.6), so that existing tools (halog, Grok patterns) read it. Times are in UTC; cookies and headers are not captured.
+//! HAProxy's `option httplog` and `option tcplog`, for existing tools such as halog and Grok patterns
+//! (HAProxy's configuration manual, sections 8.2.2, 8.2.3 and 8.6). Times are in UTC; cookies and headers are
+//! not captured.
 
 use super::time::TimeText;
 use super::{AccessRecord, Client, Subject, escape, ncsa};
@@ -48,7 +49,7 @@ pub(super) fn line(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut Time
     out.push(b'"');
 }
 
-/// `client:port [date] listener pool/server `.
+/// Appends `client:port [date] listener pool/server `.
 fn head(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut TimeText) {
     match record.client {
         Client::Inet(address) => {
@@ -69,14 +70,14 @@ fn head(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut TimeText) {
         out.push(b'~');
     }
     out.push(b' ');
-    // HAProxy names the frontend again where no backend was chosen.
+    // HAProxy repeats the name of the frontend if no backend was chosen.
     out.extend_from_slice(record.pool.unwrap_or(record.listener).as_bytes());
     out.push(b'/');
     out.extend_from_slice(record.server.unwrap_or("<NOSRV>").as_bytes());
     out.push(b' ');
 }
 
-/// `actconn/feconn/beconn/srv_conn/retries srv_queue/backend_queue`.
+/// Appends `actconn/feconn/beconn/srv_conn/retries srv_queue/backend_queue`.
 fn counts(out: &mut Vec<u8>, record: &AccessRecord<'_>) {
     let active = &record.active;
     for count in [active.process, active.listener, active.pool, active.server] {

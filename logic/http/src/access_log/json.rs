@@ -1,4 +1,4 @@
-//! One JSON object a line. Keys are always in the same order; what is not known is left out.
+//! The JSON format: one object in each line. The order of the keys is fixed; unknown values are omitted.
 
 use std::net::SocketAddr;
 

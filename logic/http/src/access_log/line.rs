@@ -1,7 +1,9 @@
+//! Access log formats and the writer of lines.
+
 use super::time::TimeText;
 use super::{AccessRecord, httplog, json, ncsa};
 
-/// How a record is written.
+/// The format of access log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineFormat {
     /// NCSA common.
@@ -10,11 +12,11 @@ pub enum LineFormat {
     Combined,
     /// One JSON object.
     Json,
-    /// HAProxy's `option httplog`; for TCP connections its `option tcplog`.
+    /// HAProxy's `option httplog`, and its `option tcplog` for TCP connections.
     Httplog,
 }
 
-/// Writes records as lines. One for each thread: it keeps the text of the current second.
+/// Writer of access log lines. Each thread has its own, because it caches the text of the current second.
 #[derive(Debug, Clone)]
 pub struct LineWriter {
     format: LineFormat,
@@ -22,12 +24,12 @@ pub struct LineWriter {
 }
 
 impl LineWriter {
-    /// A writer of lines in `format`.
+    /// Creates a writer of lines in `format`.
     pub const fn new(format: LineFormat) -> Self {
         Self { format, time: TimeText::new() }
     }
 
-    /// Appends `record` to `out` as one line, line end included.
+    /// Appends `record` to `out` as one line, with the line end.
     pub fn append(&mut self, out: &mut Vec<u8>, record: &AccessRecord<'_>) {
         match self.format {
             LineFormat::Common => ncsa::common(out, record, &mut self.time),

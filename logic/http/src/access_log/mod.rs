@@ -1,7 +1,7 @@
-//! A line for each request: what goes into it, and how it is written.
+//! The access log: the record of a request and the formats of its line.
 //!
-//! Lines are appended to a buffer of the caller's, who also brings the time. Whatever a client sent is escaped, so that
-//! a record is one line and its fields stay where they are.
+//! The caller provides the output buffer and the time. Client data is escaped, so that a record stays on one
+//! line and its fields keep their positions.
 
 mod escape;
 mod httplog;

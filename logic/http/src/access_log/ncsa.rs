@@ -1,4 +1,4 @@
-//! NCSA's common and combined formats, as Apache and NGINX write them. Identity and user are never known (`-`).
+//! NCSA's common and combined formats, as Apache and NGINX write them. Identity and user are always `-`.
 
 use super::time::TimeText;
 use super::{AccessRecord, Client, Subject, escape};
@@ -44,7 +44,7 @@ pub(super) fn combined(out: &mut Vec<u8>, record: &AccessRecord<'_>, time: &mut 
     }
 }
 
-/// An address without its port. An IPv4 client of an IPv6 socket is shown as what it is.
+/// Appends an address without its port. Writes an IPv4-mapped IPv6 address as IPv4.
 pub(super) fn ip(out: &mut Vec<u8>, address: std::net::IpAddr) {
     match address.to_canonical() {
         std::net::IpAddr::V4(v4) => {

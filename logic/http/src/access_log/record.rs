@@ -1,126 +1,131 @@
+//! The record of a request for the access log.
+
 use std::net::SocketAddr;
 
 use super::Termination;
 use crate::RefusalRule;
 
-/// What is known of a request (TCP: of a connection) when it has ended. Borrowed: building one copies nothing.
+/// The facts about a finished request, or about a TCP connection. Borrowed, so that creating one copies
+/// nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct AccessRecord<'a> {
-    /// When its first byte came (TCP: when the connection was accepted), in microseconds since 1970 (UTC).
+    /// Time of the first byte (TCP: of the accept), in microseconds since 1970 (UTC).
     pub start_unix_us: u64,
-    /// Who sent it: whoever has connected, the PROXY protocol's word included, or the client that a trusted peer names.
+    /// Client: the peer of the connection (after the PROXY protocol), or the client that a trusted peer
+    /// names.
     pub client: Client,
-    /// Who has connected, where a trusted peer names the client; else `None`.
+    /// Peer of the connection, if it is a trusted peer that names the client; else `None`.
     pub peer: Option<SocketAddr>,
-    /// What was logged.
+    /// Kind of the record, with the fields of the request.
     pub subject: Subject<'a>,
-    /// The status that the client got; `None` = it got none.
+    /// Status that the client received; `None` = no response.
     pub status: Option<u16>,
-    /// Read from the client, head included.
+    /// Bytes read from the client, with the head.
     pub bytes_in: u64,
-    /// Sent to the client, head included.
+    /// Bytes sent to the client, with the head.
     pub bytes_out: u64,
-    /// Of these, the bytes of the response's body: what the NCSA formats count.
+    /// Bytes of the response body among them, for the NCSA formats.
     pub body_bytes_out: u64,
-    /// The listener.
+    /// Name of the listener.
     pub listener: &'a str,
-    /// The route that took it.
+    /// Name of the matching route.
     pub route: Option<&'a str>,
-    /// The pool it went to.
+    /// Name of the chosen pool.
     pub pool: Option<&'a str>,
-    /// The last server it was sent to.
+    /// Name of the last server tried.
     pub server: Option<&'a str>,
-    /// That server's address.
+    /// Address of that server.
     pub server_address: Option<&'a str>,
-    /// The client's TLS session; `None` = plaintext.
+    /// TLS session of the client; `None` = plaintext.
     pub tls: Option<TlsSession<'a>>,
-    /// How long its parts took.
+    /// Durations of the phases.
     pub timings: Timings,
-    /// Further tries after the first.
+    /// Attempts after the first one.
     pub retries: u32,
-    /// A further try went to another server.
+    /// True if a retry went to another server.
     pub redispatched: bool,
-    /// A second try was made beside a slow first one; whether its response was passed on.
+    /// Result of a hedged request, if a second attempt ran in parallel to a slow first one: true if the
+    /// client received the response of the second attempt.
     pub hedge_won: Option<bool>,
-    /// The server named a file, and Weir was to send that in place of a body.
+    /// True if the server named a file for Weir to send as the body.
     pub offloaded: bool,
-    /// How it ended.
+    /// Termination state.
     pub termination: Termination,
-    /// What was wrong with it, if it was refused for that.
+    /// Rule that the request broke, if that was the reason to refuse it.
     pub refused_by: Option<RefusalRule>,
-    /// How busy everything was when it ended.
+    /// Connection and request counts at the end of the request.
     pub active: ActiveCounts,
 }
 
-/// Who sent a request.
+/// The client of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
-    /// From here; port 0 = not known.
+    /// Address of the client; port 0 = unknown.
     Inet(SocketAddr),
-    /// Through a Unix socket.
+    /// A client on a Unix socket.
     Unix,
 }
 
-/// What is logged.
+/// The kind of a record.
 #[derive(Debug, Clone, Copy)]
 pub enum Subject<'a> {
     /// A TCP connection.
     Connection,
-    /// Something that could not be read as a request, or did not come in time.
+    /// Data that could not be parsed as a request, or a request that did not arrive in time.
     BadRequest {
-        /// The id that its answer has.
+        /// Request id of the error response.
         request_id: Option<&'a [u8]>,
     },
     /// A request.
     Request(RequestFields<'a>),
 }
 
-/// The parts of a request that go into a line, as the client sent them.
+/// The fields of a request for its line, as the client sent them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestFields<'a> {
     /// The method.
     pub method: &'a [u8],
     /// The request target.
     pub target: &'a [u8],
-    /// The path that rules have compared, where it is not that of the target.
+    /// Path that the rules compared, if it differs from the path of the target.
     pub path: Option<&'a [u8]>,
-    /// `HTTP/1.1` and the like.
+    /// Version, e.g. `HTTP/1.1`.
     pub version: &'a [u8],
-    /// Host.
+    /// Host header.
     pub host: Option<&'a [u8]>,
-    /// Referer.
+    /// Referer header.
     pub referer: Option<&'a [u8]>,
-    /// User-Agent.
+    /// User-Agent header.
     pub user_agent: Option<&'a [u8]>,
-    /// The request id that was created or passed on.
+    /// Request id that Weir created or passed on.
     pub request_id: Option<&'a [u8]>,
 }
 
 /// A client's TLS session.
 #[derive(Debug, Clone, Copy)]
 pub struct TlsSession<'a> {
-    /// `TLSv1.3` and the like.
+    /// Version, e.g. `TLSv1.3`.
     pub version: &'a str,
-    /// The IANA name.
+    /// IANA name of the cipher suite.
     pub cipher: &'a str,
 }
 
-/// How long the parts of a request took, in microseconds; `None` = it did not get that far.
+/// The durations of a request's phases in microseconds; `None` = the request did not reach the phase.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Timings {
-    /// From the first byte of the request to the end of its head (HAProxy's TR).
+    /// Time from the first byte of the request to the end of its head (HAProxy's TR).
     pub head_us: Option<u64>,
-    /// Waiting for a server (Tw).
+    /// Time in a queue for a server (Tw).
     pub queue_us: Option<u64>,
-    /// Connecting to the server, retries included (Tc); 0 over a connection that was open.
+    /// Time to connect to the server, with retries (Tc); 0 on a reused connection.
     pub connect_us: Option<u64>,
-    /// From there to the end of the response's head (Tr).
+    /// Time from the connection to the end of the response head (Tr).
     pub first_byte_us: Option<u64>,
-    /// From the first byte of the request to the last of the response (Ta; TCP: Tt).
+    /// Time from the first byte of the request to the last byte of the response (Ta; TCP: Tt).
     pub total_us: u64,
 }
 
-/// How busy everything was when a record was written, the request itself included.
+/// The load when a record is written, including the request itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ActiveCounts {
     /// Client connections of the process (HAProxy's actconn).
@@ -131,8 +136,8 @@ pub struct ActiveCounts {
     pub pool: u32,
     /// Requests in flight at the server (srvconn).
     pub server: u32,
-    /// Requests that were ahead in the queue of the server that it is bound to (srv_queue).
+    /// Requests ahead in the queue of the server that the request is bound to (srv_queue).
     pub server_queue: u32,
-    /// Requests that were ahead in the pool's queue (backend_queue).
+    /// Requests ahead in the queue of the pool (backend_queue).
     pub pool_queue: u32,
 }

@@ -1,113 +1,115 @@
+//! Termination states in HAProxy's notation.
+
 use std::fmt;
 
-/// How a request ended, in HAProxy's code: who ended it, and in which phase. Its third and fourth letters tell of
-/// cookies, and are always `--`.
+/// The termination state of a request in HAProxy's notation: the cause and the phase. HAProxy's third and
+/// fourth letters are about cookies; here they are always `--`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Termination {
-    /// Who or what.
+    /// Party or event that ended the request.
     pub cause: Cause,
-    /// When.
+    /// Phase in which the request ended.
     pub phase: Phase,
 }
 
-/// Who or what ended a request.
+/// The party or event that ended a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// `-`: both sides finished.
     Finished,
-    /// `C`: the client went away.
+    /// `C`: the client disconnected.
     Client,
-    /// `S`: the server went away, refused, or broke the protocol off.
+    /// `S`: the server disconnected, refused the connection, or broke the protocol.
     Server,
-    /// `P`: Weir refused it: broken or denied by a rule, in either direction.
+    /// `P`: Weir refused the request or the response as malformed, or because of a rule.
     Proxy,
-    /// `L`: Weir answered it itself (redirect, fixed response).
+    /// `L`: Weir responded itself (redirect, fixed response).
     Local,
     /// `R`: a resource ran out (memory, descriptors, ports).
     Resource,
-    /// `I`: Weir's own fault.
+    /// `I`: an internal error in Weir.
     Internal,
-    /// `D`: the server was found down while it worked.
+    /// `D`: the server was marked down during the request.
     ServerDown,
-    /// `K`: an operator ended it, or the process stopped.
+    /// `K`: an operator ended the request, or the process stopped.
     Killed,
-    /// `c`: the client took too long.
+    /// `c`: a timeout of the client.
     ClientTimeout,
-    /// `s`: the server took too long.
+    /// `s`: a timeout of the server.
     ServerTimeout,
 }
 
-/// What was going on when a request ended.
+/// The phase in which a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// `-`: everything was done.
+    /// `-`: after the end of the exchange.
     Done,
-    /// `R`: the request was still coming.
+    /// `R`: while the request arrived.
     Request,
-    /// `Q`: it waited for a server.
+    /// `Q`: while the request waited for a server.
     Queue,
-    /// `C`: the connection to the server was being made.
+    /// `C`: while Weir connected to the server.
     Connect,
-    /// `H`: the response's head was awaited.
+    /// `H`: while Weir waited for the response head.
     Head,
-    /// `D`: data flowed.
+    /// `D`: during the data transfer.
     Data,
-    /// `L`: the server had finished, the client had not got everything.
+    /// `L`: after the server had finished, but before the client had received everything.
     LastData,
-    /// `T`: it was held in a tarpit.
+    /// `T`: while the request was held in a tarpit.
     Tarpit,
 }
 
 impl Termination {
-    /// `----`: as it should be.
+    /// `----`: a normal end.
     pub const NORMAL: Self = Self::new(Cause::Finished, Phase::Done);
-    /// `LR--`: answered by Weir itself.
+    /// `LR--`: Weir responded itself.
     pub const ANSWERED: Self = Self::new(Cause::Local, Phase::Request);
-    /// `PR--`: a request that is broken or denied.
+    /// `PR--`: Weir refused a malformed or denied request.
     pub const BAD_REQUEST: Self = Self::new(Cause::Proxy, Phase::Request);
-    /// `PH--`: a response that is broken or denied.
+    /// `PH--`: Weir refused a malformed or denied response.
     pub const BAD_RESPONSE: Self = Self::new(Cause::Proxy, Phase::Head);
-    /// `SC--`: no server could be reached, or none is left.
+    /// `SC--`: no server accepted a connection, or no server is available.
     pub const NO_SERVER: Self = Self::new(Cause::Server, Phase::Connect);
-    /// `sC--`: the connect timed out.
+    /// `sC--`: the connection attempt timed out.
     pub const CONNECT_TIMEOUT: Self = Self::new(Cause::ServerTimeout, Phase::Connect);
-    /// `SQ--`: every server is at its limit, and nobody may wait.
+    /// `SQ--`: every server is at its limit, and the queue accepts no more requests.
     pub const BUSY: Self = Self::new(Cause::Server, Phase::Queue);
-    /// `sQ--`: the wait for a server timed out.
+    /// `sQ--`: the time in the queue was over.
     pub const QUEUE_TIMEOUT: Self = Self::new(Cause::ServerTimeout, Phase::Queue);
-    /// `PC--`: the pool's breaker keeps requests away.
+    /// `PC--`: the circuit breaker of the pool is open.
     pub const BREAKER_OPEN: Self = Self::new(Cause::Proxy, Phase::Connect);
-    /// `SH--`: the server closed before its response's head was complete.
+    /// `SH--`: the server closed the connection before its response head was complete.
     pub const NO_RESPONSE: Self = Self::new(Cause::Server, Phase::Head);
-    /// `sH--`: the response's head did not come in time.
+    /// `sH--`: the response head did not arrive in time.
     pub const RESPONSE_TIMEOUT: Self = Self::new(Cause::ServerTimeout, Phase::Head);
-    /// `SD--`: the server broke off in the middle of its response.
+    /// `SD--`: the server disconnected in the middle of its response.
     pub const SERVER_BROKE_OFF: Self = Self::new(Cause::Server, Phase::Data);
-    /// `sD--`: the server was silent for too long in the middle.
+    /// `sD--`: the server was silent for too long in the middle of the data.
     pub const SERVER_STALLED: Self = Self::new(Cause::ServerTimeout, Phase::Data);
-    /// `CR--`: the client went away within its request.
+    /// `CR--`: the client disconnected in the middle of its request.
     pub const CLIENT_LEFT_IN_REQUEST: Self = Self::new(Cause::Client, Phase::Request);
-    /// `cR--`: the request did not come in time.
+    /// `cR--`: the request did not arrive in time.
     pub const REQUEST_TIMEOUT: Self = Self::new(Cause::ClientTimeout, Phase::Request);
-    /// `CQ--`: the client went away while it waited for a server.
+    /// `CQ--`: the client disconnected while it waited for a server.
     pub const CLIENT_LEFT_IN_QUEUE: Self = Self::new(Cause::Client, Phase::Queue);
-    /// `CC--`: the client went away while the connection to the server was being made.
+    /// `CC--`: the client disconnected while Weir connected to the server.
     pub const CLIENT_LEFT_IN_CONNECT: Self = Self::new(Cause::Client, Phase::Connect);
-    /// `CH--`: the client went away before the response began.
+    /// `CH--`: the client disconnected before the response began.
     pub const CLIENT_LEFT_IN_HEAD: Self = Self::new(Cause::Client, Phase::Head);
-    /// `cH--`: the rest of the request did not come in time.
+    /// `cH--`: the rest of the request did not arrive in time.
     pub const CLIENT_STALLED_IN_REQUEST: Self = Self::new(Cause::ClientTimeout, Phase::Head);
-    /// `CD--`: the client went away in the middle of the response.
+    /// `CD--`: the client disconnected in the middle of the response.
     pub const CLIENT_LEFT_IN_DATA: Self = Self::new(Cause::Client, Phase::Data);
-    /// `cD--`: the client neither sent nor took anything for too long.
+    /// `cD--`: the client neither sent nor received anything for too long.
     pub const CLIENT_STALLED: Self = Self::new(Cause::ClientTimeout, Phase::Data);
 
-    /// Who, and when.
+    /// Creates a state from a cause and a phase.
     pub const fn new(cause: Cause, phase: Phase) -> Self {
         Self { cause, phase }
     }
 
-    /// The two letters that `tcplog` has.
+    /// Returns the two letters for `tcplog`.
     pub const fn letters(self) -> [u8; 2] {
         let cause = match self.cause {
             Cause::Finished => b'-',
@@ -135,7 +137,7 @@ impl Termination {
         [cause, phase]
     }
 
-    /// The four letters that `httplog` has.
+    /// Returns the four letters for `httplog`.
     pub const fn code(self) -> [u8; 4] {
         let [cause, phase] = self.letters();
         [cause, phase, b'-', b'-']

@@ -1,3 +1,5 @@
+//! Tests of the access log formats.
+
 use proptest::prelude::*;
 
 use super::*;

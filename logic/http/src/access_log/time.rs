@@ -1,28 +1,28 @@
-//! Dates as text, in UTC: worked out once a second, copied for every line.
+//! Dates as text in UTC. The text is formatted once a second and copied for each line.
 
 use crate::number;
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// Appends a time of microseconds since 1970 as `2026-11-21T08:48:21.838042Z` (RFC 3339).
+/// Appends a time in RFC 3339 form, e.g. `2026-11-21T08:48:21.838042Z`, from microseconds since 1970.
 pub fn append_rfc3339(out: &mut Vec<u8>, unix_us: u64) {
     append_rfc3339_with(out, unix_us, &mut TimeText::new());
 }
 
-/// The same, with the text of the second kept.
+/// Does the same as [`append_rfc3339`], but caches the text of the second.
 pub(super) fn append_rfc3339_with(out: &mut Vec<u8>, unix_us: u64, time: &mut TimeText) {
     out.extend_from_slice(time.iso(unix_us));
     let mark = out.len();
     number::append(out, 1_000_000 + unix_us % 1_000_000);
-    // Seven digits, the first of which is that million: it keeps the zeros, and makes room for the point.
+    // Adding a million makes seven digits and keeps the leading zeros; the point replaces the first digit.
     if let Some(first) = out.get_mut(mark) {
         *first = b'.';
     }
     out.push(b'Z');
 }
 
-/// The texts of one second.
+/// The cached texts of one second.
 #[derive(Debug, Clone)]
 pub(super) struct TimeText {
     second: Option<u64>,
@@ -35,13 +35,13 @@ impl TimeText {
         Self { second: None, clf: String::new(), iso: String::new() }
     }
 
-    /// `21/Nov/2026:08:48:21`.
+    /// Returns the time as `21/Nov/2026:08:48:21`.
     pub(super) fn clf(&mut self, unix_us: u64) -> &[u8] {
         self.at(unix_us / 1_000_000);
         self.clf.as_bytes()
     }
 
-    /// `2026-11-21T08:48:21`.
+    /// Returns the time as `2026-11-21T08:48:21`.
     pub(super) fn iso(&mut self, unix_us: u64) -> &[u8] {
         self.at(unix_us / 1_000_000);
         self.iso.as_bytes()
@@ -60,10 +60,10 @@ impl TimeText {
     }
 }
 
-/// Year, month (1 to 12) and day of the day `days` after 1970-01-01 (Gregorian).
+/// Returns year, month (1 to 12) and day of the Gregorian date `days` after 1970-01-01.
 fn civil(days: u64) -> (u64, u64, u64) {
     const ERA_DAYS: u64 = 146_097;
-    // Years that begin with March end with the leap day, which makes both divisions below regular.
+    // A year that begins in March ends with the leap day, which makes both divisions below regular.
     let from_march_0000 = days + 719_468;
     let (era, day) = (from_march_0000 / ERA_DAYS, from_march_0000 % ERA_DAYS);
     let year = (day - day / 1_460 + day / 36_524 - day / (ERA_DAYS - 1)) / 365;

@@ -1,29 +1,34 @@
+//! The scanner of chunked bodies.
+
 use std::fmt;
 use std::ops::Range;
 
 use super::extension::Extension;
 use super::trailer::{TrailerFault, TrailerLine, TrailerRules};
 
-/// Room for so many surplus ranges stays from one piece of a body to the next.
+/// Maximum capacity for removed ranges that is kept between two pieces of a body.
 const SURPLUS_KEPT: usize = 64;
 
-/// Finds the end of a chunked body (RFC 9112 section 7.1), strictly, in pieces of any size, and lets the caller pass
-/// the bytes on as they came.
+/// Finds the end of a chunked body (RFC 9112 section 7.1) in pieces of any size, strictly. The caller can
+/// forward the bytes as they arrived.
 ///
-/// Chunk extensions are refused in requests: nobody uses them, and what readers make of them is a source of request
-/// smuggling. In responses ([`ChunkScanner::of_response`]) extensions and whitespace behind the size are checked, and not for the next reader
-/// ([`ChunkScanner::canonical`]); nor are zeros in front of a size, of which there may be any number (RFC 9112 section 7.1): readers differ in how
-/// many digits they take. Refused are other whitespace around the size, more than 14 digits that count, and line ends other than CR LF. Trailers are checked like header lines; those that must not stand there (RFC 9110 section 6.5.1) are
-/// refused, so that a server that merges trailers into headers cannot be deceived.
+/// Refuses chunk extensions in requests: clients do not use them, and different readings of them allow
+/// request smuggling. In responses ([`ChunkScanner::of_response`]), checks extensions and whitespace after
+/// the size, but removes them for the next reader ([`ChunkScanner::canonical`]). Shortens leading zeros of a
+/// size to one: RFC 9112 section 7.1 allows any number, but readers accept different numbers of digits.
+///
+/// Refuses other whitespace around the size, sizes with more than 14 significant digits, and line ends other
+/// than CR LF. Checks trailers like header lines and refuses fields that may not be trailers (RFC 9110
+/// section 6.5.1), because a server that merges trailers into headers would trust them.
 #[derive(Debug, Clone)]
 pub struct ChunkScanner {
     state: State,
     takes_extensions: bool,
-    /// Bytes between the size and the line end of the chunk that is being read, and zeros in front of its size.
+    /// Bytes between the size and the line end of the current chunk, and leading zeros of its size.
     extension_bytes: u16,
-    /// Bytes that were fed last and are not for the next reader.
+    /// Ranges of the last fed bytes that must not be forwarded.
     surplus: Vec<Range<usize>>,
-    /// Of the chunk: its size while it is read, then what is left of its data.
+    /// Size of the current chunk while it is parsed, then its remaining data bytes.
     left: u64,
     payload_bytes: u64,
     trailer_bytes: u32,
@@ -32,10 +37,10 @@ pub struct ChunkScanner {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// `digits` of the size were read that count.
+    /// In the size of a chunk, after `digits` significant digits.
     Size {
         digits: u8,
-        /// A zero stands in front of them.
+        /// True after a leading zero.
         is_padded: bool,
     },
     Extension(Extension),
@@ -51,41 +56,40 @@ enum State {
     Done,
 }
 
-/// Why a chunked body is refused.
+/// The reason to refuse a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkError {
-    /// No digits, or a byte that is none.
+    /// The size has no digits, or a byte that is not a digit.
     Size,
-    /// A size over 2^56-1, or one that has more than [`ChunkScanner::EXTENSION_BYTES_MAX`] zeros in front of it.
+    /// The size is over 2^56-1, or has more than [`ChunkScanner::EXTENSION_BYTES_MAX`] leading zeros.
     SizeTooLarge,
-    /// Something between the size and its line end.
+    /// A request has bytes between the size and its line end.
     Extension,
-    /// The same in a response, where an extension may stand: it is malformed, or over
-    /// [`ChunkScanner::EXTENSION_BYTES_MAX`].
+    /// An extension in a response is malformed or over [`ChunkScanner::EXTENSION_BYTES_MAX`].
     MalformedExtension,
-    /// CR without LF, LF without CR, or data that is longer than its chunk.
+    /// CR without LF, LF without CR, or more data than the size of the chunk.
     LineEnd,
-    /// A trailer line.
+    /// A trailer line is invalid.
     Trailer(TrailerFault),
     /// The trailers are over [`ChunkScanner::TRAILER_BYTES_MAX`].
     TrailersTooLarge,
 }
 
 impl ChunkScanner {
-    /// Digits of a chunk size: 2^56-1 is more than any disk holds.
+    /// Maximum digits of a chunk size: 2^56-1 bytes are more than any disk holds.
     const SIZE_DIGITS_MAX: u8 = 14;
-    /// All trailer lines together, in bytes.
+    /// Maximum bytes of all trailer lines together.
     pub const TRAILER_BYTES_MAX: u32 = 16 * 1024;
-    /// The extensions of one chunk together, in bytes, and likewise the zeros in front of its size.
+    /// Maximum bytes of the extensions of one chunk, and of the leading zeros of its size.
     pub const EXTENSION_BYTES_MAX: u16 = 1024;
 
-    /// At the start of a body.
+    /// Creates a scanner for the start of a request body.
     pub const fn new() -> Self {
         Self::taking_extensions(false)
     }
 
-    /// At the start of a response's body: chunks may have extensions, which a recipient that does not know them must
-    /// ignore (RFC 9112 section 7.1.1).
+    /// Creates a scanner for the start of a response body. Chunks may have extensions, because a recipient
+    /// must ignore unknown ones (RFC 9112 section 7.1.1).
     pub const fn of_response() -> Self {
         Self::taking_extensions(true)
     }
@@ -103,18 +107,19 @@ impl ChunkScanner {
         }
     }
 
-    /// At the start of a body whose trailers `rules` restrict further.
+    /// Creates a scanner for the start of a request body; `rules` forbid additional trailers.
     pub fn with_trailers(rules: &TrailerRules) -> Self {
         Self { trailer: TrailerLine::with_rules(rules), ..Self::new() }
     }
 
-    /// Reads on. Returns how many of `bytes` belong to the body, framing included: all of them, but in the last piece.
+    /// Scans the next bytes. Returns the number of `bytes` that belong to the body, with the framing: all of
+    /// them, except in the last piece.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, ChunkError> {
         self.advance(bytes, |_| {})
     }
 
-    /// What is left of `fed`, the bytes of the body that were fed last, without the extensions in them, and with one zero at most in
-    /// front of a size: readers differ in what they make of these. `None` = all of it.
+    /// Returns the last fed bytes of the body in the form for the next reader: without extensions, and with
+    /// at most one leading zero in a size. `None` = unchanged.
     pub fn canonical(&self, fed: &[u8]) -> Option<Vec<u8>> {
         if self.surplus.is_empty() {
             return None;
@@ -129,34 +134,36 @@ impl ChunkScanner {
         Some(left)
     }
 
-    /// The last byte of the body has been read.
+    /// Returns true after the last byte of the body.
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Bytes of data so far, without framing. Counts a chunk's data as it is read.
+    /// Returns the number of data bytes so far, without framing. Includes the data of a chunk that is not
+    /// complete.
     pub const fn payload_bytes(&self) -> u64 {
         self.payload_bytes
     }
 
-    /// Data bytes that must still come before the next byte of framing: they can be moved unread ([`Self::skip`]).
+    /// Returns the number of data bytes before the next byte of framing. The caller may move these without
+    /// reading them ([`Self::skip`]).
     pub fn data_left(&self) -> u64 {
         if self.state == State::Data { self.left } else { 0 }
     }
 
-    /// Counts `bytes` of data as read that were moved unread, at most [`Self::data_left`].
+    /// Counts `bytes` of data that the caller has moved without reading, at most [`Self::data_left`].
     pub fn skip(&mut self, bytes: u64) {
         let bytes = bytes.min(self.data_left());
         self.took(bytes);
     }
 
-    /// Like [`Self::feed`]; hands out the pieces of data.
+    /// Works like [`Self::feed`], but also passes the pieces of data to `data`.
     pub(super) fn advance<'a>(
         &mut self,
         bytes: &'a [u8],
         mut data: impl FnMut(&'a [u8]),
     ) -> Result<usize, ChunkError> {
-        // What one piece needed is not kept for a response that may last for days.
+        // Releases a large buffer, because a response may last for days.
         if self.surplus.capacity() > SURPLUS_KEPT {
             self.surplus = Vec::new();
         } else {
@@ -191,7 +198,7 @@ impl ChunkScanner {
         }
     }
 
-    /// The state after one byte of framing.
+    /// Returns the state after one byte of framing.
     fn after(&mut self, byte: u8) -> Result<State, ChunkError> {
         match (self.state, byte) {
             (State::Size { digits, is_padded }, b'\r') if digits > 0 || is_padded => Ok(State::SizeLf),
@@ -222,7 +229,7 @@ impl ChunkScanner {
             (State::SizeLf | State::DataCr | State::DataLf | State::TrailerLf | State::EndLf, _) => {
                 Err(ChunkError::LineEnd)
             }
-            // `advance` does not come here with these.
+            // `advance` never calls this function in these states.
             (State::Data | State::Done, _) => Ok(self.state),
         }
     }
@@ -248,7 +255,7 @@ impl ChunkScanner {
         Ok(State::Size { digits: digits + 1, is_padded })
     }
 
-    /// One byte more between size and line end, if it may stand there.
+    /// Counts one more byte between size and line end, if it is allowed there.
     fn extension(&mut self, next: Option<Extension>) -> Result<State, ChunkError> {
         self.extension_bytes = self.extension_bytes.saturating_add(1);
         match next {
@@ -279,9 +286,9 @@ impl ChunkScanner {
 }
 
 impl State {
-    /// Before a size.
+    /// At the start of a size.
     const START: Self = Self::Size { digits: 0, is_padded: false };
-    /// Behind zeros that may be the size, or stand in front of it.
+    /// After zeros that may be the whole size or lead a longer one.
     const PADDED: Self = Self::Size { digits: 0, is_padded: true };
 }
 
@@ -292,8 +299,8 @@ impl Default for ChunkScanner {
 }
 
 impl ChunkError {
-    /// The status for a client that sent such a body: 400 or 431. For a server's body there is none: the response has
-    /// begun.
+    /// Returns the status for a client that sent such a body: 400 or 431. A bad response body has no status,
+    /// because the response has begun.
     pub const fn status(self) -> u16 {
         match self {
             Self::TrailersTooLarge => 431,

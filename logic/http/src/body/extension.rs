@@ -1,28 +1,31 @@
+//! The grammar of chunk extensions.
+
 use crate::head::scan::is_token;
 
-/// Where a reader stands between a chunk's size and its line end (RFC 9112 section 7.1.1):
+/// The position between the size of a chunk and its line end (RFC 9112 section 7.1.1):
 /// `*( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] )`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extension {
-    /// In whitespace behind the size or an extension; a semicolon or the line end follows.
+    /// In whitespace after the size or an extension; a semicolon or the line end must follow.
     Space,
-    /// Behind a semicolon.
+    /// After a semicolon.
     NameStart,
     Name,
-    /// In whitespace behind a name.
+    /// In whitespace after a name.
     NameEnd,
-    /// Behind an equals sign.
+    /// After an equals sign.
     ValueStart,
     Value,
     Quoted,
-    /// Behind a backslash in a quoted value.
+    /// After a backslash in a quoted value.
     Escaped,
-    /// Behind the closing quote.
+    /// After the closing quote.
     QuoteEnd,
 }
 
 impl Extension {
-    /// The first byte behind the size; `None` = nothing that an extension begins with.
+    /// Returns the state after the first byte that follows the size; `None` if an extension cannot begin with
+    /// it.
     pub(super) fn begin(byte: u8) -> Option<Self> {
         match byte {
             b';' => Some(Self::NameStart),
@@ -31,7 +34,7 @@ impl Extension {
         }
     }
 
-    /// The next byte; `None` = one that must not stand there. No line end may.
+    /// Returns the state after the next byte; `None` if the byte is not allowed. A line end is never allowed.
     pub(super) fn after(self, byte: u8) -> Option<Self> {
         let is_space = matches!(byte, b' ' | b'\t');
         match (self, byte) {
@@ -52,14 +55,14 @@ impl Extension {
         }
     }
 
-    /// Whether the line may end here.
+    /// Returns true if the line may end here.
     pub(super) fn may_end(self) -> bool {
-        // Servers that reserve four columns for the size fill up with spaces.
+        // `Space` is included because servers that reserve four columns for the size fill them with spaces.
         matches!(self, Self::Space | Self::Name | Self::NameEnd | Self::Value | Self::QuoteEnd)
     }
 }
 
-/// What a quoted string may hold: no control characters but HTAB (RFC 9110 section 5.6.4).
+/// Returns true for a byte of a quoted string: no control characters except HTAB (RFC 9110 section 5.6.4).
 fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= 0x20 && byte != 0x7f)
 }

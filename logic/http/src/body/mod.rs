@@ -1,4 +1,4 @@
-//! Bodies: where they end (RFC 9112 sections 6 and 7).
+//! Message bodies: detection of their end (RFC 9112 sections 6 and 7).
 
 mod chunked;
 mod dechunk;

@@ -1,24 +1,27 @@
+//! The scanner that finds the end of a body.
+
 use super::{ChunkError, ChunkScanner, TrailerRules};
 use crate::Framing;
 use crate::websocket::FrameScanner;
 
-/// Finds the end of a body, whatever its framing. Small, for each request has two of them; what chunks need is large, and is elsewhere.
+/// Finds the end of a body with any framing. It is small because each request has two of them, so the larger
+/// state of chunks is boxed.
 #[derive(Debug, Clone)]
 pub enum BodyScanner {
-    /// No body, or no more of it.
+    /// No body, or no more bytes of it.
     None,
-    /// So many bytes are still to come.
+    /// A body with this number of remaining bytes.
     Length(u64),
-    /// Chunks.
+    /// A chunked body.
     Chunked(Box<ChunkScanner>),
-    /// Until the connection ends.
+    /// A body that ends with the connection.
     UntilClose,
-    /// The same, and it is known where WebSocket frames end.
+    /// One direction of a WebSocket connection, whose frame boundaries are tracked.
     WebSocket(Box<FrameScanner>),
 }
 
 impl BodyScanner {
-    /// At the start of a body.
+    /// Creates a scanner for the start of a body.
     pub fn new(framing: Framing) -> Self {
         match framing {
             Framing::None => Self::None,
@@ -28,7 +31,8 @@ impl BodyScanner {
         }
     }
 
-    /// At the start of a response's body, whose chunks may have extensions ([`ChunkScanner::of_response`]).
+    /// Creates a scanner for the start of a response body, whose chunks may have extensions
+    /// ([`ChunkScanner::of_response`]).
     pub fn of_response(framing: Framing) -> Self {
         match framing {
             Framing::Chunked => Self::Chunked(Box::new(ChunkScanner::of_response())),
@@ -36,7 +40,7 @@ impl BodyScanner {
         }
     }
 
-    /// At the start of a body that goes to a server; `rules` say which trailers it must not have.
+    /// Creates a scanner for the start of a body that goes to a server; `rules` forbid additional trailers.
     pub fn with_trailers(framing: Framing, rules: &TrailerRules) -> Self {
         match framing {
             Framing::Chunked => Self::Chunked(Box::new(ChunkScanner::with_trailers(rules))),
@@ -44,7 +48,7 @@ impl BodyScanner {
         }
     }
 
-    /// At the start of one direction of a connection that has changed to this protocol.
+    /// Creates a scanner for one direction of a connection that has switched to this protocol.
     pub fn of_upgrade(protocol: &[u8]) -> Self {
         match protocol.trim_ascii().eq_ignore_ascii_case(b"websocket") {
             true => Self::WebSocket(Box::default()),
@@ -52,7 +56,7 @@ impl BodyScanner {
         }
     }
 
-    /// The frames of the direction, where it has any.
+    /// Returns the frame scanner of a WebSocket direction.
     pub fn frames(&self) -> Option<&FrameScanner> {
         match self {
             Self::WebSocket(frames) => Some(frames),
@@ -60,7 +64,7 @@ impl BodyScanner {
         }
     }
 
-    /// Reads on. Returns how many of `bytes` belong to the body, framing included.
+    /// Scans the next bytes. Returns the number of `bytes` that belong to the body, with the framing.
     #[inline]
     pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, ChunkError> {
         match self {
@@ -79,8 +83,8 @@ impl BodyScanner {
         }
     }
 
-    /// What is left of `fed`, the bytes of the body that were fed last, without chunk extensions and padding
-    /// ([`ChunkScanner::canonical`]); `None` = all of it.
+    /// Returns the last fed bytes of the body without chunk extensions and padding
+    /// ([`ChunkScanner::canonical`]); `None` = unchanged.
     #[inline]
     pub fn canonical(&self, fed: &[u8]) -> Option<Vec<u8>> {
         match self {
@@ -89,7 +93,8 @@ impl BodyScanner {
         }
     }
 
-    /// The last byte of the body has been read. Never, if only the connection's end tells.
+    /// Returns true after the last byte of the body; never true if only the end of the connection ends the
+    /// body.
     #[inline]
     pub fn is_done(&self) -> bool {
         match self {
@@ -100,12 +105,13 @@ impl BodyScanner {
         }
     }
 
-    /// Whether the body is whole if the connection ends now.
+    /// Returns true if the body is complete when the connection ends now.
     pub fn may_end_here(&self) -> bool {
         self.is_done() || matches!(self, Self::UntilClose | Self::WebSocket(_))
     }
 
-    /// Bytes still to come, where that is known: they can be moved unread ([`Self::skip`]).
+    /// Returns the number of remaining bytes, if it is known. The caller may move these without reading them
+    /// ([`Self::skip`]).
     #[inline]
     pub fn remaining_exact(&self) -> Option<u64> {
         match self {
@@ -115,7 +121,8 @@ impl BodyScanner {
         }
     }
 
-    /// Bytes that can be moved unread now: the rest of the body, or of the chunk or frame that is being read.
+    /// Returns the number of bytes that the caller may move now without reading them: the rest of the body,
+    /// or of the current chunk or frame.
     pub fn unread_max(&self) -> u64 {
         match self {
             Self::None => 0,
@@ -126,7 +133,7 @@ impl BodyScanner {
         }
     }
 
-    /// Counts `bytes` as read that were moved unread, at most [`Self::unread_max`].
+    /// Counts `bytes` that the caller has moved without reading, at most [`Self::unread_max`].
     pub fn skip(&mut self, bytes: u64) {
         match self {
             Self::None | Self::UntilClose => {}

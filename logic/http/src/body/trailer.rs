@@ -1,3 +1,5 @@
+//! Checks of trailer lines.
+
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
@@ -5,34 +7,35 @@ use crate::forward::NameSet;
 use crate::head::scan::is_token;
 use crate::head::{HeaderFault, KnownHeader, fold_for_cgi, set};
 
-/// Checks one trailer line at a time, byte by byte, keeping only as much of the name as the longest forbidden one has.
+/// Checks a trailer line byte by byte. Keeps only as much of the name as the longest forbidden name needs.
 #[derive(Debug, Clone)]
 pub(super) struct TrailerLine {
     name: [u8; NAME_BYTES],
-    /// Bytes of the name so far; counts on past the array.
+    /// Bytes of the name so far; may exceed the length of the array.
     name_bytes: u16,
     in_value: bool,
     rules: TrailerRules,
 }
 
-/// Names that must not stand in trailers beside those that never may: what a server is to get from Weir, or not at all. A
-/// server that merges trailers into headers would take them for genuine.
+/// Names that are forbidden in trailers, in addition to those that always are. Weir sets or removes these
+/// headers, and a server that merges trailers into headers would trust them.
 #[derive(Debug, Clone, Default)]
 pub struct TrailerRules(Option<Arc<NameSet>>);
 
-/// Why a trailer line is refused.
+/// The reason to refuse a trailer line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrailerFault {
-    /// As a header line it would be refused too.
+    /// The line would be refused as a header line, too.
     Line(HeaderFault),
-    /// A field that frames, routes, authenticates or describes the message: it must stand in the head.
+    /// The field frames, routes, authenticates or describes the message, so it may occur only in the head.
     Forbidden,
 }
 
-/// So much of a name is compared. Of longer ones only the start can be on a list.
+/// Bytes of a name that are compared; only the start of a longer name can be on a list.
 const NAME_BYTES: usize = 64;
 
-/// RFC 9110 section 6.5.1: framing, routing, modifiers, authentication, response control, content description.
+/// Headers that may not be trailers (RFC 9110 section 6.5.1): framing, routing, modifiers, authentication,
+/// response control, content description.
 const FORBIDDEN: u64 = set(&[
     KnownHeader::XForwardedOther,
     KnownHeader::XAccel,
@@ -90,7 +93,8 @@ impl TrailerRules {
         Self(Some(Arc::new(names)))
     }
 
-    /// Refuses digests of the body: a service that does not look at trailers must not let one go unchecked (RFC 9530 section 6.5).
+    /// Refuses digests of the body, for a service that ignores trailers and must not leave a digest unchecked
+    /// (RFC 9530 section 6.5).
     pub fn no_digests() -> Self {
         static NAMES: LazyLock<Arc<NameSet>> = LazyLock::new(|| {
             let mut names = NameSet::new();
@@ -106,7 +110,7 @@ impl TrailerRules {
         Self(None)
     }
 
-    /// `is_whole`: no more of the name follows.
+    /// Returns true if the name is forbidden. `is_whole`: true if `name` is not just the start of the name.
     fn refuse(&self, name: &[u8], is_whole: bool) -> bool {
         let Some(names) = &self.0 else { return false };
         if is_whole { names.has_other(name) } else { names.may_have(name) }
@@ -122,7 +126,7 @@ impl TrailerLine {
         Self { rules: rules.clone(), ..Self::new() }
     }
 
-    /// One byte of a line; CR does not come here.
+    /// Checks one byte of a line, except CR.
     pub(super) fn push(&mut self, byte: u8) -> Result<(), TrailerFault> {
         if self.in_value {
             return match byte {
@@ -153,7 +157,7 @@ impl TrailerLine {
         }
     }
 
-    /// CR: the line is over.
+    /// Ends the line, at CR.
     pub(super) fn end(&mut self) -> Result<(), TrailerFault> {
         if !self.in_value {
             return Err(TrailerFault::Line(HeaderFault::NoColon));
@@ -166,7 +170,7 @@ impl TrailerLine {
     fn is_forbidden(&self) -> bool {
         let kept = usize::from(self.name_bytes).min(NAME_BYTES);
         let starts = |text: &[u8]| kept >= text.len() && self.name[..text.len()].eq_ignore_ascii_case(text);
-        // By these a server is told who a client is, and what has become of an upload.
+        // Servers trust these headers for the identity of a client and for the state of an upload.
         let told: [&[u8]; 4] = [b"x-forwarded-", b"x-voms-", b"x-remote-user", b"x-weir-upload"];
         if told.into_iter().any(starts) {
             return true;

@@ -1,63 +1,66 @@
+//! Edits of Cookie and Set-Cookie lines for sticky sessions.
+
 use super::pairs::{pair, set_cookie_pair};
 
-/// Ends Weir's part of a value in which a server's follows.
+/// Separator between Weir's prefix and the server's own value in a cookie.
 pub const PREFIX_END: u8 = b'~';
 
-/// What becomes of one of a client's cookies on its way to the server.
+/// The edit of a client's cookie before the request goes to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CookieEdit<'a> {
-    /// Nothing.
+    /// No change.
     #[default]
     Keep,
-    /// Every cookie of this name is taken out.
+    /// Removes every cookie with this name.
     Remove(&'a [u8]),
-    /// Of each value of this name, what stands before the first [`PREFIX_END`] is taken out, and that too.
+    /// Removes Weir's prefix, up to and including the first [`PREFIX_END`], from each value of this name.
     Unprefix(&'a [u8]),
 }
 
-/// What becomes of the cookies that a server sets.
+/// The edit of the cookies that a server sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetCookieEdit<'a> {
-    /// The server's own cookies of this name are dropped; `line` (with its CR LF) is added, or nothing if it is empty.
+    /// Drops the server's cookies of this name and adds `line` (with its CR LF); an empty `line` adds
+    /// nothing.
     Insert {
-        /// The cookie.
+        /// Name of the cookie.
         name: &'a [u8],
-        /// The whole Set-Cookie line.
+        /// Complete Set-Cookie line.
         line: &'a [u8],
-        /// With the line goes the word that no shared cache may keep the response (RFC 9111 section 5.2.2.7).
+        /// True if the response must also forbid shared caches to store it (RFC 9111 section 5.2.2.7).
         no_cache: bool,
     },
-    /// The value of the server's cookie of this name becomes `value`.
+    /// Replaces the value of the server's cookie of this name with `value`.
     Rewrite {
-        /// The cookie.
+        /// Name of the cookie.
         name: &'a [u8],
-        /// What takes its value's place.
+        /// New value.
         value: &'a [u8],
     },
-    /// `value` and [`PREFIX_END`] are put before the value of the server's cookie of this name.
+    /// Puts `value` and [`PREFIX_END`] before the value of the server's cookie of this name.
     Prefix {
-        /// The cookie.
+        /// Name of the cookie.
         name: &'a [u8],
-        /// What is put before its value.
+        /// Prefix without the separator.
         value: &'a [u8],
     },
 }
 
 impl CookieEdit<'_> {
-    /// Whether lines have to be looked at.
+    /// Returns true if Cookie lines may need an edit.
     #[inline]
     pub(crate) fn is_some(&self) -> bool {
         !matches!(self, Self::Keep)
     }
 
-    /// Whether a Cookie line's value changes.
+    /// Returns true if the edit changes the value of a Cookie line.
     pub(crate) fn changes(&self, line: &[u8]) -> bool {
         line.split(|byte| *byte == b';').any(|part| self.of_part(part) != Part::Kept)
     }
 
-    /// Appends a Cookie line's value as the server gets it: all that is not meant stays byte for byte, in its order. With
-    /// a cookie goes the `;` that parted it from the one before, or behind the first the whitespace after it. Nothing is
-    /// appended if no cookie is left.
+    /// Appends the edited value of a Cookie line. All other cookies keep their bytes and their order. A
+    /// removed cookie loses the `;` before it; the first one loses the `;` and the whitespace after it
+    /// instead. Appends nothing if no cookie remains.
     pub(crate) fn append(&self, out: &mut Vec<u8>, line: &[u8]) {
         let start = out.len();
         let mut is_first = true;
@@ -75,7 +78,7 @@ impl CookieEdit<'_> {
             match edited {
                 Part::From(at) => {
                     let equals = part.iter().position(|byte| *byte == b'=').unwrap_or(0);
-                    // `at` counts from the end, which trimming has left alone.
+                    // `at` counts from the end, which the trimming has not changed.
                     out.extend_from_slice(&part[..=equals]);
                     out.extend_from_slice(&part[part.len() - at..]);
                 }
@@ -95,7 +98,7 @@ impl CookieEdit<'_> {
             Some(_) if matches!(self, Self::Remove(_)) => Part::Removed,
             Some((_, value)) => match value.iter().position(|byte| *byte == PREFIX_END) {
                 Some(end) => {
-                    // Whitespace behind the value is part of the rest.
+                    // The rest includes whitespace after the value.
                     let behind = part.len() - part.trim_ascii_end().len();
                     Part::From(value.len() - end - 1 + behind)
                 }
@@ -109,7 +112,7 @@ impl CookieEdit<'_> {
 enum Part {
     Kept,
     Removed,
-    /// `name=` and this many last bytes.
+    /// `name=`, then this number of last bytes.
     From(usize),
 }
 
@@ -120,12 +123,12 @@ impl SetCookieEdit<'_> {
         }
     }
 
-    /// Whether a server's Set-Cookie line changes.
+    /// Returns true if the edit changes a Set-Cookie line of the server.
     pub(crate) fn changes(&self, line: &[u8]) -> bool {
         set_cookie_pair(line).is_some_and(|(name, _)| name == self.name())
     }
 
-    /// Appends what takes the place of the value of a Set-Cookie line that changes; false if the line is dropped.
+    /// Appends the new value of a changed Set-Cookie line; returns false if the line is dropped.
     pub(crate) fn append(&self, out: &mut Vec<u8>, line: &[u8]) -> bool {
         let (own, keeps_value) = match self {
             Self::Insert { .. } => return false,

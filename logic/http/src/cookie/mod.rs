@@ -1,7 +1,8 @@
-//! Cookies in heads (RFC 6265): finding one among a client's, taking one out without disturbing the others, and writing
-//! or changing a server's.
+//! Cookies in message heads (RFC 6265): reads a client's cookies, removes one without a change to the others,
+//! and writes or edits a server's.
 //!
-//! A browser sends what it was given, so everything here works on bytes and passes on what it does not understand.
+//! Works on bytes and forwards anything that it cannot parse, because a browser returns exactly what it
+//! received.
 
 mod edit;
 mod pairs;

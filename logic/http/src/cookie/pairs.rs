@@ -1,12 +1,14 @@
+//! Parsing of cookies.
+
 use crate::{HeaderTable, KnownHeader};
 
-/// The cookies in the value of a Cookie line, in order, as name and value without the whitespace around them. What has
-/// no `=` is passed over. Quotes are part of a value: they do not protect a `;` (RFC 6265 section 5.4).
+/// Returns the cookies of a Cookie line in order, as name and value without surrounding whitespace. Skips
+/// parts without `=`. Quotes belong to the value and do not protect a `;` (RFC 6265 section 5.4).
 pub fn cookie_pairs(line: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     line.split(|byte| *byte == b';').filter_map(pair)
 }
 
-/// The values of every cookie of a name in a request's head, in order. Names are told apart by case.
+/// Returns the values of all cookies with a name in a request head, in order. Names are case-sensitive.
 pub fn cookies_named<'a>(
     buf: &'a [u8],
     table: &'a HeaderTable,
@@ -18,22 +20,22 @@ pub fn cookies_named<'a>(
         .filter_map(move |(found, value)| (found == name).then_some(value))
 }
 
-/// Name and value of the cookie that a Set-Cookie line sets; its attributes are left aside.
+/// Returns name and value of the cookie in a Set-Cookie line, without its attributes.
 pub fn set_cookie_pair(line: &[u8]) -> Option<(&[u8], &[u8])> {
     line.split(|byte| *byte == b';').next().and_then(pair)
 }
 
-/// Whether a text can be a cookie's name: a token (RFC 6265 section 4.1.1).
+/// Returns true if a text is a valid cookie name: a token (RFC 6265 section 4.1.1).
 pub fn is_cookie_name(text: &str) -> bool {
     crate::head::scan::is_token_text(text.as_bytes())
 }
 
-/// Whether a text can be a cookie's value as it is (`cookie-octet` of RFC 6265 section 4.1.1).
+/// Returns true if a text is a valid cookie value without quotes (`cookie-octet` of RFC 6265 section 4.1.1).
 pub fn is_cookie_value(text: &[u8]) -> bool {
     text.iter().all(|byte| matches!(byte, 0x21 | 0x23..=0x2b | 0x2d..=0x3a | 0x3c..=0x5b | 0x5d..=0x7e))
 }
 
-/// `name=value` with whitespace around either.
+/// Splits `name=value` and trims both sides.
 pub(super) fn pair(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let equals = text.iter().position(|byte| *byte == b'=')?;
     Some((text[..equals].trim_ascii(), text[equals + 1..].trim_ascii()))

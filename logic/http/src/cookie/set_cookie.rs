@@ -1,34 +1,36 @@
+//! Set-Cookie lines of Weir's own cookies.
+
 use serde::{Deserialize, Serialize};
 
-/// What a browser is told about a cookie besides its value (RFC 6265 section 5.2).
+/// The attributes of a cookie (RFC 6265 section 5.2).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CookieAttributes {
-    /// Below which path it is sent.
+    /// Path prefix of the requests that carry the cookie.
     pub path: String,
-    /// To which domain and those below it; `None` = only to the host that set it.
+    /// Domain that receives the cookie, with its subdomains; `None` = only the host that set it.
     pub domain: Option<String>,
-    /// How long it is kept, in seconds; `None` = until the browser is closed.
+    /// Lifetime in seconds; `None` = until the browser is closed.
     pub max_age_s: Option<u64>,
-    /// Not shown to scripts.
+    /// True if the cookie is hidden from scripts.
     pub http_only: bool,
-    /// Whether requests that other sites cause carry it; `None` = the browser decides.
+    /// Rule for requests from other sites; `None` = the browser's default.
     pub same_site: Option<SameSite>,
 }
 
-/// Which requests that other sites cause carry a cookie.
+/// The rule for requests from other sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SameSite {
-    /// None.
+    /// No request from another site carries the cookie.
     Strict,
-    /// Links that are followed.
+    /// Only links that the user follows carry the cookie.
     Lax,
-    /// All; browsers ask for Secure then.
+    /// All requests carry the cookie; browsers then require Secure.
     None,
 }
 
 impl SameSite {
-    /// As it stands in the header.
+    /// Returns the value in the header.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Strict => "Strict",
@@ -38,7 +40,7 @@ impl SameSite {
     }
 }
 
-/// Appends a whole Set-Cookie line with its CR LF. `secure` = only to be sent over TLS.
+/// Appends a complete Set-Cookie line with its CR LF. `secure`: the browser sends the cookie only over TLS.
 pub fn append_set_cookie(
     out: &mut Vec<u8>,
     name: &str,

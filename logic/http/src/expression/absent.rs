@@ -1,9 +1,9 @@
-//! A build without the feature `cel`: there is no value of this type, so no expression is ever evaluated.
+//! Stub for a build without the feature `cel`. The type has no values, so no expression is ever evaluated.
 
 use super::{EvaluationError, ExpressionError, ExpressionFault, ExpressionUse, UnguardedHeader};
 use crate::RouteRequest;
 
-/// A compiled expression. This build compiles none.
+/// A compiled expression, which cannot exist in this build.
 #[derive(Debug)]
 pub enum Expression {}
 
@@ -16,27 +16,27 @@ impl Expression {
         Err(ExpressionError { fault: ExpressionFault::Missing, at: 0..0 })
     }
 
-    /// The names of the functions and methods that exist: none.
+    /// Returns no names, because this build has no functions.
     pub fn functions() -> impl Iterator<Item = &'static str> + Clone {
         std::iter::empty()
     }
 
-    /// The first header that is read although a request need not have it.
+    /// Returns the first header that the expression reads without a check that it exists.
     pub fn unguarded_header(&self) -> Option<&UnguardedHeader> {
         match *self {}
     }
 
-    /// Returns whether the expression is true for a request.
+    /// Returns true if the expression is true for a request.
     pub fn evaluate(&self, _: &RouteRequest<'_>) -> Result<bool, EvaluationError> {
         match *self {}
     }
 
-    /// The value as bytes that requests can be told apart by.
+    /// Returns the value as bytes, for use as a key.
     pub fn evaluate_key(&self, _: &RouteRequest<'_>) -> Option<Vec<u8>> {
         match *self {}
     }
 
-    /// The text it was compiled from.
+    /// Returns the source text.
     pub fn text(&self) -> &str {
         match *self {}
     }

@@ -1,53 +1,54 @@
-//! Why a text is refused as an expression, and why a compiled one has no value for a request.
+//! Errors of the compilation and the evaluation of expressions.
 
 use std::fmt;
 use std::ops::Range;
 
 use super::Expression;
 
-/// Why a text is not a permitted expression, and which part of it is to blame.
+/// The reason to refuse an expression, and the part of the text that causes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpressionError {
-    /// What is wrong.
+    /// Kind of the error.
     pub fault: ExpressionFault,
-    /// Bytes of the text; empty if no single part is to blame.
+    /// Range of bytes in the text; empty if the error has no position.
     pub at: Range<usize>,
 }
 
-/// What is wrong with an expression.
+/// The kind of a compilation error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpressionFault {
-    /// This build has no expressions.
+    /// This build does not support expressions.
     Missing,
-    /// Over [`Expression::BYTES_MAX`].
+    /// The text is over [`Expression::BYTES_MAX`].
     TooLong,
-    /// The parser's message.
+    /// Syntax error, with the parser's message.
     Syntax(String),
-    /// A variable that does not exist.
+    /// The variable does not exist.
     UnknownVariable(String),
-    /// A function or method that does not exist.
+    /// The function or method does not exist.
     UnknownFunction(String),
     /// The pattern of `matches` is not a string literal.
     Pattern,
-    /// The pattern of `matches` is not a regular expression.
+    /// The pattern of `matches` is not a valid regular expression.
     InvalidPattern(String),
-    /// More than [`Expression::NODES_MAX`] operators, names and literals.
+    /// The expression has more than [`Expression::NODES_MAX`] operators, names and literals.
     TooLarge,
-    /// A loop (`all`, `exists`, `map`, `filter`) within a loop.
+    /// A loop (`all`, `exists`, `map`, `filter`) contains another loop.
     NestedLoop,
-    /// Types that do not fit an operator, a function or the config key.
+    /// The types do not fit an operator, a function or the config key.
     Type {
-        /// The types found, and the types expected.
+        /// Types that were found, and types that are expected.
         message: String,
-        /// What to write instead.
+        /// Suggested replacement.
         help: Option<String>,
     },
 }
 
-/// Why an expression has no value for a request.
+/// The reason why an expression has no value for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EvaluationError {
-    /// A missing key, an overflow, a text that is not a number. The message holds no values of the request.
+    /// The evaluation failed, e.g. because of a missing key, an overflow or a text that is not a number. The
+    /// message contains no values of the request.
     Failed(String),
     /// The value is not a bool.
     NotBool,

@@ -1,10 +1,12 @@
-//! Expressions in CEL, the Common Expression Language (cel.dev), about a request. They are compiled once, cannot reach
-//! clock, network, files or randomness, and their cost is bounded: text length, size, and loops only one deep.
+//! Expressions about a request in CEL, the Common Expression Language (cel.dev). Each is compiled once. It
+//! has no access to clock, network, files or randomness, and its cost is limited by the text length, the
+//! number of nodes, and one level of loops.
 //!
-//! Variables: `method`, `host` (lower case, without port), `path`, `query` (empty if there is none), `headers` (a map
-//! from lower-case name to value; lines of one name are joined by `, `), `client_ip`, `scheme`, `listener`.
+//! The variables are `method`, `host` (lower case, without port), `path`, `query` (empty if there is none),
+//! `headers`, `client_ip`, `scheme` and `listener`. `headers` is a map from lower-case name to value; it
+//! joins lines of one name with `, `.
 //!
-//! A build without the feature `cel` compiles none, and says so: [`ExpressionFault::Missing`].
+//! A build without the feature `cel` refuses every expression with [`ExpressionFault::Missing`].
 
 #[cfg(not(feature = "cel"))]
 mod absent;
@@ -20,30 +22,31 @@ pub use absent::Expression;
 pub use engine::Expression;
 pub use error::{EvaluationError, ExpressionError, ExpressionFault};
 
-/// The config key that an expression stands at, which says what it must yield.
+/// The use of an expression in the config, which determines its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpressionUse {
-    /// A condition: a bool.
+    /// A condition with a bool value.
     Condition,
-    /// A key to keep requests together by: a string, bytes, a number or a bool.
+    /// A key that groups requests: a string, bytes, a number or a bool.
     Key,
 }
 
-/// A header that an expression reads and a request need not have; the expression fails for a request without it.
+/// A header that an expression reads without a check that the request has it. The evaluation fails for a
+/// request without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnguardedHeader {
-    /// Its name.
+    /// Name of the header.
     pub name: String,
-    /// Bytes of the expression's text that read it.
+    /// Range of bytes in the expression that reads the header.
     pub at: Range<usize>,
 }
 
 impl Expression {
-    /// Longest text, in bytes.
+    /// Maximum length of the text in bytes.
     pub const BYTES_MAX: usize = 4096;
-    /// Most operators, names and literals together.
+    /// Maximum number of operators, names and literals together.
     pub const NODES_MAX: usize = 500;
-    /// The variables there are.
+    /// Names of all variables.
     pub const VARIABLES: &[&str] =
         &["method", "host", "path", "query", "headers", "client_ip", "scheme", "listener"];
 }

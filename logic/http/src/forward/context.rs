@@ -1,19 +1,21 @@
+//! Data about an exchange that the forwarder needs for requests and responses.
+
 use weir_model::ServerName;
 
 use super::Peer;
 use crate::{CookieEdit, RequestHead, SetCookieEdit, Variables, Version, split_authority};
 
-/// The scheme of a URI; which port is the default one depends on it.
+/// The scheme of a URI, which determines its default port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// http, port 80
+    /// `http`, port 80.
     Http,
-    /// https, port 443
+    /// `https`, port 443.
     Https,
 }
 
 impl Scheme {
-    /// The scheme's name.
+    /// Returns the name of the scheme.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -29,14 +31,14 @@ impl Scheme {
     }
 }
 
-/// Who takes part in an exchange: what stays the same for request and response.
+/// The participants of an exchange, which are the same for request and response.
 #[derive(Debug, Clone, Copy)]
 pub struct Exchange<'a> {
-    /// Who has connected, made by [`super::Forwarder::peer`] once per connection.
+    /// Peer of the connection, created by [`super::Forwarder::peer`] once per connection.
     pub peer: &'a Peer,
-    /// The client: the peer, or whom it names if it is trusted ([`Peer::named_client`]).
+    /// Client: the peer, or the client that a trusted peer names ([`Peer::named_client`]).
     pub client: &'a Peer,
-    /// The request's id; empty = none is sent.
+    /// Request id to forward; empty = none.
     pub request_id: &'a str,
     /// Name of the listener.
     pub listener: &'a str,
@@ -44,50 +46,52 @@ pub struct Exchange<'a> {
     pub route: &'a str,
     /// Name of the pool.
     pub pool: &'a str,
-    /// Name of the server, once one is chosen. Read only where something asks for it: of thousands no cache holds it.
+    /// Name of the server, once it is chosen. Read only on demand, because the names of thousands of servers
+    /// do not fit into a CPU cache.
     pub server: Option<&'a ServerName>,
-    /// The client's TLS session; `None` = plaintext.
+    /// TLS session of the client; `None` = plaintext.
     pub tls: Option<&'a TlsNames<'a>>,
 }
 
-/// A client's TLS session, as text.
+/// The TLS session of a client, as text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TlsNames<'a> {
-    /// `1.2` or `1.3`.
+    /// Version, `1.2` or `1.3`.
     pub version: &'a str,
     /// IANA name of the cipher suite.
     pub cipher: &'a str,
-    /// The server name the client asked for.
+    /// Server name that the client requested (SNI).
     pub sni: &'a str,
     /// Subject of the client's certificate.
     pub client_subject: &'a str,
 }
 
-/// How a request goes to its server.
+/// The data to forward a request to its server.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestContext<'a> {
-    /// Who takes part.
+    /// Participants of the exchange.
     pub exchange: Exchange<'a>,
-    /// The scheme the server is spoken to with; `Destination` follows it.
+    /// Scheme of the connection to the server; `Destination` uses it, too.
     pub server_scheme: Scheme,
-    /// Host for requests that have none (HTTP/1.0), such as the server's address; may be empty (RFC 9112 section 3.2).
+    /// Host for requests without one (HTTP/1.0), such as the server's address; may be empty (RFC 9112 section
+    /// 3.2).
     pub default_host: &'a str,
-    /// Pass Upgrade on, if the head has [`RequestHead::upgrade`].
+    /// True to forward Upgrade, if the head has [`RequestHead::upgrade`].
     pub upgrade: bool,
-    /// Pass Expect on; else it is removed, and the caller answers `100 Continue`.
+    /// True to forward Expect; if false, Expect is removed and the caller sends `100 Continue`.
     pub pass_expect: bool,
-    /// Ask the server to close after this exchange.
+    /// True to ask the server to close the connection after this exchange.
     pub close: bool,
-    /// What becomes of a cookie that is Weir's own.
+    /// Edit of Weir's own cookie.
     pub cookie: CookieEdit<'a>,
 }
 
-/// What is left of a request when its response comes. Needed only where [`super::RouteRewriter::needs_request`] says so.
+/// The parts of a request that its response needs, if [`super::RouteRewriter::needs_request`] returns true.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestText<'a> {
     /// Method.
     pub method: &'a [u8],
-    /// [`RequestHead::host`], with port.
+    /// Host with port, from [`RequestHead::host`].
     pub host: &'a [u8],
     /// Path.
     pub path: &'a [u8],
@@ -96,7 +100,7 @@ pub struct RequestText<'a> {
 }
 
 impl<'a> RequestText<'a> {
-    /// Of a head in its buffer.
+    /// Borrows the parts from a head in its buffer.
     pub fn of(head: &RequestHead, buf: &'a [u8]) -> Self {
         Self {
             method: head.method.bytes(buf),
@@ -107,39 +111,41 @@ impl<'a> RequestText<'a> {
     }
 }
 
-/// How a response goes to its client.
+/// The data to forward a response to its client.
 #[derive(Debug, Clone, Copy)]
 pub struct ResponseContext<'a> {
-    /// Who takes part.
+    /// Participants of the exchange.
     pub exchange: Exchange<'a>,
-    /// The request, where it is needed.
+    /// Request of this response, if it is needed.
     pub request: RequestText<'a>,
-    /// The scheme the server was spoken to with.
+    /// Scheme of the connection to the server.
     pub server_scheme: Scheme,
-    /// The client's version.
+    /// HTTP version of the client.
     pub client_version: Version,
-    /// The time of receipt, added as Date to a response that has none (RFC 9110 section 6.6.1); empty = none is added.
+    /// Time of receipt, for the Date header of a response without one (RFC 9110 section 6.6.1); empty = add
+    /// none.
     pub date: &'a str,
-    /// Whether the client's connection may stay open: [`RequestHead::keep_alive`], and nothing speaks against it.
+    /// True if the client's connection may stay open: [`RequestHead::keep_alive`] is set and nothing else
+    /// requires a close.
     pub keep_alive: bool,
-    /// The cookie that names the server; `None` = cookies pass as they are.
+    /// Edit of the cookie that identifies the server; `None` = forward cookies unchanged.
     pub cookie: Option<SetCookieEdit<'a>>,
-    /// A server wrote it, and not this process: what it says of files ([`KnownHeader::XAccel`](crate::KnownHeader)) is not
-    /// for clients.
+    /// True if a server wrote the response, false for this process. A server's headers about files
+    /// ([`KnownHeader::XAccel`](crate::KnownHeader)) must not reach clients.
     pub from_server: bool,
 }
 
-/// What became of a response head.
+/// The result of forwarding a response head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseWritten {
-    /// The client's connection stays open after the body.
+    /// True if the client's connection stays open after the body.
     pub keep_alive: bool,
-    /// The body must go through a [`crate::Dechunker`]: the client speaks only HTTP/1.0.
+    /// True if the body must go through a [`crate::Dechunker`], because the client supports only HTTP/1.0.
     pub dechunk: bool,
 }
 
 impl<'a> Exchange<'a> {
-    /// For templates.
+    /// Returns the variables of templates.
     pub fn variables(&self, scheme: Scheme, request: &RequestText<'a>) -> Variables<'a> {
         let tls = self.tls.copied().unwrap_or_default();
         Variables {

@@ -1,27 +1,27 @@
-//! URIs in headers that must follow the proxy's changes: `Destination` of MOVE and COPY (RFC 4918 section 10.3) on the
-//! way in, `Location` and `Content-Location` on the way out.
+//! Translation of URIs in headers when the proxy changes paths or hosts: `Destination` and `If` of requests
+//! (RFC 4918 sections 10.3 and 10.4), `Location` and `Content-Location` of responses.
 
 use super::path::PathMap;
 use super::{Forwarder, Peer, Scheme};
 use crate::{HeaderTable, KnownHeader, PathRules, split_authority};
 
-/// The two ends between which URIs are translated.
+/// Mapping of URIs between the client's and the server's view.
 pub(super) struct UriMap<'a> {
     pub(super) paths: &'a PathMap,
-    /// How paths of clients are read; `None` = as they were sent.
+    /// Rules to normalise clients' paths; `None` = paths are used as sent.
     pub(super) rules: Option<&'a PathRules>,
-    /// What the client speaks.
+    /// Scheme of the client's connection.
     pub(super) client: Scheme,
-    /// What the server is spoken to with.
+    /// Scheme of the server's connection.
     pub(super) server: Scheme,
-    /// The effective host of the request.
+    /// Effective host of the request.
     pub(super) client_host: &'a [u8],
-    /// The Host that the server got: the same, unless a rule of the route has set another.
+    /// Host that the server received: the same, unless a rule of the route sets another.
     pub(super) server_host: &'a [u8],
 }
 
 impl UriMap<'_> {
-    /// Appends a URI of the client's as the server must see it. One that points elsewhere stays as it is.
+    /// Appends a client's URI in the form for the server. A URI of another host stays unchanged.
     pub(super) fn append_inward(&self, out: &mut Vec<u8>, uri: &[u8]) {
         let own = own_path(uri, self.client, self.client_host)
             .or_else(|| own_host_path(uri, self.client_host).filter(|_| self.paths.maps_prefix()));
@@ -29,7 +29,7 @@ impl UriMap<'_> {
             None => out.extend_from_slice(uri),
             Some((path, is_absolute)) => {
                 if is_absolute {
-                    // What a rule sets Host to may come to nothing.
+                    // The Host that a rule sets may expand to an empty text.
                     let host = if self.server_host.is_empty() { self.client_host } else { self.server_host };
                     append_origin(out, self.server, host);
                 }
@@ -38,15 +38,16 @@ impl UriMap<'_> {
         }
     }
 
-    /// A path that cannot be normalised stays as it is: a Destination like this was refused before, and an If is a condition.
+    /// Appends a path; keeps one that cannot be normalised. A Destination with such a path was refused
+    /// before, and an If is only a condition.
     fn append_path(&self, out: &mut Vec<u8>, path: &[u8]) {
         let normal = self.rules.and_then(|rules| rules.normalize(path).ok());
         let path = normal.as_ref().map_or(path, |normal| &normal.forwarded);
         self.paths.append_inward_other(out, path, self.rules);
     }
 
-    /// Appends an If value (RFC 4918 section 10.4) as the server must see it: the resources it names are translated,
-    /// the state tokens and entity tags in parentheses are not.
+    /// Appends an If value (RFC 4918 section 10.4) in the form for the server. Translates resource tags, but
+    /// not the state tokens and entity tags in parentheses.
     pub(super) fn append_if(&self, out: &mut Vec<u8>, value: &[u8]) {
         let mut rest = value;
         let mut in_list = false;
@@ -72,9 +73,9 @@ impl UriMap<'_> {
         out.extend_from_slice(rest);
     }
 
-    /// Appends a URI of the server's as the client must see it. One outside the mapped prefix stays as it is.
+    /// Appends a server's URI in the form for the client. A URI outside the mapped prefix stays unchanged.
     pub(super) fn append_outward(&self, out: &mut Vec<u8>, uri: &[u8]) {
-        // Servers that know their outer scheme, or their outer host, name it.
+        // A server that knows its public scheme or host uses it in URIs.
         let own = [self.server_host, self.client_host]
             .into_iter()
             .find_map(|host| own_path(uri, self.server, host).or_else(|| own_path(uri, self.client, host)));
@@ -83,7 +84,7 @@ impl UriMap<'_> {
             false => self.server_host != self.client_host,
         };
         match own {
-            // A client of HTTP/1.0 may not have said whom it asks.
+            // An HTTP/1.0 client may have sent no host.
             Some((_, true)) if self.client_host.is_empty() => out.extend_from_slice(uri),
             Some((path, is_absolute)) if is_known_outside(path) => {
                 if is_absolute {
@@ -97,7 +98,7 @@ impl UriMap<'_> {
 }
 
 impl Forwarder {
-    /// The scheme of the client's own URIs: a trusted proxy in front may have ended TLS.
+    /// Returns the scheme of the client's own URIs, which differs if a trusted proxy in front terminates TLS.
     pub(super) fn client_scheme(&self, buf: &[u8], table: &HeaderTable, peer: &Peer) -> Scheme {
         if peer.is_trusted()
             && let Some(proto) = table.find(KnownHeader::XForwardedProto)
@@ -120,10 +121,11 @@ fn append_origin(out: &mut Vec<u8>, scheme: Scheme, host: &[u8]) {
     out.extend_from_slice(host);
 }
 
-/// The path (with query) of a URI that names the host `own` under `scheme`, and whether the URI was absolute.
+/// Returns the path (with query) of a URI for the host `own` under `scheme`, and true if the URI was
+/// absolute.
 fn own_path<'u>(uri: &'u [u8], scheme: Scheme, own: &[u8]) -> Option<(&'u [u8], bool)> {
     if uri.first() == Some(&b'/') {
-        // `//host/path` names another host.
+        // `//host/path` refers to another host.
         return (uri.get(1) != Some(&b'/')).then_some((uri, false));
     }
     let start = scheme.as_str().len();
@@ -139,8 +141,8 @@ fn own_path<'u>(uri: &'u [u8], scheme: Scheme, own: &[u8]) -> Option<(&'u [u8], 
     (host.eq_ignore_ascii_case(own) && host_port == own_port).then_some((path, true))
 }
 
-/// The path of an absolute URI that names the host `own`, whatever its scheme and port. Routes judge a Destination without these, so that
-/// a rewrite must hold without them, too.
+/// Returns the path of an absolute URI for the host `own`, with any scheme and port. Routes ignore scheme and
+/// port of a Destination, so a rewrite must match without them, too.
 fn own_host_path<'u>(uri: &'u [u8], own: &[u8]) -> Option<(&'u [u8], bool)> {
     let start = uri.windows(3).position(|part| part == b"://")? + 3;
     let rest = &uri[start..];

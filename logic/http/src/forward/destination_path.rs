@@ -1,5 +1,5 @@
-//! The path that `Destination` of COPY and MOVE names (RFC 4918 section 10.3), as routes compare it: a rule for a path holds
-//! for what a request writes there, too.
+//! The path in the `Destination` of COPY and MOVE (RFC 4918 section 10.3), for comparison with routes: a rule
+//! for a path also applies to writes by these methods.
 
 use super::Forwarder;
 use super::destination::before_query;
@@ -10,25 +10,25 @@ use crate::{
     split_authority,
 };
 
-/// The resource that a COPY or MOVE writes.
+/// The resource that a COPY or MOVE writes to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination<'a> {
-    /// The request names none.
+    /// The request has no destination.
     None,
-    /// A resource of another host, with its path. `None` = the path is ambiguous.
+    /// A resource of another host, with its path; `None` = the path is ambiguous.
     Elsewhere(Option<NormalPath<'a>>),
-    /// Two readers could take it for different ones.
+    /// Different readers could interpret it as different resources.
     Ambiguous,
     /// A path of this host.
     Here(NormalPath<'a>),
 }
 
 impl Forwarder {
-    /// Returns the resource that a request names as its destination. The scheme and the port of the URI do not count: a server may
-    /// know itself by others than Weir does.
+    /// Returns the destination of a request. Ignores the scheme and the port of the URI, because a server may
+    /// know itself under others than Weir does.
     pub fn destination<'b>(&self, buf: &'b [u8], head: &RequestHead, table: &HeaderTable) -> Destination<'b> {
         let method = head.method.bytes(buf);
-        // Some servers compare methods without regard to case.
+        // Some servers ignore the case of methods.
         let has_destination = method.eq_ignore_ascii_case(b"COPY") || method.eq_ignore_ascii_case(b"MOVE");
         if !table.has(KnownHeader::Destination) || !has_destination {
             return Destination::None;
@@ -49,11 +49,12 @@ impl Forwarder {
 }
 
 impl Destination<'_> {
-    /// Returns the status with which a request is refused that must not write there:
+    /// Returns the status for a request that must not write to its destination:
     ///
     /// - 400: the path is ambiguous;
     /// - 403: a request for the path would reach neither a pool nor a storage area, or a PUT to it is denied;
-    /// - 502: another pool, area or rewrite than the request's has the path (RFC 4918 section 9.8.5: the destination is on another server).
+    /// - 502: the path belongs to another pool, area or rewrite than that of the request (RFC 4918 section
+    ///   9.8.5: the destination is on another server).
     ///
     /// `taken` is the route of the request; `route` returns the action and the rewrite of a route.
     pub fn refusal<'t>(
@@ -67,20 +68,20 @@ impl Destination<'_> {
         let is_area = matches!(own.0, Action::Storage(_));
         let (path, is_here) = match self {
             Self::None => return None,
-            // An area looks at the host itself.
+            // A storage area checks the host itself.
             Self::Elsewhere(_) if is_area => return None,
             Self::Ambiguous | Self::Elsewhere(None) => return Some(400),
-            // Some servers look at the path of the URI only.
+            // Some servers ignore the host and use only the path of the URI.
             Self::Elsewhere(Some(path)) => (path, false),
             Self::Here(path) => (path, true),
         };
-        // Files of a storage area can have backslashes in their names.
+        // File names in a storage area may contain backslashes.
         if path.has_refused_backslash && !is_area {
             return Some(400);
         }
         let there =
             RouteRequest { path: path.compared(), forwarded_path: &path.forwarded, query: None, ..*request };
-        // The server writes there as for a PUT.
+        // The server writes to the path as with PUT.
         let denies = |method| {
             let decided = routes.find(&RouteRequest { method, ..there }).route.and_then(&route);
             decided.is_some_and(|(action, _)| action.denies())
@@ -100,9 +101,10 @@ impl Destination<'_> {
         };
         match routes.find(&there).route.and_then(&route) {
             Some(found) if found == own => None,
-            // The server of both knows the resource by this path.
+            // Both routes use the same pool and neither rewrites this path, so the server knows the resource
+            // under it.
             Some((action, rewrite)) if action == own.0 && leaves(rewrite) && leaves(own.1) => None,
-            // Between areas, the areas answer.
+            // Storage areas decide about copies between areas.
             Some((Action::Storage(_), _)) if is_area => None,
             Some((Action::Pool(_) | Action::Storage(_), _)) => Some(502),
             Some((Action::Redirect(_) | Action::Respond(_), _)) | None => Some(403),
@@ -119,24 +121,26 @@ enum Named<'a> {
 impl<'a> Named<'a> {
     fn of(uri: &'a [u8], own: &[u8]) -> Self {
         match uri {
-            // A reference to another host (RFC 3986 section 4.2), and a path to servers that merge slashes.
+            // This form refers to another host (RFC 3986 section 4.2), but servers that merge slashes read a
+            // path.
             [b'/', b'/' | b'\\', ..] => return Self::Unclear,
             [b'/', ..] => return Self::Path(before_query(uri)),
             _ => {}
         }
-        // A URI without a scheme is relative to the path of the request; the RFC has no such destinations.
+        // A URI without a scheme would be relative to the path of the request; RFC 4918 has no such
+        // destinations.
         let Some((authority, path)) = absolute(uri) else { return Self::Unclear };
         let Some((host, _)) = split_authority(authority) else { return Self::Unclear };
         let path = if path.is_empty() { b"/" } else { path };
         match split_authority(own) {
             Some((own, _)) if !host.eq_ignore_ascii_case(own) => Self::OtherHost(path),
-            // A client of HTTP/1.0 may not have named a host: then any host can be this one.
+            // An HTTP/1.0 client may have sent no host; then any host may be this one.
             _ => Self::Path(path),
         }
     }
 }
 
-/// Returns authority and path of `scheme://authority/path`.
+/// Splits `scheme://authority/path` into authority and path.
 fn absolute(uri: &[u8]) -> Option<(&[u8], &[u8])> {
     let colon = uri.iter().position(|byte| *byte == b':')?;
     let is_scheme = uri[..colon].iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));

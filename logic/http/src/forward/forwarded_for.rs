@@ -1,4 +1,4 @@
-//! X-Forwarded-For, -Proto, -Host and Forwarded (RFC 7239).
+//! X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host and Forwarded (RFC 7239).
 
 use std::net::IpAddr;
 
@@ -7,16 +7,16 @@ use super::{Forwarder, Peer};
 use crate::head::scan::{is_token_text, list, trim};
 use crate::{ForwardedFor, HeaderTable, KnownHeader};
 
-/// What happens to the lines that came.
+/// The treatment of received forwarding headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Came {
-    /// They are passed as they are, and nothing is added.
+    /// Forward them unchanged and add nothing.
     Pass,
-    /// They are dropped, and nothing is added.
+    /// Drop them and add nothing.
     Drop,
-    /// They are dropped, and what Weir saw is written.
+    /// Replace them by what Weir observed.
     Replace,
-    /// They are written again with what Weir saw behind them, and believed if the peer is trusted.
+    /// Append what Weir observed to them; trust them only if the peer is trusted.
     Append,
 }
 
@@ -32,17 +32,17 @@ impl Came {
     }
 }
 
-/// What the added lines are made of.
+/// The data for the added lines.
 pub(super) struct Seen<'a> {
     pub(super) buf: &'a [u8],
     pub(super) table: &'a HeaderTable,
     pub(super) peer: &'a Peer,
-    /// The effective host; empty = none.
+    /// Effective host; empty = none.
     pub(super) host: &'a [u8],
 }
 
 impl Forwarder {
-    /// Appends the X-Forwarded lines that are not in `suppressed`.
+    /// Appends the X-Forwarded lines, except those in `suppressed`.
     #[inline]
     pub(super) fn append_x_forwarded(&self, out: &mut Vec<u8>, seen: &Seen<'_>, suppressed: u64) {
         let came = Came::of(self.x_forwarded, seen.peer);
@@ -52,7 +52,7 @@ impl Forwarder {
             && !address.is_empty()
             && !seen.host.is_empty()
         {
-            // The usual case in as few pieces as possible.
+            // The common case, in as few pieces as possible.
             out.extend_from_slice(b"X-Forwarded-For: ");
             out.extend_from_slice(address);
             out.extend_from_slice(&self.proto_and_host);
@@ -132,7 +132,7 @@ fn append_for(out: &mut Vec<u8>, seen: &Seen<'_>, came: Came) {
     append_line(out, b"", address);
 }
 
-/// Appends the values of all lines of a name, each with a comma behind it.
+/// Appends the values of all lines with a name, each followed by a comma.
 fn append_values(out: &mut Vec<u8>, seen: &Seen<'_>, header: KnownHeader) {
     for entry in seen.table.entries().iter().filter(|entry| entry.known() == header) {
         let value = entry.value().of(seen.buf);
@@ -150,8 +150,9 @@ fn append_line(out: &mut Vec<u8>, start: &[u8], value: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// The last address that is not trusted in X-Forwarded-For, else in Forwarded; the first of all if every one is
-/// trusted. What is no address ends the search: behind it everything can be forged.
+/// Returns the client's address: the last untrusted address of X-Forwarded-For, or of Forwarded without the
+/// former. If all are trusted, returns the first one. Stops at an entry that is not an address, because
+/// everything before it may be forged.
 pub(super) fn client_address(
     buf: &[u8],
     table: &HeaderTable,
@@ -172,7 +173,7 @@ pub(super) fn client_address(
     client
 }
 
-/// The value of `for=` in an element of Forwarded.
+/// Returns the value of `for=` in an element of Forwarded.
 fn forwarded_node(element: &[u8]) -> Option<&[u8]> {
     let pair = element
         .split(|b| *b == b';')
@@ -182,7 +183,7 @@ fn forwarded_node(element: &[u8]) -> Option<&[u8]> {
     Some(node.strip_prefix(b"\"").and_then(|n| n.strip_suffix(b"\"")).unwrap_or(node))
 }
 
-/// An address, with or without brackets and port.
+/// Parses an address with or without brackets and port.
 fn parse_node(node: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(node).ok()?;
     let host = match text.strip_prefix('[') {
@@ -195,7 +196,7 @@ fn parse_node(node: &[u8]) -> Option<IpAddr> {
     host.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
 }
 
-/// Whether an option of a Connection line names `name`.
+/// Returns true if an option of a Connection line is `name`.
 pub(super) fn nominates(value: &[u8], name: &[u8]) -> bool {
     list(value).any(|option| option.eq_ignore_ascii_case(name))
 }

@@ -1,3 +1,5 @@
+//! The compiled forwarding rules of a listener.
+
 use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
@@ -8,44 +10,47 @@ use super::{Peer, RouteRewriter, Scheme, forwarded_for};
 use crate::head::set;
 use crate::{ForwardedFor, ForwardingRules, HeaderTable, KnownHeader, PathRules, Span, TrailerRules};
 
-/// A listener's [`ForwardingRules`], compiled: writes heads as they go to servers and clients.
+/// The compiled [`ForwardingRules`] of a listener. Writes request heads for servers and response heads for
+/// clients.
 #[derive(Debug, Clone)]
 pub struct Forwarder {
     pub(super) scheme: Scheme,
     pub(super) x_forwarded: ForwardedFor,
     pub(super) forwarded: ForwardedFor,
     trusted: Vec<IpNet>,
-    /// Names that are removed from every client's requests.
+    /// Headers to remove from every client's requests.
     pub(super) identity: NameSet,
-    /// How X-Forwarded lines could be spelled that a CGI server cannot tell from them; empty where those are passed.
+    /// Spellings of X-Forwarded headers that a CGI server cannot distinguish from them; empty if X-Forwarded
+    /// headers are forwarded unchanged.
     pub(super) spellings: NameSet,
-    /// Via lines for messages that came as HTTP/1.0 and HTTP/1.1; empty = none.
+    /// Via lines for messages received as HTTP/1.0 and HTTP/1.1; empty = none.
     pub(super) via: [Box<[u8]>; 2],
     pub(super) request_id: Option<RequestIdHeader>,
-    /// How paths in requests are read; `None` = as they were sent.
+    /// Rules to normalise paths of requests; `None` = paths are used as sent.
     pub(super) paths: Option<PathRules>,
-    /// More than X-Forwarded lines may have to be added.
+    /// True if lines other than X-Forwarded may have to be added.
     pub(super) adds_more: bool,
-    /// What stands between the values of X-Forwarded-For and X-Forwarded-Host.
+    /// Text between the values of X-Forwarded-For and X-Forwarded-Host.
     pub(super) proto_and_host: Box<[u8]>,
-    /// Request lines that cannot be copied as they are, from untrusted and from trusted peers.
+    /// Request headers that cannot be copied unchanged, from untrusted and from trusted peers.
     pub(super) touched: [u64; 2],
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct RequestIdHeader {
-    /// The name as configured.
+    /// Name as configured.
     pub(super) name: Box<[u8]>,
     pub(super) known: KnownHeader,
     accept: bool,
 }
 
-/// Removed from every client's requests, listed or not: servers take them as proof of identity. A CGI program takes `Proxy` as the
-/// proxy for its own requests (`HTTP_PROXY`; CVE-2016-5385, "httpoxy"). Frameworks take `X-Original-URL` and `X-Rewrite-URL` as the path,
-/// on which no rule was asked (CVE-2018-14773).
+/// Headers that are always removed from clients' requests, because servers accept them as proof of identity.
+/// CGI programs use `Proxy` as the proxy for their own requests (`HTTP_PROXY`; CVE-2016-5385, "httpoxy").
+/// Frameworks use `X-Original-URL` and `X-Rewrite-URL` as the path, which no rule has checked
+/// (CVE-2018-14773).
 const IDENTITY_HEADERS: [&str; 5] = ["X-VOMS-*", "X-Remote-User", "Proxy", "X-Original-URL", "X-Rewrite-URL"];
 
-/// Names a connection, not a resource (RFC 9110 section 7.6.1).
+/// Headers of one connection, not of a resource (RFC 9110 section 7.6.1).
 pub(super) const HOP_BY_HOP: u64 = set(&[
     KnownHeader::Connection,
     KnownHeader::KeepAlive,
@@ -55,11 +60,12 @@ pub(super) const HOP_BY_HOP: u64 = set(&[
     KnownHeader::Http2Settings,
 ]);
 
-/// Removed likewise: by these a proxy tells a server how files are to be named to it, and only what the operator has
-/// written says so.
+/// Headers that are always removed, too. With them, a proxy describes to a server how to name files; only the
+/// operator may set them.
 const OFFLOAD_HEADERS: [&str; 3] = ["X-Accel-*", "X-Sendfile*", "X-Weir-Upload*"];
 
-/// Removing these would change what the message is; no pattern in the list of identity headers may reach them.
+/// Headers that change the meaning of the message if they are removed, so no pattern of identity headers may
+/// match them.
 const IRREMOVABLE: u64 = set(&[
     KnownHeader::Host,
     KnownHeader::ContentLength,
@@ -68,14 +74,14 @@ const IRREMOVABLE: u64 = set(&[
     KnownHeader::Expect,
 ]);
 
-/// Name resources of the server by URI (RFC 4918).
+/// Headers with URIs of the server's resources (RFC 4918).
 const URIS: u64 = set(&[KnownHeader::Destination, KnownHeader::If]);
 
 pub(super) const X_FORWARDED: u64 =
     set(&[KnownHeader::XForwardedFor, KnownHeader::XForwardedProto, KnownHeader::XForwardedHost]);
 
 impl Forwarder {
-    /// Compiles a listener's rules. `scheme` is what its clients speak.
+    /// Compiles a listener's rules. `scheme` is that of its client connections.
     pub fn compile(rules: &ForwardingRules, scheme: Scheme) -> Self {
         let mut identity = NameSet::of_cgi_names();
         IDENTITY_HEADERS.into_iter().chain(OFFLOAD_HEADERS).for_each(|name| identity.add(name));
@@ -115,20 +121,21 @@ impl Forwarder {
         forwarder
     }
 
-    /// The same for a listener that reads paths by other rules than the default ones.
+    /// Sets the rules to normalise paths, for a listener with other rules than the default.
     #[must_use]
     pub fn reading_paths(mut self, rules: Option<PathRules>) -> Self {
         self.paths = rules;
         self
     }
 
-    /// The client end of a connection; `address` is its own, or what the PROXY header said.
+    /// Returns the peer of a connection. `address` is that of the connection, or the one from the PROXY
+    /// header.
     pub fn peer(&self, address: SocketAddr) -> Peer {
         Peer::new(address, self.trusts(address.ip().to_canonical()))
     }
 
-    /// The client's address, for routes, source hashing, templates and logs: the connection's, or if that is a trusted peer's, the
-    /// last one in X-Forwarded-For (else Forwarded) that is not trusted.
+    /// Returns the client's address, for routes, source hashing, templates and logs. For a trusted peer, it
+    /// is the last untrusted address of X-Forwarded-For (else Forwarded); otherwise it is the peer's own.
     pub fn client_address(&self, buf: &[u8], table: &HeaderTable, peer: &Peer) -> Option<IpAddr> {
         if !peer.is_trusted() {
             return peer.ip();
@@ -136,7 +143,7 @@ impl Forwarder {
         forwarded_for::client_address(buf, table, |ip| self.trusts(ip)).or(peer.ip())
     }
 
-    /// The client's own request id, if the rules accept it: 1 to 128 visible ASCII characters.
+    /// Returns the client's own request id, if the rules accept it: 1 to 128 visible ASCII characters.
     pub fn accepted_request_id(&self, buf: &[u8], table: &HeaderTable) -> Option<Span> {
         let rule = self.request_id.as_ref().filter(|rule| rule.accept)?;
         let mut lines = table.named(buf, &rule.name);
@@ -145,8 +152,8 @@ impl Forwarder {
         (visible && (1..=128).contains(&value.len()) && lines.next().is_none()).then_some(value)
     }
 
-    /// What must not stand in the trailers of requests that take `route`: whatever is removed from their heads, or written
-    /// anew there.
+    /// Returns the headers that trailers of requests on `route` must not contain: those that are removed from
+    /// the head or rewritten there.
     pub fn trailer_rules(&self, route: &RouteRewriter) -> TrailerRules {
         let mut names = NameSet::of_cgi_names();
         names.add_all(&self.identity);
@@ -158,17 +165,17 @@ impl Forwarder {
         TrailerRules::new(names)
     }
 
-    /// The name of the header that carries a request's id; `None` = requests get none.
+    /// Returns the name of the request id header; `None` = requests get no id.
     pub fn request_id_header(&self) -> Option<&str> {
         std::str::from_utf8(&self.request_id.as_ref()?.name).ok()
     }
 
-    /// Whether requests get an id.
+    /// Returns true if requests get an id.
     pub fn has_request_ids(&self) -> bool {
         self.request_id.is_some()
     }
 
-    /// The scheme that clients speak.
+    /// Returns the scheme of client connections.
     pub const fn scheme(&self) -> Scheme {
         self.scheme
     }
@@ -177,8 +184,8 @@ impl Forwarder {
         self.trusted.iter().any(|net| net.contains(&ip))
     }
 
-    /// Whether X-Forwarded lines of other names than the three that Weir writes are dropped: they are no lists, and so are
-    /// believed or not.
+    /// Returns true if X-Forwarded headers other than Weir's three are dropped. They are not lists, so Weir
+    /// cannot append to them; it can only trust them or not.
     pub(super) fn drops_other_forwarded(&self, peer: &Peer) -> bool {
         match Came::of(self.x_forwarded, peer) {
             Came::Pass => false,

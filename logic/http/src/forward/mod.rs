@@ -1,4 +1,4 @@
-//! Rewriting of heads on their way through: hop-by-hop fields, forwarding headers, rules of the route.
+//! Rewriting of message heads: hop-by-hop headers, forwarding headers and the rules of the route.
 
 mod context;
 mod destination;

@@ -1,19 +1,21 @@
+//! A set of header names and prefixes.
+
 use crate::KnownHeader;
 use crate::head::fold_for_cgi;
 
-/// How names begin that are [`KnownHeader::XAccel`].
+/// Prefixes of the headers in [`KnownHeader::XAccel`].
 const ACCEL: [&[u8]; 2] = [b"x-accel-", b"x-sendfile"];
 
-/// A set of field names, some of them ends with `*`, made to say no fast.
+/// A set of header names and of prefixes with a trailing `*`, optimised for names that it does not contain.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct NameSet {
-    /// Known names in the set.
+    /// Known headers in the set.
     pub(crate) known: u64,
-    /// First characters of the other names and of all patterns, as bits of their lower five bits.
+    /// First characters of the other names and of all prefixes: one bit for the lower five bits of each.
     first: u32,
     names: Vec<Box<[u8]>>,
     prefixes: Vec<Box<[u8]>>,
-    /// Names are compared as CGI programs see them ([`fold_for_cgi`]).
+    /// True if names are compared as CGI programs see them ([`fold_for_cgi`]).
     as_cgi: bool,
 }
 
@@ -22,12 +24,13 @@ impl NameSet {
         Self::default()
     }
 
-    /// A set that also has the other spellings of its names that CGI programs cannot tell from them.
+    /// Creates an empty set that also contains every spelling that CGI programs cannot distinguish from a
+    /// name in it.
     pub(crate) fn of_cgi_names() -> Self {
         Self { as_cgi: true, ..Self::default() }
     }
 
-    /// Adds a name, or with a trailing `*` every name that begins so.
+    /// Adds a name, or every name with this prefix if it ends in `*`.
     pub(crate) fn add(&mut self, name: &str) {
         let (name, is_prefix) = match name.strip_suffix('*') {
             Some(start) => (start, true),
@@ -58,7 +61,7 @@ impl NameSet {
         }
     }
 
-    /// Adds all that is in `other`.
+    /// Adds all names and prefixes of `other`.
     pub(crate) fn add_all(&mut self, other: &Self) {
         for (names, end) in [(&other.names, ""), (&other.prefixes, "*")] {
             for name in names {
@@ -67,13 +70,13 @@ impl NameSet {
         }
     }
 
-    /// Whether there are names that only [`Self::has_other`] tells.
+    /// Returns true if [`Self::has_other`] can find a name.
     #[inline]
     pub(crate) fn has_others(&self) -> bool {
         self.first != 0
     }
 
-    /// Whether a name is in the set, by itself or by a pattern.
+    /// Returns true if the set contains a name, by itself or by a prefix.
     #[inline]
     pub(crate) fn has_other(&self, name: &[u8]) -> bool {
         match name.first() {
@@ -82,7 +85,7 @@ impl NameSet {
         }
     }
 
-    /// Whether a name that begins so, and is longer, may be in the set.
+    /// Returns true if the set may contain a longer name that begins with `start`.
     pub(crate) fn may_have(&self, start: &[u8]) -> bool {
         let alike = |other: &[u8]| self.begins(start, &other[..other.len().min(start.len())]);
         self.names.iter().any(|name| name.len() > start.len() && alike(name))

@@ -1,8 +1,10 @@
+//! Prefix rewrites of paths.
+
 use crate::path::{canonical, is_plain};
 use crate::{PathRewrite, PathRules};
 
-/// Whether `path` begins with `prefix` as [`crate::PathPattern::Prefix`] has it: `/sa` matches `/sa` and `/sa/...`, never
-/// `/sab`; `/sa/` matches what begins with it.
+/// Returns true if `path` begins with `prefix` in the sense of [`crate::PathPattern::Prefix`]. `/sa` matches
+/// `/sa` and `/sa/...`, but not `/sab`; `/sa/` matches every path that begins with it.
 pub(crate) fn has_prefix(path: &[u8], prefix: &[u8]) -> bool {
     match path.strip_prefix(prefix) {
         None => false,
@@ -12,7 +14,7 @@ pub(crate) fn has_prefix(path: &[u8], prefix: &[u8]) -> bool {
     }
 }
 
-/// A path rewrite, in both directions.
+/// A path rewrite, for both directions.
 #[derive(Debug, Clone)]
 pub(super) enum PathMap {
     Keep,
@@ -40,7 +42,7 @@ impl PathMap {
         matches!(self, Self::Prefix { .. })
     }
 
-    /// Appends the path of a request as the server gets it. `rules`: those by which it was normalised.
+    /// Appends the path of a request in the form for the server. `rules` are those that normalised it.
     pub(super) fn append_inward(&self, out: &mut Vec<u8>, path: &[u8], rules: Option<&PathRules>) {
         match self {
             Self::Keep | Self::Prefix { .. } => self.append_inward_other(out, path, rules),
@@ -48,7 +50,7 @@ impl PathMap {
         }
     }
 
-    /// Appends the path of another resource that the request names, as the server knows it.
+    /// Appends the path of another resource in the request in the form for the server.
     pub(super) fn append_inward_other(&self, out: &mut Vec<u8>, path: &[u8], rules: Option<&PathRules>) {
         match self {
             Self::Prefix { from, to } => match rules.and_then(|rules| other_spelling(path, from, rules)) {
@@ -59,12 +61,12 @@ impl PathMap {
         }
     }
 
-    /// Whether a path that the server named is another one for the client.
+    /// Returns true if a path from the server differs in the client's view.
     pub(super) fn maps_outward(&self, path: &[u8]) -> bool {
         matches!(self, Self::Prefix { to, .. } if has_prefix(path, to))
     }
 
-    /// Appends a path that the server named, as the client knows it.
+    /// Appends a path from the server in the form for the client.
     pub(super) fn append_outward(&self, out: &mut Vec<u8>, path: &[u8]) {
         match self {
             Self::Prefix { from, to } => append_mapped(out, path, to, from),
@@ -73,10 +75,11 @@ impl PathMap {
     }
 }
 
-/// How many bytes of a path are another spelling of `prefix`: other escapes, parameters. A route compares paths without
-/// regard to that, and what it takes must not pass by its rewrite. The path has no dot segments.
+/// Returns the length in bytes of another spelling of `prefix` at the start of a path, with other escapes or
+/// parameters. A route ignores such differences, so its rewrite must match the same paths. The path has no
+/// dot segments.
 fn other_spelling(path: &[u8], prefix: &[u8], rules: &PathRules) -> Option<usize> {
-    // Two plain paths have one spelling each.
+    // Two plain paths have only one spelling each.
     if has_prefix(path, prefix) || (is_plain(path) && is_plain(prefix)) {
         return None;
     }
@@ -115,7 +118,7 @@ fn append_mapped(out: &mut Vec<u8>, path: &[u8], from: &[u8], to: &[u8]) {
     }
 }
 
-/// Appends `to` and what stood behind the prefix.
+/// Appends `to` and the rest of the path after the prefix.
 fn append_replaced(out: &mut Vec<u8>, rest: &[u8], to: &[u8]) {
     let to_ends = to.last() == Some(&b'/');
     let rest_begins = rest.first() == Some(&b'/');

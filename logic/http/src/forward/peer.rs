@@ -1,7 +1,9 @@
+//! The peer of a client connection.
+
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 
-/// The client end of a connection, with its address as text, so that no request has to print it again.
+/// The remote end of a client connection. Caches its address as text, so that requests need not format it.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
     ip: Option<IpAddr>,
@@ -12,14 +14,14 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// The longest IPv6 address that [`IpAddr`] prints.
+    /// Length of the longest IPv6 address as text.
     const TEXT_BYTES: usize = 39;
 
     pub(super) fn new(address: SocketAddr, trusted: bool) -> Self {
         let ip = address.ip().to_canonical();
         let mut text = [0; Self::TEXT_BYTES];
         let mut rest = &mut text[..];
-        // Every address fits; a shortened one would still be harmless text.
+        // Every address fits; a truncated one would still be valid text.
         let _ = write!(rest, "{ip}");
         let left = rest.len();
         Self {
@@ -31,34 +33,34 @@ impl Peer {
         }
     }
 
-    /// The client, if it is not the peer: whom this trusted peer names, by the address that
-    /// [`super::Forwarder::client_address`] has found. That is all that is known of it.
+    /// Returns the client that this trusted peer names, if it is not the peer itself. `address` is the result
+    /// of [`super::Forwarder::client_address`]; nothing else is known about that client.
     pub fn named_client(&self, address: Option<IpAddr>) -> Option<Self> {
         let ip = address.filter(|ip| self.trusted && Some(*ip) != self.ip)?;
         Some(Self::new(SocketAddr::new(ip, 0), false))
     }
 
-    /// The client of a Unix socket: no address, not trusted.
+    /// Creates the peer of a Unix socket: without an address and not trusted.
     pub const fn without_address() -> Self {
         Self { ip: None, port: 0, trusted: false, text_bytes: 0, text: [0; Self::TEXT_BYTES] }
     }
 
-    /// The address; IPv4 as such even if it came mapped into IPv6.
+    /// Returns the address; an IPv4-mapped IPv6 address is returned as IPv4.
     pub const fn ip(&self) -> Option<IpAddr> {
         self.ip
     }
 
-    /// The port; 0 = none.
+    /// Returns the port; 0 = none.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// The address as text; empty = none.
+    /// Returns the address as text; empty = none.
     pub fn ip_text(&self) -> &[u8] {
         self.text.get(..usize::from(self.text_bytes)).unwrap_or_default()
     }
 
-    /// Whether its forwarding headers are believed.
+    /// Returns true if Weir trusts the forwarding headers of this peer.
     pub const fn is_trusted(&self) -> bool {
         self.trusted
     }

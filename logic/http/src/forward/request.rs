@@ -1,4 +1,4 @@
-//! The head of a request as its server gets it.
+//! The rewriting of request heads for servers.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::{HeaderEntry, HeaderTable, KnownHeader, Method, RequestHead, Span, Ta
 
 const CHUNKED: &[u8] = b"chunked";
 
-/// Lines that frame a body.
+/// Headers that belong to a body.
 const BODY: u64 = set(&[
     KnownHeader::ContentLength,
     KnownHeader::TransferEncoding,
@@ -20,8 +20,8 @@ const BODY: u64 = set(&[
 ]);
 
 impl Forwarder {
-    /// Appends to `out` the head of a request as its server gets it, up to and with the empty line. `buf` and `table`
-    /// are those that `head` was parsed from and into.
+    /// Appends to `out` the request head for the server, including the empty line. `head` was parsed from
+    /// `buf` into `table`.
     pub fn write_request(
         &self,
         out: &mut Vec<u8>,
@@ -34,7 +34,7 @@ impl Forwarder {
         Writer { forwarder: self, buf, head, table, route, cx, bodiless: false }.append(out);
     }
 
-    /// The same for a request whose body stays here: its server is only asked about it.
+    /// Appends the head of a request without its body, for a server that only decides about an upload.
     pub fn write_question(
         &self,
         out: &mut Vec<u8>,
@@ -55,14 +55,14 @@ struct Writer<'a> {
     table: &'a HeaderTable,
     route: &'a RouteRewriter,
     cx: &'a RequestContext<'a>,
-    /// What frames the body is left out.
+    /// True if the headers of the body are left out.
     bodiless: bool,
 }
 
 impl Writer<'_> {
     fn append(&self, out: &mut Vec<u8>) {
         let head = self.head;
-        // Room for what is added in the usual case; longer rules and ids make it grow.
+        // Reserves room for the lines added in the common case; longer rules and ids grow the buffer.
         out.reserve(head.head_bytes as usize + 512);
         let is_line_kept = head.version == Version::Http11
             && !head.repairs.version
@@ -95,7 +95,7 @@ impl Writer<'_> {
         let target = &self.head.target;
         let path = target.path.of(self.buf);
         if path.is_empty() && target.query.is_none() && self.head.method == Method::Options {
-            // RFC 9112 section 3.2.4: the last proxy turns an absolute form without path into `*`.
+            // RFC 9112 section 3.2.4: the last proxy turns an absolute form without a path into `*`.
             out.push(b'*');
             return;
         }
@@ -107,8 +107,8 @@ impl Writer<'_> {
         }
     }
 
-    /// What came from `kept_from` on up to the empty line, but for the lines that are changed, in as few pieces as
-    /// possible.
+    /// Appends the received bytes from `kept_from` up to the empty line, except for changed lines, in as few
+    /// pieces as possible.
     #[inline]
     fn append_lines(&self, out: &mut Vec<u8>, kept_from: u32) {
         let mut kept = Span { start: kept_from, end: self.head.head_bytes - 2 };
@@ -126,7 +126,7 @@ impl Writer<'_> {
         out.extend_from_slice(kept.of(self.buf));
     }
 
-    /// Known names whose lines must be looked at.
+    /// Returns the known headers whose lines may have to change.
     #[inline]
     fn touched(&self) -> u64 {
         let forwarder = self.forwarder;
@@ -159,7 +159,7 @@ impl Writer<'_> {
         touched
     }
 
-    /// Whether a line of a touched name is really changed.
+    /// Returns true if a line with one of these headers has to change.
     #[inline]
     fn is_changed(&self, entry: &HeaderEntry) -> bool {
         match entry.known() {
@@ -171,7 +171,7 @@ impl Writer<'_> {
                     || self.is_request_id(name)
                     || (self.head.nominates && self.is_nominated(name))
             }
-            // Many names, of which a rule may mean one.
+            // This entry stands for many names, and a rule may apply to one of them.
             KnownHeader::XForwardedOther => {
                 let name = entry.name().of(self.buf);
                 self.forwarder.drops_other_forwarded(self.cx.exchange.peer)
@@ -181,7 +181,8 @@ impl Writer<'_> {
             }
             KnownHeader::Upgrade => !self.upgrades(),
             KnownHeader::Cookie => self.drops_cookies() || self.cx.cookie.changes(entry.value().of(self.buf)),
-            // A server that is strict in another way would see no coding here, and read the body as its next request.
+            // A server with other strict rules might ignore an unusual spelling and read the body as its next
+            // request.
             KnownHeader::TransferEncoding if !self.bodiless => {
                 let usual = b"Transfer-Encoding: chunked\r\n";
                 entry.value().of(self.buf) != CHUNKED
@@ -191,7 +192,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what takes the place of a changed line; mostly nothing.
+    /// Appends the replacement of a changed line, which is empty in most cases.
     fn append_changed(&self, out: &mut Vec<u8>, entry: &HeaderEntry) {
         if self.route.request.removed.known & entry.known().bit() != 0 {
             return;
@@ -234,7 +235,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A Cookie line without what is Weir's own; nothing if nothing else was in it.
+    /// Appends a Cookie line without Weir's own cookie; appends nothing if no other cookie is left.
     fn append_cookies(&self, out: &mut Vec<u8>, entry: &HeaderEntry) {
         if self.drops_cookies() {
             return;
@@ -251,7 +252,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Lines that Weir adds.
+    /// Appends the lines that Weir adds.
     #[inline]
     fn append_own_lines(&self, out: &mut Vec<u8>) {
         let suppressed = self.route.request.removed.known;
@@ -302,7 +303,7 @@ impl Writer<'_> {
         let options = [
             (self.cx.close, "close"),
             (self.upgrades(), "upgrade"),
-            // RFC 9110 section 10.1.4: whoever sends TE nominates it.
+            // RFC 9110 section 10.1.4: a sender of TE must also list it in Connection.
             (trailers, "TE"),
         ];
         let mut start = "Connection: ";
@@ -328,7 +329,7 @@ impl Writer<'_> {
         self.head.host.map(|host| host.of(self.buf)).unwrap_or_default()
     }
 
-    /// The Host that the server gets: the client's, unless the route sets another.
+    /// Returns the Host for the server: the client's, unless the route sets another.
     fn server_host(&self) -> Cow<'_, [u8]> {
         let Some(template) = self.route.request.host() else { return Cow::Borrowed(self.host()) };
         let request = RequestText::of(self.head, self.buf);
@@ -347,7 +348,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Whether a rule takes every Cookie line away.
+    /// Returns true if a rule removes every Cookie line.
     fn drops_cookies(&self) -> bool {
         let id = self.forwarder.request_id.as_ref().filter(|_| !self.cx.exchange.request_id.is_empty());
         let removed = self.forwarder.identity.known | self.route.request.removed.known;
@@ -359,7 +360,8 @@ impl Writer<'_> {
             && self.forwarder.request_id.as_ref().is_some_and(|id| id.name.eq_ignore_ascii_case(name))
     }
 
-    /// Only unknown fields can be nominated away: a client must not remove what decides or identifies on the way.
+    /// Returns true if a Connection option names this header. Called for unknown headers only, because a
+    /// client must not remove headers that Weir or the server relies on.
     fn is_nominated(&self, name: &[u8]) -> bool {
         self.table.all(KnownHeader::Connection).any(|entry| nominates(entry.value().of(self.buf), name))
     }

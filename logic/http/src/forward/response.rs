@@ -1,4 +1,4 @@
-//! The head of a response as its client gets it.
+//! The rewriting of response heads for clients.
 
 use std::borrow::Cow;
 
@@ -15,16 +15,17 @@ use crate::{
 
 const LOCATIONS: u64 = set(&[KnownHeader::Location, KnownHeader::ContentLocation]);
 
-/// Lines of an own answer that more depends on than themselves.
+/// Headers of a local response that affect other parts of the message.
 const SPECIAL: u64 =
     HOP_BY_HOP | set(&[KnownHeader::ContentLength, KnownHeader::TransferEncoding, KnownHeader::Date]);
-/// An own answer has fewer lines, and fewer bytes in its head: others go the long way, where there are limits.
+/// Limits for the fast path of local responses; larger ones take the normal path, which enforces the
+/// configured limits.
 const OWN_LINES_MAX: usize = 64;
 const OWN_BYTES_MAX: usize = 64 * 1024;
 
 impl Forwarder {
-    /// Appends to `out` the head of a response as its client gets it, up to and with the empty line. `buf` and `table`
-    /// are those that `head` was parsed from and into.
+    /// Appends to `out` the response head for the client, including the empty line. `head` was parsed from
+    /// `buf` into `table`.
     pub fn write_response(
         &self,
         out: &mut Vec<u8>,
@@ -52,9 +53,12 @@ impl Forwarder {
         ResponseWritten { keep_alive, dechunk }
     }
 
-    /// Appends the head of an answer of this process: what [`Self::write_response`] would make of a server's head with this status,
-    /// these lines (of valid names and values, in their order) and then this Content-Length, without its having to be written and read
-    /// before. `None`: the status, one of the lines or a rule of the route calls for that, and nothing was appended.
+    /// Appends the head of a local response with this status, these lines and this Content-Length. The names
+    /// and values of the lines must be valid. The result is the same as that of [`Self::write_response`], but
+    /// the head need not be written and parsed first.
+    ///
+    /// Returns `None` and appends nothing if the status, a line or a rule of the route requires the normal
+    /// path.
     pub fn write_own<'n, 'v>(
         &self,
         out: &mut Vec<u8>,
@@ -105,7 +109,7 @@ impl Forwarder {
         Some(ResponseWritten { keep_alive: cx.keep_alive, dechunk: false })
     }
 
-    /// Whether a line of this name does not pass as it is, or means that another does not.
+    /// Returns true if a header with this name changes on its way, or changes the treatment of others.
     fn is_special(&self, name: &[u8], cx: &ResponseContext<'_>) -> bool {
         let is_request_id = |id: &RequestIdHeader| id.name.eq_ignore_ascii_case(name);
         KnownHeader::of_name(name).bit() & SPECIAL != 0
@@ -187,7 +191,8 @@ impl Writer<'_> {
         touched
     }
 
-    /// RFC 9110 section 8.6, RFC 9112 section 6.1: neither Content-Length nor Transfer-Encoding may stand there.
+    /// Returns true if neither Content-Length nor Transfer-Encoding is allowed (RFC 9110 section 8.6, RFC
+    /// 9112 section 6.1).
     fn has_no_length(&self) -> bool {
         self.head.status < 200 || self.head.status == 204
     }
@@ -199,7 +204,7 @@ impl Writer<'_> {
                 (self.is_final() && (self.route.response.removed.has_other(name) || self.is_request_id(name)))
                     || (self.head.nominates && self.is_nominated(name))
             }
-            // Many names each, of which a rule may mean one.
+            // Each of these stands for many names, and a rule may apply to one of them.
             known @ (KnownHeader::XAccel | KnownHeader::XForwardedOther) => {
                 let name = entry.name().of(self.buf);
                 (known == KnownHeader::XAccel && self.cx.from_server)
@@ -247,12 +252,12 @@ impl Writer<'_> {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Whether the server knows itself by another name than the client's.
+    /// Returns true if the server received another Host than the client sent.
     fn sets_host(&self) -> bool {
         self.cx.from_server && self.route.request.host().is_some()
     }
 
-    /// The Host that the server got.
+    /// Returns the Host that the server received.
     fn server_host(&self) -> Cow<'_, [u8]> {
         match self.route.request.host().filter(|_| self.cx.from_server) {
             None => Cow::Borrowed(self.cx.request.host),
@@ -265,7 +270,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A server's Set-Cookie line with Weir's value, or nothing.
+    /// Appends the server's Set-Cookie line with Weir's value, or nothing if the line is dropped.
     fn append_set_cookie(&self, out: &mut Vec<u8>, entry: &HeaderEntry) {
         let Some(edit) = self.cx.cookie.as_ref().filter(|_| !self.drops_set_cookies()) else { return };
         let start = out.len();
@@ -278,7 +283,8 @@ impl Writer<'_> {
         }
     }
 
-    /// The line that names the server, whatever the route removes of the server's own.
+    /// Appends Weir's cookie that identifies the server, even if the route removes Set-Cookie headers of the
+    /// server.
     fn append_inserted_cookie(&self, out: &mut Vec<u8>) {
         let Some(SetCookieEdit::Insert { line, no_cache, .. }) = self.cx.cookie else { return };
         out.extend_from_slice(line);
@@ -287,7 +293,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether no shared cache keeps the response anyway.
+    /// Returns true if the response already forbids shared caches to store it.
     fn is_private(&self) -> bool {
         let removed = self.route.response.removed.known & KnownHeader::CacheControl.bit() != 0;
         let says_so = |entry: &HeaderEntry| {
@@ -332,12 +338,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Interim responses pass without Weir's own lines; 101 is a final one.
+    /// Returns true for a final response, including 101. Interim responses get no lines from Weir.
     fn is_final(&self) -> bool {
         !self.head.is_interim()
     }
 
-    /// 101 names the protocol that follows, 426 those that the server asks for; elsewhere Upgrade is an offer to Weir.
+    /// Returns true if Upgrade is for the client: 101 names the protocol that follows, 426 the required
+    /// protocols. In other responses, Upgrade is an offer to Weir.
     fn upgrades(&self) -> bool {
         matches!(self.head.status, 101 | 426) && self.head.upgrade.is_some()
     }
@@ -346,7 +353,7 @@ impl Writer<'_> {
         !self.cx.exchange.request_id.is_empty()
     }
 
-    /// Whether a rule takes every Set-Cookie line of the server away.
+    /// Returns true if a rule removes every Set-Cookie line of the server.
     fn drops_set_cookies(&self) -> bool {
         let id = self.forwarder.request_id.as_ref().filter(|_| self.has_request_id());
         let removed = self.route.response.removed.known | id.map_or(0, |id| id.known.bit());

@@ -1,3 +1,5 @@
+//! The header rules and the path rewrite of a route.
+
 use std::fmt;
 
 use super::name_set::NameSet;
@@ -7,7 +9,7 @@ use crate::{
     HeaderAction, HeaderRule, KnownHeader, PathRewrite, RouteHeaders, Template, TemplateError, Variables,
 };
 
-/// What a route changes in the heads that take it, compiled.
+/// The compiled changes of a route to message heads.
 #[derive(Debug, Clone)]
 pub struct RouteRewriter {
     pub(super) path: PathMap,
@@ -15,24 +17,24 @@ pub struct RouteRewriter {
     pub(super) response: LineRules,
 }
 
-/// Header rules of one direction, compiled.
+/// The compiled header rules of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct LineRules {
-    /// Whose lines are removed.
+    /// Headers whose received lines are removed.
     pub(super) removed: NameSet,
     added: Vec<(Box<[u8]>, Template)>,
 }
 
-/// Why a route's rules cannot be compiled.
+/// The reason why a route's rules cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RewriteError {
-    /// Not a field name.
+    /// The name is not a valid header name.
     Name(String),
-    /// A field that only Weir itself may write: framing or hop-by-hop.
+    /// Only Weir itself may write the header: it is part of the framing or hop-by-hop.
     Reserved(String),
-    /// Host may be set, but neither added nor removed.
+    /// A rule adds or removes Host; it can only be set.
     Host,
-    /// The value of this field.
+    /// The value for this header is not a valid template.
     Value(String, TemplateError),
 }
 
@@ -50,7 +52,7 @@ const RESERVED: u64 = set(&[
 ]);
 
 impl RouteRewriter {
-    /// Compiles a route's parts.
+    /// Compiles the rewrite and the header rules of a route.
     pub fn compile(rewrite: Option<&PathRewrite>, headers: &RouteHeaders) -> Result<Self, RewriteError> {
         Ok(Self {
             path: PathMap::new(rewrite),
@@ -59,12 +61,12 @@ impl RouteRewriter {
         })
     }
 
-    /// A route that changes nothing.
+    /// Creates a rewriter that changes nothing.
     pub fn none() -> Self {
         Self { path: PathMap::Keep, request: LineRules::none(), response: LineRules::none() }
     }
 
-    /// Whether [`super::ResponseContext::request`] is needed.
+    /// Returns true if the response needs [`super::ResponseContext::request`].
     pub fn needs_request(&self) -> bool {
         self.path.maps_prefix()
             || self.request.host().is_some()
@@ -77,7 +79,7 @@ impl LineRules {
         Self { removed: NameSet::new(), added: Vec::new() }
     }
 
-    /// `removed` is an empty set.
+    /// Compiles the rules; `removed` is an empty set.
     fn compile(rules: &[HeaderRule], removed: NameSet) -> Result<Self, RewriteError> {
         let mut compiled = Self { removed, added: Vec::new() };
         for rule in rules {
@@ -104,7 +106,7 @@ impl LineRules {
         !self.added.is_empty()
     }
 
-    /// What a rule sets Host to.
+    /// Returns the value that a rule sets Host to.
     pub(super) fn host(&self) -> Option<&Template> {
         if self.removed.known & KnownHeader::Host.bit() == 0 {
             return None;
@@ -125,7 +127,7 @@ impl LineRules {
 
 fn check_name(rule: &HeaderRule) -> Result<(), RewriteError> {
     let name = rule.name.as_bytes();
-    // `*` is a token character, but as a name's end it means a pattern elsewhere.
+    // `*` is a token character, but at the end of a name it marks a prefix elsewhere.
     if !is_token_text(name) || name.ends_with(b"*") {
         return Err(RewriteError::Name(rule.name.clone()));
     }

@@ -1,18 +1,20 @@
-//! Host and port (RFC 3986 section 3.2), stricter than the grammar: letters, digits and `-._~`, or an IPv6 address in
-//! brackets; no userinfo, no percent-encoding, no sub-delimiters. No name in use has those, and two
-//! readers differ about each of them. A port without digits is none: `*DIGIT` (RFC 3986 section 3.2.3).
+//! Host and port (RFC 3986 section 3.2), stricter than the grammar: letters, digits and `-._~`, or an IPv6
+//! address in brackets. There is no userinfo, no percent-encoding and no sub-delimiters: no name in use has
+//! them, and programs interpret each of them differently. A port without digits counts as absent: `*DIGIT`
+//! (RFC 3986 section 3.2.3).
 
 use std::net::Ipv6Addr;
 
 use super::Span;
 use super::scan::is_host;
 
-/// Whether `text` is `host` or `host:port`.
+/// Returns true if `text` is `host` or `host:port`.
 pub(super) fn is_authority(text: &[u8]) -> bool {
     split_authority(text).is_some()
 }
 
-/// [`is_authority`] of a part of `buf`; looking past its end into `buf` makes this fast for short names.
+/// Does the same as [`is_authority`] for a part of `buf`. Reads past the end of the part, which makes it fast
+/// for short names.
 #[inline]
 pub(super) fn is_authority_at(buf: &[u8], span: Span) -> bool {
     let (start, bytes) = (span.start as usize, span.len());
@@ -30,7 +32,7 @@ pub(super) fn is_authority_at(buf: &[u8], span: Span) -> bool {
     }
 }
 
-/// [`is_host`] in a form that works on many bytes at a time.
+/// Does the same as [`is_host`] in a form that the compiler can vectorise.
 #[inline(always)]
 fn is_host_branchless(byte: u8) -> bool {
     let letter = (byte | 0x20).wrapping_sub(b'a') <= b'z' - b'a';
@@ -38,7 +40,8 @@ fn is_host_branchless(byte: u8) -> bool {
     letter | digit | (byte == b'-') | (byte == b'.') | (byte == b'_') | (byte == b'~')
 }
 
-/// Host and port of an authority, the host with the brackets of an IPv6 address; `None` if it is invalid.
+/// Splits an authority into host and port; an IPv6 address keeps its brackets. Returns `None` if the
+/// authority is invalid.
 pub fn split_authority(text: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let host_end = if text.first() == Some(&b'[') {
         let close = text.iter().position(|b| *b == b']')?;
@@ -57,7 +60,7 @@ pub fn split_authority(text: &[u8]) -> Option<(&[u8], Option<u16>)> {
     }
 }
 
-/// 1 to 65535, at most five digits.
+/// Parses a port, 1 to 65535, with at most five digits.
 #[inline]
 fn port(digits: &[u8]) -> Option<u16> {
     if digits.len() > 5 {

@@ -1,24 +1,27 @@
+//! The options of the Connection header.
+
 use super::scan::list;
 use super::{HeaderFault, HeaderTable, KnownHeader, Version};
 
-/// What the Connection lines say (RFC 9110 section 7.6.1).
+/// The options of the Connection lines (RFC 9110 section 7.6.1).
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ConnectionOptions {
     pub(super) close: bool,
     pub(super) keep_alive: bool,
     pub(super) upgrade: bool,
-    /// Some option is a field name that is to be removed.
+    /// True if an option names a header to remove.
     pub(super) nominates: bool,
 }
 
 impl ConnectionOptions {
-    /// `Err` if there are more options than anybody needs: each is compared with each header line.
+    /// Parses the lines. Fails if there are more options than any client needs, because each option is
+    /// compared with each header line.
     #[inline]
     pub(super) fn read(buf: &[u8], table: &HeaderTable) -> Result<Self, HeaderFault> {
         let mut options = Self::default();
         match table.find(KnownHeader::Connection).map(|entry| entry.value().of(buf)) {
             None => Ok(options),
-            // What nearly everybody sends, told without taking a list apart.
+            // Fast path for the most common value, without parsing a list.
             Some(value) if !table.repeats(KnownHeader::Connection) && is_keep_alive(value) => {
                 options.keep_alive = true;
                 Ok(options)
@@ -51,7 +54,7 @@ impl ConnectionOptions {
         }
     }
 
-    /// RFC 9112 section 9.3.
+    /// Returns true if the connection stays open after the message (RFC 9112 section 9.3).
     pub(super) fn persists(self, version: Version) -> bool {
         match version {
             Version::Http11 => !self.close,
@@ -62,7 +65,8 @@ impl ConnectionOptions {
 
 const OPTIONS_MAX: usize = 32;
 
-/// Values hold no control characters, so that setting bit 5 makes no other byte a letter or a hyphen.
+/// Compares with `keep-alive`, ignoring case. Setting bit 5 is safe: values hold no control characters, so no
+/// other byte becomes a letter or a hyphen.
 #[inline]
 fn is_keep_alive(value: &[u8]) -> bool {
     value.len() == 10 && value.first_chunk::<10>().is_some_and(|v| v.map(|b| b | 0x20) == *b"keep-alive")

@@ -1,13 +1,15 @@
+//! Errors of header sections and trailers.
+
 use std::fmt;
 
-/// What is wrong with a header section, or with the trailers of a chunked body.
+/// The error of a header section, or of the trailers of a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeaderFault {
     /// CR without LF.
     BareCr,
     /// LF without CR.
     BareLf,
-    /// A line that begins with a space or tab: obs-fold, or whitespace before the first field.
+    /// A line that begins with a space or tab: obs-fold, or whitespace before the first header.
     LeadingSpace,
     /// A colon with no name before it.
     EmptyName,
@@ -15,9 +17,9 @@ pub enum HeaderFault {
     SpaceBeforeColon,
     /// A line without colon.
     NoColon,
-    /// A byte in the name that no token has.
+    /// A byte in the name that is not allowed in a token.
     NameByte,
-    /// Content_Length, Transfer.Encoding and the like: CGI servers read them as the names with `-`.
+    /// A name such as Content_Length or Transfer.Encoding, which CGI servers read as the name with `-`.
     DisguisedFraming,
     /// NUL, another control character or DEL in the value.
     ValueByte,
@@ -25,7 +27,7 @@ pub enum HeaderFault {
     ContentLength,
     /// Content-Length is over 2^63-1.
     ContentLengthTooLarge,
-    /// A second Content-Length line, equal or not.
+    /// A second Content-Length line, with an equal or a different value.
     SecondContentLength,
     /// Content-Length and Transfer-Encoding in one message.
     LengthAndTransferEncoding,

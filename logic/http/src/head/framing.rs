@@ -1,20 +1,22 @@
+//! The framing of message bodies.
+
 use super::KnownHeader;
 use super::{HeaderFault, HeaderTable};
 
-/// How the end of a body is found (RFC 9112 section 6.3).
+/// The method to find the end of a body (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// No body.
     None,
-    /// As many bytes as Content-Length says.
+    /// The number of bytes in Content-Length.
     Length(u64),
     /// Chunks, up to the last one and its trailers.
     Chunked,
-    /// Until the connection ends; responses only.
+    /// The end of the connection; responses only.
     UntilClose,
 }
 
-/// What the framing fields of a head say, before the rules for its kind of message.
+/// The framing headers of a head, before the rules for the kind of message apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DeclaredFraming {
     Nothing,
@@ -22,7 +24,7 @@ pub(super) enum DeclaredFraming {
     Chunked,
 }
 
-/// Larger bodies are refused: no file system has them, and sums of two lengths never overflow.
+/// Maximum Content-Length. No file system has larger files, and the sum of two lengths cannot overflow.
 const LENGTH_MAX: u64 = i64::MAX as u64;
 
 #[inline]
@@ -30,7 +32,7 @@ pub(super) fn declared_framing(buf: &[u8], table: &HeaderTable) -> Result<Declar
     if !table.has_any(KnownHeader::ContentLength.bit() | KnownHeader::TransferEncoding.bit()) {
         return Ok(DeclaredFraming::Nothing);
     }
-    // What nearly everybody sends, told without a look at each line.
+    // Fast path for the most common case, without a look at each line.
     if !table.has(KnownHeader::TransferEncoding)
         && !table.repeats(KnownHeader::ContentLength)
         && let Some(entry) = table.find(KnownHeader::ContentLength)
@@ -40,7 +42,8 @@ pub(super) fn declared_framing(buf: &[u8], table: &HeaderTable) -> Result<Declar
     read_framing(buf, table)
 }
 
-/// Returns whether the length is written in another form than `Content-Length: 5`: with zeros in front, or with other whitespace.
+/// Returns true if the length is not written as in `Content-Length: 5`: it has leading zeros or other
+/// whitespace.
 #[inline]
 pub(super) fn is_length_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredFraming) -> bool {
     let DeclaredFraming::Length(_) = declared else { return false };
@@ -50,7 +53,7 @@ pub(super) fn is_length_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredF
     })
 }
 
-/// Returns whether the only coding is written in another form than `Transfer-Encoding: chunked`.
+/// Returns true if the transfer coding is not written as in `Transfer-Encoding: chunked`.
 #[inline]
 pub(super) fn is_coding_odd(buf: &[u8], table: &HeaderTable, declared: DeclaredFraming) -> bool {
     let DeclaredFraming::Chunked = declared else { return false };
@@ -88,7 +91,7 @@ fn read_framing(buf: &[u8], table: &HeaderTable) -> Result<DeclaredFraming, Head
     Ok(declared)
 }
 
-/// Digits only: lists (even of equal numbers) and signs are where two readers come to differ.
+/// Parses digits only, because programs disagree about lists (even of equal numbers) and signs.
 fn content_length(value: &[u8]) -> Result<u64, HeaderFault> {
     if value.is_empty() {
         return Err(HeaderFault::ContentLength);

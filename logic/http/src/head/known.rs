@@ -1,21 +1,23 @@
+//! Headers that Weir recognises by name.
+
 macro_rules! known_headers {
     ($($variant:ident = $name:literal,)*) => {
-        /// A field name that Weir acts on, or that is so common that telling it at once is cheaper than checking its
-        /// characters. At most 64, so that a set of them is a `u64`.
+        /// A header that Weir acts on, or one so common that recognising it is cheaper than checking its
+        /// characters. There are at most 64, so that a `u64` can hold a set of them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         #[repr(u8)]
         #[allow(missing_docs)] // The variants are the names.
         pub enum KnownHeader {
             Other,
-            /// `X-Forwarded-` with another ending than For, Proto and Host.
+            /// `X-Forwarded-` with another suffix than For, Proto and Host.
             XForwardedOther,
-            /// `X-Accel-` or `X-Sendfile` with any ending: what a server and a proxy in front of it tell each other about
-            /// files.
+            /// `X-Accel-` or `X-Sendfile` with any suffix: the headers that a server and a proxy in front of
+            /// it use for file offload.
             XAccel,
             $($variant,)*
         }
 
-        /// The known names in lower case.
+        /// Names of the known headers in lower case.
         pub(crate) const KNOWN: &[(KnownHeader, &str)] = &[$((KnownHeader::$variant, $name),)*];
     };
 }
@@ -84,7 +86,7 @@ known_headers! {
 }
 
 impl KnownHeader {
-    /// The header of this name, in any case.
+    /// Finds the header with this name, in any case.
     pub fn of_name(name: &[u8]) -> Self {
         let mut start = [0; 16];
         let kept = name.len().min(16);
@@ -107,18 +109,19 @@ impl KnownHeader {
         }
     }
 
-    /// This header as a set.
+    /// Returns the set that holds only this header.
     pub(crate) const fn bit(self) -> u64 {
         1 << self as u8
     }
 }
 
-/// The header of a name of less than 16 bytes; `name` holds them with zeros behind. A name that is found is a token:
-/// every byte of it was compared. What is not found may still be one of those that are known by how they begin.
+/// Finds the header for a name of less than 16 bytes; zeros follow the name in `name`. A name that is found
+/// is a token, because every byte was compared. A name that is not found may still match one of the known
+/// prefixes.
 #[inline(always)]
 pub(super) fn lookup_short(name: u128, bytes: usize) -> KnownHeader {
     match candidate(name, bytes) {
-        // Names that differ in length differ here too: no name holds a zero.
+        // Names of different lengths differ here, too, because no name contains a zero byte.
         Some(pattern) if name | pattern.letters == pattern.start => pattern.known,
         _ => KnownHeader::Other,
     }
@@ -129,7 +132,8 @@ fn candidate(start: u128, bytes: usize) -> Option<&'static Pattern> {
     PATTERNS.get(usize::from(SLOTS[slot(start | LOWER, bytes)]))
 }
 
-/// A known name, made for comparing without case: a letter's bit 5 is set on both sides, other bytes must be equal.
+/// A known name for comparison without case: bit 5 of each letter is set on both sides, other bytes must be
+/// equal.
 struct Pattern {
     start: u128,
     letters: u128,
@@ -169,10 +173,10 @@ const fn pattern(known: KnownHeader, text: &'static str) -> Pattern {
 }
 
 const LOWER: u128 = u128::from_le_bytes([0x20; 16]);
-/// Found by trying: with it no two known names share a slot.
+/// Hash factor, found by search, under which no two known names share a slot.
 const FACTOR: u64 = 0x365b_eca3_33b7_27b5;
 
-/// For each hash the index of the one name that may have it.
+/// Index of the only name that may have each hash.
 static SLOTS: [u8; 256] = {
     let mut slots = [u8::MAX; 256];
     let mut i = 0;
@@ -185,14 +189,14 @@ static SLOTS: [u8; 256] = {
     slots
 };
 
-/// Hashes a name's first 16 bytes in lower case, and its length.
+/// Hashes the first 16 bytes of a name in lower case, and its length.
 #[inline(always)]
 const fn slot(lower: u128, bytes: usize) -> usize {
     let folded = (lower as u64) ^ ((lower >> 64) as u64).rotate_left(5);
     (folded.wrapping_add(bytes as u64).wrapping_mul(FACTOR) >> 56) as usize
 }
 
-/// A set of known headers.
+/// Returns the set of these headers.
 pub(crate) const fn set(of: &[KnownHeader]) -> u64 {
     let mut bits = 0;
     let mut i = 0;

@@ -1,4 +1,4 @@
-//! Header lines, alike in requests and responses (RFC 9112 section 5).
+//! Parsing of header lines, for requests and responses (RFC 9112 section 5).
 
 use super::known::lookup_short;
 use super::scan::{find_control, find_token_end};
@@ -6,8 +6,8 @@ use super::swar;
 use super::{HeaderEntry, HeaderFault, HeaderTable, KnownHeader, Span, fold_for_cgi};
 use crate::HeadLimits;
 
-/// Reads the header section at `from` into `table`. Returns the offset after the empty line, or `None` if it has not
-/// all come yet.
+/// Parses the header section at `from` into `table`. Returns the offset after the empty line, or `None` if
+/// the section is incomplete.
 pub(super) fn parse_lines(
     buf: &[u8],
     from: usize,
@@ -18,7 +18,7 @@ pub(super) fn parse_lines(
     let mut at = from;
     loop {
         match buf.get(at) {
-            // The line breaks are below every character that a line begins with.
+            // CR and LF are less than every character that a line can begin with.
             Some(first) if *first > b' ' => {}
             _ => return end_of_lines(buf, at),
         }
@@ -39,7 +39,8 @@ pub(super) fn parse_lines(
     }
 }
 
-/// What it means that no line begins at `at`.
+/// Returns the result if no header line begins at `at`: the end of the section, an incomplete section, or an
+/// error.
 fn end_of_lines(buf: &[u8], at: usize) -> Result<Option<usize>, HeaderFault> {
     match buf.get(at..) {
         Some([b'\r', b'\n', ..]) => Ok(Some(at + 2)),
@@ -51,7 +52,7 @@ fn end_of_lines(buf: &[u8], at: usize) -> Result<Option<usize>, HeaderFault> {
     }
 }
 
-/// Where the value begins: mostly one space further.
+/// Returns the start of the value, which in most cases follows one space.
 #[inline(always)]
 fn skip_space(buf: &[u8], from: usize) -> usize {
     match buf.get(from..) {
@@ -62,7 +63,7 @@ fn skip_space(buf: &[u8], from: usize) -> usize {
     }
 }
 
-/// Where the value ends that the line break at `stop` ends: mostly there.
+/// Returns the end of the value before the line break at `stop`, without trailing whitespace.
 #[inline(always)]
 fn trim_end(buf: &[u8], start: usize, stop: usize) -> usize {
     match buf.get(start..stop) {
@@ -74,8 +75,8 @@ fn trim_end(buf: &[u8], start: usize, stop: usize) -> usize {
     }
 }
 
-/// Where the colon stands, and which name is before it. The names that everybody sends are known by their first 16
-/// bytes, and need no check of their characters.
+/// Returns the offset of the colon and the header before it. The first 16 bytes identify the common names, so
+/// their characters need no check.
 #[inline(always)]
 fn parse_name(buf: &[u8], start: usize) -> Result<Option<(usize, KnownHeader)>, HeaderFault> {
     if let Some(bytes) = buf.get(start..).and_then(|tail| tail.first_chunk::<16>()) {
@@ -94,7 +95,7 @@ fn parse_name(buf: &[u8], start: usize) -> Result<Option<(usize, KnownHeader)>, 
     parse_any_name(buf, start)
 }
 
-/// Masks that keep so many bytes.
+/// Masks that keep this number of bytes.
 static FIRST: [u128; 16] = {
     let mut masks = [0; 16];
     let mut bytes = 0;
@@ -126,7 +127,7 @@ fn parse_any_name(buf: &[u8], start: usize) -> Result<Option<(usize, KnownHeader
     }
 }
 
-/// Where the CR LF stands that ends the value, or `None` if it has not come yet.
+/// Returns the offset of the CR LF that ends the value, or `None` if the line is incomplete.
 #[inline(always)]
 fn value_stop(buf: &[u8], from: usize) -> Result<Option<usize>, HeaderFault> {
     let mut at = from;
@@ -143,7 +144,8 @@ fn value_stop(buf: &[u8], from: usize) -> Result<Option<usize>, HeaderFault> {
     }
 }
 
-/// Whether a server that reads `_` as `-`, as CGI does, would take this for Content-Length or Transfer-Encoding.
+/// Returns true if a server that reads `_` as `-`, as CGI does, would take the name for Content-Length or
+/// Transfer-Encoding.
 fn is_disguised_framing(name: &[u8]) -> bool {
     let is = |framing: &[u8]| {
         name.len() == framing.len() && name.iter().zip(framing).all(|(n, f)| fold_for_cgi(*n) == *f)

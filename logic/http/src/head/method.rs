@@ -1,23 +1,25 @@
+//! Request methods.
+
 use super::Span;
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// A request method (RFC 9110 section 9, RFC 4918 section 9). Unknown ones pass.
+        /// A request method (RFC 9110 section 9, RFC 4918 section 9). Unknown methods are forwarded.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Method {
             $($(#[$doc])* $variant,)*
-            /// Any other token, and where it stands.
+            /// Any other token, with its position.
             Other(Span),
         }
 
         impl Method {
-            /// The method of this name; case counts (RFC 9110 section 9.1).
+            /// Finds the method with this name; case matters (RFC 9110 section 9.1).
             pub fn known(name: &[u8]) -> Option<Self> {
                 $(if name == $name.as_bytes() { return Some(Self::$variant); })*
                 None
             }
 
-            /// The name as it stands in the request.
+            /// Returns the name as written in the request.
             pub fn bytes<'a>(&self, buf: &'a [u8]) -> &'a [u8] {
                 match self {
                     $(Self::$variant => $name.as_bytes(),)*
@@ -68,11 +70,11 @@ methods! {
 }
 
 impl Method {
-    /// Longest method that is read, in bytes. Over it: 501 (RFC 9112 section 3).
+    /// Maximum length of a method in bytes; a longer one gets 501 (RFC 9112 section 3).
     pub const BYTES_MAX: usize = 64;
 
-    /// Whether the method is safe (RFC 9110 section 9.2.1; PROPFIND, REPORT and SEARCH: their own documents): it asks
-    /// for no change, so sending it twice does no harm.
+    /// Returns true if the method is safe (RFC 9110 section 9.2.1; PROPFIND, REPORT and SEARCH: their own
+    /// documents). A safe method requests no change, so a second transmission does no harm.
     pub const fn is_safe(&self) -> bool {
         matches!(
             self,

@@ -1,6 +1,8 @@
-/// Whether a head of which `before` bytes were found incomplete is worth reading again now that `buf` has more: a line
-/// has ended, or the bytes have doubled. A client that sends a large head byte by byte would else make every byte cost
-/// as much as the whole head.
+//! A limit on the work for heads that arrive in small pieces.
+
+/// Returns true if an incomplete head of `before` bytes is worth another parse with the bytes now in `buf`: a
+/// line has ended, or the size has doubled. Without this check, a client that sends a large head byte by byte
+/// would cause a parse of the whole head for each byte.
 pub fn is_worth_parsing(buf: &[u8], before: usize) -> bool {
     let added = buf.get(before..).unwrap_or_default();
     let has_doubled = buf.len().leading_zeros() < before.leading_zeros();
@@ -12,7 +14,8 @@ mod tests {
     use super::*;
     use crate::{HeadLimits, HeaderTable, parse_request};
 
-    /// Reads `head` byte by byte; how often it was parsed, and after how many bytes there was a verdict.
+    /// Parses `head` as it arrives byte by byte. Returns the number of parses and the number of bytes at the
+    /// verdict.
     fn trickle(head: &[u8]) -> (usize, usize) {
         let (mut before, mut parsed) = (0, 0);
         for bytes in 1..=head.len() {

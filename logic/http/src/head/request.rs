@@ -1,3 +1,5 @@
+//! Parsing of request heads.
+
 use super::connection::ConnectionOptions;
 use super::framing::{DeclaredFraming, declared_framing, is_length_odd};
 use super::lines::parse_lines;
@@ -9,69 +11,72 @@ use super::{
 };
 use crate::HeadLimits;
 
-/// A request head (RFC 9112 section 3). Its header lines are in the [`HeaderTable`] that was filled with it.
+/// A request head (RFC 9112 section 3). Its header lines are in the [`HeaderTable`] of the same parse.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestHead {
-    /// What is asked for.
+    /// Method.
     pub method: Method,
-    /// Of what.
+    /// Request target.
     pub target: Target,
-    /// The client's version.
+    /// HTTP version of the client.
     pub version: Version,
-    /// The host that counts, with its port if it has one: the target's authority, else the Host line (RFC 9112 section
-    /// 3.2.2). `None` only in HTTP/1.0.
+    /// Effective host, with its port if it has one: the authority of the target, else the Host line (RFC 9112
+    /// section 3.2.2). `None` only in HTTP/1.0.
     pub host: Option<Span>,
-    /// How the body ends; never [`Framing::UntilClose`].
+    /// Framing of the body; never [`Framing::UntilClose`].
     pub framing: Framing,
-    /// The client is willing to send another request on this connection.
+    /// True if the client may send another request on this connection.
     pub keep_alive: bool,
-    /// The client waits for `100 Continue` before the body.
+    /// True if the client waits for `100 Continue` before it sends the body.
     pub expect_continue: bool,
-    /// The client asks to change to this protocol, behind the body if there is one: Upgrade and `Connection: upgrade` in an HTTP/1.1
-    /// request. Never h2c (a tunnel would pass requests that no rule has seen).
+    /// Protocol that the client wants to switch to after the request: Upgrade with `Connection: upgrade` in
+    /// HTTP/1.1. Never h2c, because a tunnel would carry requests that no rule has checked.
     pub upgrade: Option<Span>,
-    /// How often a TRACE or OPTIONS may yet be forwarded (RFC 9110 section 7.6.2); `None` = as often as need be. Not read
-    /// in requests of other methods.
+    /// Number of times that a TRACE or OPTIONS may be forwarded (RFC 9110 section 7.6.2); `None` = no limit.
+    /// Not parsed for other methods.
     pub max_forwards: Option<u32>,
-    /// Connection names fields to remove.
+    /// True if Connection names headers to remove.
     pub nominates: bool,
-    /// What servers get in another form than it came in.
+    /// Parts that servers receive in another form.
     pub repairs: Repairs,
-    /// Where the request line starts: 0, or 2 after an empty line that some clients send after a body.
+    /// Start of the request line: 0, or 2 after an empty line that some clients send after a body.
     pub start: u32,
-    /// Bytes up to and with the empty line; the body starts here.
+    /// Length of the head with the empty line; the body starts here.
     pub head_bytes: u32,
 }
 
 impl RequestHead {
-    /// Where the header lines start.
+    /// Returns the start of the header lines.
     pub(crate) const fn lines_start(&self) -> u32 {
-        // Behind the target stand a space, the version and CR LF.
+        // The target is followed by a space, the version and CR LF.
         self.target.span.end + 11
     }
 }
 
-/// Parts of a head that may stand as they do, and that are written in their usual form nonetheless: readers differ about them.
+/// The valid but unusual parts of a head that Weir rewrites in the usual form, because programs interpret
+/// them differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Repairs {
-    /// The version is a later one than HTTP/1.1.
+    /// True if the version is later than HTTP/1.1.
     pub version: bool,
-    /// The host has a colon and no port.
+    /// True if the host has a colon without a port.
     pub host: bool,
-    /// The length has zeros in front of it, or other whitespace around it than one space in front.
+    /// True if the length has leading zeros, or whitespace other than one space before it.
     pub content_length: bool,
-    /// Transfer-Encoding stands in another form than `chunked` behind one space. Of responses only: in requests it is always written anew.
+    /// True if Transfer-Encoding has another form than `chunked` after one space. Used for responses only;
+    /// requests are checked when they are written.
     pub transfer_encoding: bool,
 }
 
-/// Reads the request head at the start of `buf`. `Ok(None)`: it has not all come yet; limits are enforced nonetheless.
-/// `table` holds its header lines afterwards.
+/// Parses the request head at the start of `buf` and its header lines into `table`. Returns `Ok(None)` if the
+/// head is incomplete, but enforces the limits.
 pub fn parse_request(
     buf: &[u8],
     limits: &HeadLimits,
     table: &mut HeaderTable,
 ) -> Result<Option<RequestHead>, RequestError> {
-    // Only what a head may have is looked at, so that the verdict does not depend on how much came at once.
+    // Looks only at the maximum size of a head, so that the result does not depend on how many bytes arrived
+    // at once.
     match buf.get(..limits.head_bytes_max as usize) {
         Some(all) => match parse_within(all, limits, table)? {
             None => Err(HeaderFault::HeadTooLarge.into()),
@@ -146,7 +151,7 @@ fn skip_empty_line(buf: &[u8]) -> Result<Option<usize>, RequestError> {
     }
 }
 
-/// The method and where the target starts.
+/// Parses the method and returns it with the start of the target.
 #[inline]
 fn parse_method(buf: &[u8], start: usize) -> Result<Option<(Method, usize)>, RequestError> {
     if let Some(word) = buf.get(start..).and_then(|rest| rest.first_chunk())
@@ -174,7 +179,7 @@ fn parse_any_method(buf: &[u8], start: usize) -> Result<Option<(Method, usize)>,
     }
 }
 
-/// The version and where the header lines start.
+/// Parses the version and returns it with the start of the header lines.
 #[inline]
 fn parse_version(buf: &[u8], start: usize) -> Result<Option<(Version, usize)>, RequestError> {
     let rest = buf.get(start..).unwrap_or_default();
@@ -192,7 +197,7 @@ fn parse_version(buf: &[u8], start: usize) -> Result<Option<(Version, usize)>, R
         }
     }
     match line {
-        // A later version of the same major one is read as the latest that is known (RFC 9110 section 2.5).
+        // A later minor version counts as the latest known one (RFC 9110 section 2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'2'..=b'9', b'\r', b'\n'] => {
             Ok(Some((Version::Http11, start + 10)))
         }
@@ -200,7 +205,7 @@ fn parse_version(buf: &[u8], start: usize) -> Result<Option<(Version, usize)>, R
     }
 }
 
-/// The end of the request line has not all come.
+/// Accepts an incomplete end of the request line if it can still become valid.
 fn unfinished_version(rest: &[u8]) -> Result<Option<(Version, usize)>, RequestError> {
     let agrees = |(byte, expected): (&u8, &u8)| {
         byte == expected || (byte.is_ascii_digit() && expected.is_ascii_digit())
@@ -216,7 +221,7 @@ fn wrong_version(line: &[u8]) -> RequestError {
             after_version(last)
         }
         [b' ', ..] => RequestError::RequestLineSpace,
-        // A line that ends too early ends mostly in a bare LF.
+        // A line that ends too early usually ends in a bare LF.
         _ => match line.iter().position(|b| *b == b'\n') {
             Some(at) if at == 0 || line[at - 1] != b'\r' => HeaderFault::BareLf.into(),
             _ => RequestError::VersionForm,
@@ -224,7 +229,7 @@ fn wrong_version(line: &[u8]) -> RequestError {
     }
 }
 
-/// What is wrong with a line whose version has the right form.
+/// Returns the error of a line whose version is well-formed.
 fn after_version(last: &[u8]) -> RequestError {
     match last {
         [b'\r', b'\n', ..] => RequestError::Version,
@@ -235,7 +240,8 @@ fn after_version(last: &[u8]) -> RequestError {
     }
 }
 
-/// RFC 9112 section 3.2: exactly one valid Host in HTTP/1.1, at most one in 1.0; an absolute target overrules it.
+/// Returns the effective host. RFC 9112 section 3.2: exactly one valid Host in HTTP/1.1, at most one in 1.0;
+/// an absolute target overrides it.
 #[inline]
 fn effective_host(
     buf: &[u8],
@@ -258,7 +264,7 @@ fn effective_host(
     })
 }
 
-/// The host of `a:`, which has no port, is `a`.
+/// Removes the colon of a host without a port, such as `a:`.
 #[inline]
 fn without_empty_port(buf: &[u8], host: Span) -> Span {
     match host.of(buf) {
@@ -274,7 +280,7 @@ fn expects_continue(buf: &[u8], table: &HeaderTable) -> bool {
         .is_some_and(|entry| entry.value().of(buf).eq_ignore_ascii_case(b"100-continue"))
 }
 
-/// RFC 9110 section 7.6.2: digits, once.
+/// Parses Max-Forwards: a single line of digits (RFC 9110 section 7.6.2).
 #[inline]
 fn max_forwards(buf: &[u8], method: &Method, table: &HeaderTable) -> Result<Option<u32>, RequestError> {
     if !matches!(method, Method::Options | Method::Trace) {
@@ -286,12 +292,12 @@ fn max_forwards(buf: &[u8], method: &Method, table: &HeaderTable) -> Result<Opti
     if !is_number || table.repeats(KnownHeader::MaxForwards) {
         return Err(RequestError::MaxForwards);
     }
-    // The largest number that is kept is as good as any larger one.
+    // A saturated number has the same effect as a larger one.
     let add = |sum: u32, digit: &u8| sum.saturating_mul(10).saturating_add(u32::from(digit - b'0'));
     Ok(Some(digits.iter().fold(0, add)))
 }
 
-/// The protocol asked for, if it is one protocol and can be tunnelled.
+/// Returns the requested protocol, if it is a single one that can be tunnelled.
 fn upgrade(buf: &[u8], table: &HeaderTable) -> Option<Span> {
     let value = table.find(KnownHeader::Upgrade)?.value();
     let text = value.of(buf);

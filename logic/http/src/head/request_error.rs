@@ -1,11 +1,14 @@
+//! Errors of request heads.
+
 use std::fmt;
 
 use super::HeaderFault;
 
-/// Why a request head is refused. The connection ends after the answer: where the next request would start is unsure.
+/// The reason to refuse a request head. The connection is closed after the response, because the start of the
+/// next request is uncertain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestError {
-    /// The method is empty or has a byte that no token has.
+    /// The method is empty or has a byte that is not allowed in a token.
     MethodByte,
     /// The method is over [`super::Method::BYTES_MAX`].
     MethodTooLong,
@@ -15,15 +18,15 @@ pub enum RequestError {
     TargetTooLong,
     /// A control character, DEL or `#` in the target.
     TargetByte,
-    /// A target that has none of the four forms, or not the one its method asks for.
+    /// The target has none of the four forms, or not the one that its method requires.
     TargetForm,
     /// An invalid authority in the target.
     Authority,
-    /// No HTTP version: HTTP/0.9.
+    /// The request line has no HTTP version: HTTP/0.9.
     NoVersion,
-    /// What stands where the version should is not `HTTP/digit.digit`.
+    /// The request line does not end in `HTTP/digit.digit`.
     VersionForm,
-    /// Another version than 1.0 and 1.1.
+    /// The version is neither 1.0 nor 1.1.
     Version,
     /// HTTP/1.1 without Host.
     NoHost,
@@ -31,14 +34,14 @@ pub enum RequestError {
     SecondHost,
     /// An empty or invalid Host.
     Host,
-    /// TRACE or OPTIONS with a Max-Forwards that is no number, or a second one.
+    /// Max-Forwards of a TRACE or OPTIONS is not a number, or occurs twice.
     MaxForwards,
-    /// The header section.
+    /// The header section is invalid.
     Header(HeaderFault),
 }
 
 impl RequestError {
-    /// The status to answer with: 400, 414, 431, 501 or 505.
+    /// Returns the status of the response: 400, 414, 431, 501 or 505.
     pub const fn status(self) -> u16 {
         match self {
             Self::TargetTooLong => 414,

@@ -1,3 +1,5 @@
+//! Parsing of response heads.
+
 use std::fmt;
 
 use super::connection::ConnectionOptions;
@@ -7,43 +9,44 @@ use super::scan::find_control;
 use super::{Framing, HeaderFault, HeaderTable, KnownHeader, Repairs, Span, Version};
 use crate::HeadLimits;
 
-/// What a response answers; its framing depends on it (RFC 9112 section 6.3).
+/// The facts about the request that determine the framing of its response (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResponseTo {
-    /// The request was HEAD: no body, whatever the head says.
+    /// True for HEAD: the response has no body, whatever its head declares.
     pub is_head: bool,
-    /// The request was CONNECT: a 2xx has no body, a tunnel follows.
+    /// True for CONNECT: a 2xx response has no body, and a tunnel follows.
     pub is_connect: bool,
-    /// The request that was sent asked for an upgrade: 101 is permitted.
+    /// True if the forwarded request asked for an upgrade: 101 is allowed.
     pub upgrade: bool,
 }
 
 /// A response head (RFC 9112 section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseHead {
-    /// 100 to 999.
+    /// Status, 100 to 999.
     pub status: u16,
     /// The reason phrase; may be empty.
     pub reason: Span,
-    /// The server's version.
+    /// HTTP version of the server.
     pub version: Version,
-    /// How the body ends.
+    /// Framing of the body.
     pub framing: Framing,
-    /// The server is willing to take another request on this connection after this response.
+    /// True if the server accepts another request on this connection after this response.
     pub keep_alive: bool,
-    /// The server changed to this protocol (status 101), or names those it could change to.
+    /// Protocol that the server has switched to (status 101), or offers.
     pub upgrade: Option<Span>,
-    /// Connection names fields to remove.
+    /// True if Connection names headers to remove.
     pub nominates: bool,
-    /// What clients get in another form than it came in.
+    /// Parts that clients receive in another form.
     pub repairs: Repairs,
-    /// Bytes up to and with the empty line; the body starts here.
+    /// Length of the head with the empty line; the body starts here.
     pub head_bytes: u32,
 }
 
 impl ResponseHead {
-    /// Returns whether a 101 answers a request for `asked`, of which all was sent (`is_sent`). Other statuses always fit. Servers that leave
-    /// Upgrade out of their 101 mean the only protocol there was to choose.
+    /// Checks that a 101 matches a request for the protocol `asked` and that all of the request was sent
+    /// (`is_sent`). Other statuses are always accepted. A 101 without Upgrade means the only protocol that
+    /// was requested.
     pub fn fits_upgrade(&self, buf: &[u8], asked: Option<&[u8]>, is_sent: bool) -> Result<(), ResponseError> {
         if self.status != 101 {
             return Ok(());
@@ -58,19 +61,21 @@ impl ResponseHead {
         }
     }
 
-    /// 1xx other than 101: the final response is yet to come.
+    /// Returns true for 1xx except 101: the final response follows.
     pub const fn is_interim(&self) -> bool {
         self.status < 200 && self.status != 101
     }
 
-    /// Whether the status line has the space that must stand before the reason, even before an empty one.
+    /// Returns true if the status line has the space before the reason, which is required even if the reason
+    /// is empty.
     pub(crate) const fn has_space_before_reason(&self) -> bool {
         // `HTTP/1.1 200 `
         self.reason.start == 13
     }
 }
 
-/// Reads the response head at the start of `buf`. `Ok(None)`: it has not all come yet; limits are enforced nonetheless.
+/// Parses the response head at the start of `buf` and its header lines into `table`. Returns `Ok(None)` if
+/// the head is incomplete, but enforces the limits.
 pub fn parse_response(
     buf: &[u8],
     to: ResponseTo,
@@ -139,7 +144,7 @@ fn parse_status_line(buf: &[u8]) -> Result<Option<(Version, u16, Span)>, Respons
         return if agrees && digits { Ok(None) } else { Err(ResponseError::StatusLine) };
     };
     let (version, digits) = match start {
-        // A later version of the same major one is read as the latest that is known (RFC 9110 section 2.5).
+        // A later minor version counts as the latest known one (RFC 9110 section 2.5).
         [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'1'..=b'9', b' ', digits @ ..] => {
             (Version::Http11, digits)
         }
@@ -153,7 +158,7 @@ fn parse_status_line(buf: &[u8]) -> Result<Option<(Version, u16, Span)>, Respons
     let reason_start = match buf.get(12) {
         None => return Ok(None),
         Some(b' ') => 13,
-        // The space is required, but widely used servers leave it out with the reason.
+        // The space is required, but widely used servers omit it together with the reason.
         Some(b'\r') => 12,
         Some(_) => return Err(ResponseError::StatusLine),
     };
@@ -171,25 +176,25 @@ fn parse_status_line(buf: &[u8]) -> Result<Option<(Version, u16, Span)>, Respons
     }
 }
 
-/// Why a response head is refused: the client gets 502, the server's connection ends.
+/// The reason to refuse a response head: the client gets 502 and the connection to the server is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseError {
     /// The status line is not `HTTP/1.0` or `HTTP/1.1`, a space, and a status.
     StatusLine,
     /// The status is not three digits from 100.
     Status,
-    /// 101 although no upgrade was asked for.
+    /// 101 although the client requested no upgrade.
     UnaskedUpgrade,
-    /// 101 to another protocol than was asked for.
+    /// 101 to another protocol than the requested one.
     OtherUpgrade,
     /// 101 before the whole request had been sent.
     EarlyUpgrade,
-    /// The header section.
+    /// The header section is invalid.
     Header(HeaderFault),
 }
 
 impl ResponseError {
-    /// The status for the client: 502.
+    /// Returns the status for the client: 502.
     pub const fn status(self) -> u16 {
         502
     }

@@ -1,23 +1,26 @@
-//! Finding and judging bytes: the loops where a head's time goes.
+//! Search for bytes: the loops in which parsing spends most of its time.
 
 use super::swar;
 
-/// The first byte at or after `from` that is a control character (HTAB too) or DEL, or the end of `buf`.
+/// Returns the offset of the first control character (HTAB included) or DEL at or after `from`, or the end of
+/// `buf`.
 #[inline(always)]
 pub(crate) fn find_control(buf: &[u8], from: usize) -> usize {
     find(buf, from, swar::controls, |b| (b < 0x20) | (b == 0x7f))
 }
 
-/// The first byte at or after `from` that cannot stand in a path (space, control, DEL, `#`), or is `?`, or the end.
+/// Returns the offset of the first byte at or after `from` that is `?` or not allowed in a path (space,
+/// control, DEL, `#`), or the end.
 #[inline(always)]
 pub(crate) fn find_path_end(buf: &[u8], from: usize) -> usize {
     find(buf, from, swar::path_ends, |b| (b <= b' ') | (b == 0x7f) | (b == b'#') | (b == b'?'))
 }
 
-/// Where the first byte is that is looked for, or the end: `hits` tells it of eight, and finds zeros; `is` of one.
+/// Returns the offset of the first match, or the end. `hits` tests eight bytes and must match zero bytes;
+/// `is` tests one byte.
 #[inline(always)]
 fn find(buf: &[u8], from: usize, hits: impl Fn(u64) -> u64, is: impl Fn(u8) -> bool) -> usize {
-    // Most values end within these.
+    // Most values end within the first 16 bytes.
     let mut at = from;
     for _ in 0..2 {
         match chunk(buf, at).map(|word| hits(u64::from_le_bytes(*word))) {
@@ -26,7 +29,7 @@ fn find(buf: &[u8], from: usize, hits: impl Fn(u64) -> u64, is: impl Fn(u8) -> b
             None => return find_in_last(buf, at, hits),
         }
     }
-    // Cookies, tokens: a loop over bytes without a branch inside becomes vector code.
+    // Long values such as cookies: a loop without a branch inside compiles to vector code.
     while let Some(block) = chunk::<16>(buf, at)
         && !block.iter().fold(false, |any, byte| any | is(*byte))
     {
@@ -46,11 +49,12 @@ fn chunk<const BYTES: usize>(buf: &[u8], at: usize) -> Option<&[u8; BYTES]> {
     buf.get(at..)?.first_chunk()
 }
 
-/// [`find`] where less than eight bytes are left.
+/// Does the same as [`find`] for the last bytes, less than eight.
 fn find_in_last(buf: &[u8], from: usize, hits: impl Fn(u64) -> u64) -> usize {
     let left = buf.len().saturating_sub(from);
     match buf.last_chunk() {
-        // The last eight bytes once more, without those that were looked at; the zeros that move in are found at last.
+        // Reads the last eight bytes again and shifts out those already tested; the zeros that move in match
+        // only after the end.
         Some(word) if left > 0 => {
             let rest = u64::from_le_bytes(*word) >> (8 * (8 - left));
             from + swar::first(hits(rest)).min(left)
@@ -63,7 +67,7 @@ fn find_in_last(buf: &[u8], from: usize, hits: impl Fn(u64) -> u64) -> usize {
     }
 }
 
-/// Like [`find_path_end`], but `?` goes on.
+/// Does the same as [`find_path_end`], but continues after `?`.
 pub(crate) fn find_target_end(buf: &[u8], from: usize) -> usize {
     let mut at = find_path_end(buf, from);
     while buf.get(at) == Some(&b'?') {
@@ -72,19 +76,20 @@ pub(crate) fn find_target_end(buf: &[u8], from: usize) -> usize {
     at
 }
 
-/// The first byte at or after `from` that no token has (RFC 9110 section 5.6.2), or the end.
+/// Returns the offset of the first byte at or after `from` that is not allowed in a token (RFC 9110 section
+/// 5.6.2), or the end.
 pub(crate) fn find_token_end(buf: &[u8], from: usize) -> usize {
     let tail = buf.get(from..).unwrap_or_default();
     from + tail.iter().position(|b| !is_token(*b)).unwrap_or(tail.len())
 }
 
-/// Whether a token can hold this byte (RFC 9110 section 5.6.2).
+/// Returns true if a token may contain this byte (RFC 9110 section 5.6.2).
 #[inline]
 pub(crate) const fn is_token(byte: u8) -> bool {
     CLASS[byte as usize] & TOKEN != 0
 }
 
-/// Whether this is a token: at least one byte, all of them permitted.
+/// Returns true for a token: at least one byte, and each of them allowed.
 pub(crate) fn is_token_text(text: &[u8]) -> bool {
     !text.is_empty() && text.iter().all(|b| is_token(*b))
 }
@@ -100,13 +105,12 @@ pub(crate) fn trim(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// The elements of a list field, trimmed, empty ones left out. Does not know quoted strings: only for fields whose
-/// elements have none.
+/// Returns the trimmed elements of a list header, without empty ones. Does not support quoted strings.
 pub(crate) fn list(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|b| *b == b',').map(trim).filter(|element| !element.is_empty())
 }
 
-/// Whether a host name can hold this byte: letters, digits and `-._~`.
+/// Returns true if a host name may contain this byte: letters, digits and `-._~`.
 #[inline]
 pub(crate) const fn is_host(byte: u8) -> bool {
     CLASS[byte as usize] & HOST != 0
@@ -140,7 +144,7 @@ mod tests {
                 assert_eq!(find_control(&vec![b'a'; bytes], from), bytes);
                 for place in from..bytes {
                     let mut buf = vec![b'a'; bytes];
-                    // What stands before `from` does not count.
+                    // Bytes before `from` must not count.
                     buf[..from].fill(b'\n');
                     buf[place] = 0x7f;
                     assert_eq!(find_control(&buf, from), place, "{bytes} bytes from {from}");

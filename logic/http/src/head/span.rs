@@ -1,5 +1,7 @@
-/// A range of bytes in the buffer that was parsed, start included, end excluded. Heads keep spans instead of borrowed
-/// slices, so that they live in a task while the buffer is reused or moved.
+//! Ranges of bytes in a parsed buffer.
+
+/// A range of bytes in the parsed buffer, start included, end excluded. Heads hold spans instead of slices,
+/// so that a task can keep them while the buffer is moved or reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Span {
     /// First byte.
@@ -17,18 +19,18 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 
-    /// The bytes, or none if `buf` is not the buffer that was parsed and too short.
+    /// Returns the bytes; none if `buf` is a different buffer and too short.
     #[inline]
     pub fn of(self, buf: &[u8]) -> &[u8] {
         buf.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     pub const fn len(self) -> usize {
         (self.end - self.start) as usize
     }
 
-    /// Whether there are none.
+    /// Returns true if the span is empty.
     pub const fn is_empty(self) -> bool {
         self.start == self.end
     }

@@ -1,17 +1,17 @@
-//! Eight bytes at a time in one register ("SIMD within a register"). Each function sets the high bit of the bytes that
-//! are looked for. A hit may borrow from the byte behind it and set that one's bit too: only the lowest bit set is
-//! exact, and it is all that callers use.
+//! Tests of eight bytes at a time in one register ("SIMD within a register"). Each function sets the high bit
+//! of the bytes that match. A match may borrow from the next byte and set its bit, too. Therefore only the
+//! lowest set bit is exact, and callers use only that one.
 
 const ONES: u64 = u64::from_le_bytes([1; 8]);
 const HIGH: u64 = ONES << 7;
 
-/// Control characters (HTAB too) and DEL.
+/// Finds control characters (HTAB included) and DEL.
 #[inline(always)]
 pub(super) fn controls(word: u64) -> u64 {
     (word.wrapping_sub(ONES * 0x20) | is_below_high(word, 0x7f)) & !word & HIGH
 }
 
-/// What ends a path or cannot stand in it: control characters, space, DEL, `#`, `?`.
+/// Finds bytes that end a path or are not allowed in it: control characters, space, DEL, `#`, `?`.
 #[inline(always)]
 pub(super) fn path_ends(word: u64) -> u64 {
     let below = word.wrapping_sub(ONES * 0x21);
@@ -19,19 +19,19 @@ pub(super) fn path_ends(word: u64) -> u64 {
     (below | others) & !word & HIGH
 }
 
-/// Where `byte`, an ASCII character, is.
+/// Finds `byte`, an ASCII character.
 #[inline(always)]
 pub(super) fn equal(word: u64, byte: u8) -> u64 {
     is_below_high(word, byte) & !word & HIGH
 }
 
-/// The place of the first byte that has its bit set; 8 if none has.
+/// Returns the index of the first byte with its bit set; 8 if there is none.
 #[inline(always)]
 pub(super) fn first(hits: u64) -> usize {
     hits.trailing_zeros() as usize / 8
 }
 
-/// Equality with `byte` below 0x80, wrong for bytes from 0x80.
+/// Finds `byte` among bytes below 0x80; the result for bytes from 0x80 is wrong.
 #[inline(always)]
 fn is_below_high(word: u64, byte: u8) -> u64 {
     (word ^ (ONES * byte as u64)).wrapping_sub(ONES)
@@ -41,7 +41,7 @@ fn is_below_high(word: u64, byte: u8) -> u64 {
 mod tests {
     use super::*;
 
-    /// Every byte in every place, between neighbours that try to be taken for it.
+    /// Tests every byte at every index, between neighbours that are easily confused with it.
     fn assert_finds(hits: impl Fn(u64) -> u64, is: impl Fn(u8) -> bool) {
         for byte in 0..=u8::MAX {
             for filler in [b'a', 0x80, 0xff, b' ' + 2, 0xa0, 0xbf, 0xbb, 0x9f] {

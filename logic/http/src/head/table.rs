@@ -1,20 +1,23 @@
+//! The header lines of one head.
+
 use super::{KnownHeader, Span};
 use crate::HeadLimits;
 
-/// The header lines of one head. Reusable storage: keep one per worker; a parse clears it first, and after the first
-/// few heads nothing is allocated.
+/// The header lines of one head. The storage is reusable: keep one table for each worker. A parse clears the
+/// table first, and allocates nothing after the first few heads.
 #[derive(Debug)]
 pub struct HeaderTable {
     entries: Vec<HeaderEntry>,
-    /// Which known headers are there, as bits.
+    /// Known headers that occur, as a set.
     seen: u64,
-    /// Which known headers have more than one line.
+    /// Known headers with more than one line, as a set.
     repeated: u64,
-    /// For each known header that was seen, the index of its last line. Not cleared: `seen` says what counts.
+    /// Index of the last line of each known header. Not cleared: only the entries of headers in `seen` are
+    /// valid.
     last: [u8; 64],
 }
 
-/// One header line. `name: value CR LF`, the value without whitespace around it.
+/// One header line: `name: value CR LF`, with the value trimmed.
 #[derive(Debug, Clone, Copy)]
 pub struct HeaderEntry {
     line_start: u32,
@@ -25,27 +28,28 @@ pub struct HeaderEntry {
     known: KnownHeader,
 }
 
-// An index of a line is a byte: one that came round would name another line, and the length of a body is read from there.
+// An index is a byte. If it wrapped around, it would refer to another line, and the length of a body is read
+// through it.
 const _: () = assert!(HeadLimits::HEADERS_CEILING <= 1 << u8::BITS);
 
 impl HeaderTable {
-    /// Storage for a usual number of lines; grows to at most [`crate::HeadLimits::HEADERS_CEILING`] or the configured
-    /// limit.
+    /// Creates a table with space for a typical number of lines. It grows up to the configured limit, at most
+    /// [`crate::HeadLimits::HEADERS_CEILING`].
     pub fn new() -> Self {
         Self { entries: Vec::with_capacity(64), seen: 0, repeated: 0, last: [0; 64] }
     }
 
-    /// Of no lines, and without storage for any.
+    /// Creates a table without lines and without storage for any.
     pub(crate) const fn without_lines() -> Self {
         Self { entries: Vec::new(), seen: 0, repeated: 0, last: [0; 64] }
     }
 
-    /// The lines in the order they came.
+    /// Returns the lines in the order of arrival.
     pub fn entries(&self) -> &[HeaderEntry] {
         &self.entries
     }
 
-    /// The first line of a known name. `Other` finds nothing.
+    /// Returns the first line of a known header; none for `Other`.
     #[inline]
     pub fn find(&self, known: KnownHeader) -> Option<&HeaderEntry> {
         if !self.has(known) {
@@ -57,24 +61,24 @@ impl HeaderTable {
         self.entries.iter().find(|entry| entry.known == known)
     }
 
-    /// Every line of a known name. `Other` finds nothing.
+    /// Returns every line of a known header; none for `Other`.
     pub fn all(&self, known: KnownHeader) -> impl Iterator<Item = &HeaderEntry> {
         let entries = if self.has(known) { &self.entries[..] } else { &[] };
         entries.iter().filter(move |entry| entry.known == known)
     }
 
-    /// Whether a known name has more than one line.
+    /// Returns true if a known header has more than one line.
     #[inline]
     pub(super) fn repeats(&self, known: KnownHeader) -> bool {
         self.repeated & known.bit() != 0
     }
 
-    /// Every line of a name, in any case.
+    /// Returns every line with a name, in any case.
     pub fn named<'a>(&'a self, buf: &'a [u8], name: &'a [u8]) -> impl Iterator<Item = &'a HeaderEntry> {
         self.entries.iter().filter(move |entry| entry.name().of(buf).eq_ignore_ascii_case(name))
     }
 
-    /// Whether a line of a known name is there.
+    /// Returns true if a known header has a line.
     #[inline]
     pub fn has(&self, known: KnownHeader) -> bool {
         self.has_any(known.bit() & !KnownHeader::Other.bit())
@@ -121,25 +125,25 @@ impl HeaderEntry {
         }
     }
 
-    /// The name as it was written.
+    /// Returns the name as written.
     #[inline]
     pub fn name(&self) -> Span {
         Span { start: self.line_start, end: self.line_start + self.name_bytes }
     }
 
-    /// The value, without whitespace around it.
+    /// Returns the value without surrounding whitespace.
     #[inline]
     pub fn value(&self) -> Span {
         Span { start: self.value_start, end: self.value_end }
     }
 
-    /// The whole line with its CR LF.
+    /// Returns the whole line with its CR LF.
     #[inline]
     pub fn line(&self) -> Span {
         Span { start: self.line_start, end: self.line_end }
     }
 
-    /// Returns whether one space and nothing else stands around the value.
+    /// Returns true if the only whitespace around the value is one space before it.
     #[inline]
     pub(super) fn is_plain(&self, buf: &[u8]) -> bool {
         let colon = self.line_start + self.name_bytes;
@@ -148,7 +152,7 @@ impl HeaderEntry {
             && buf.get(colon as usize + 1) == Some(&b' ')
     }
 
-    /// Which name it is.
+    /// Returns the known header, or `Other`.
     #[inline]
     pub fn known(&self) -> KnownHeader {
         self.known

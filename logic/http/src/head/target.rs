@@ -1,27 +1,27 @@
-//! The request target (RFC 9112 section 3.2).
+//! Parsing of request targets (RFC 9112 section 3.2).
 
 use super::authority::{is_authority, split_authority};
 use super::scan::{find_path_end, find_target_end};
 use super::{Method, RequestError, Span};
 
-/// A request target, taken apart.
+/// A parsed request target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Target {
-    /// Which of the four forms it has.
+    /// Form of the target.
     pub form: TargetForm,
-    /// All of it.
+    /// Complete target.
     pub span: Span,
-    /// Host and port of an absolute or authority form; else empty.
+    /// Host and port of the absolute or authority form; otherwise empty.
     pub authority: Span,
-    /// The path, without query. Empty in authority form and in an absolute form that stops after the authority; `*` in
-    /// asterisk form.
+    /// Path without the query. Empty in authority form and in an absolute form that ends after the authority;
+    /// `*` in asterisk form.
     pub path: Span,
-    /// What follows `?`, without it.
+    /// Query after the `?`.
     pub query: Option<Span>,
 }
 
 impl Target {
-    /// The path; `/` for an absolute form that stops after the authority.
+    /// Returns the path; `/` for an absolute form that ends after the authority.
     pub fn path_or_root<'a>(&self, buf: &'a [u8]) -> &'a [u8] {
         if self.form == TargetForm::Absolute && self.path.is_empty() { b"/" } else { self.path.of(buf) }
     }
@@ -40,8 +40,7 @@ pub enum TargetForm {
     Asterisk,
 }
 
-/// Reads the target at `from`. `None` if its end has not come yet; else the byte after it is the first that no target
-/// has.
+/// Parses the target at `from`. Returns `None` if it is incomplete.
 pub(super) fn parse_target(
     buf: &[u8],
     from: usize,

@@ -1,4 +1,6 @@
-/// The HTTP/1 version of a message. Others are refused.
+//! HTTP versions.
+
+/// The HTTP/1 version of a message. Weir refuses other versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// HTTP/1.0

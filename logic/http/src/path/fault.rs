@@ -1,6 +1,8 @@
+//! Errors of request paths.
+
 use std::fmt;
 
-/// Why a path is refused: two readers may take it for two different ones.
+/// The reason to refuse a path: different programs may interpret it as different paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathFault {
     /// A `%` without two hexadecimal digits.
@@ -13,12 +15,12 @@ pub enum PathFault {
     Backslash,
     /// A `..` that leads above the root.
     AboveRoot,
-    /// Parameters of a segment, where they are refused; or a dot segment with parameters, `..;`.
+    /// Parameters of a segment that are refused, or a dot segment with parameters, such as `..;`.
     Parameters,
 }
 
 impl PathFault {
-    /// The key of `[listener.NAME.paths]` that decides about it.
+    /// Returns the key of `[listener.NAME.paths]` that controls this error.
     pub const fn key(self) -> &'static str {
         match self {
             Self::BadEscape => "bad-escape",

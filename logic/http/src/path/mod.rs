@@ -1,15 +1,16 @@
-//! Paths of requests, normalised: the form that rules compare, and the form that a server gets (RFC 3986 section 6.2.2).
+//! Normalisation of request paths (RFC 3986 section 6.2.2): the form that rules compare, and the form for the
+//! server.
 //!
-//! Several spellings of a path name one resource: `/%61dmin`, `//admin`, `/x/../admin`. A rule that compares spellings is
-//! evaded by another one. So both forms come from one function, and a path that two readers may take for two different
-//! ones is refused.
+//! A resource has several spellings: `/%61dmin`, `//admin`, `/x/../admin`. If a rule compared one spelling, a
+//! client could evade it with another. Therefore one function makes both forms, and a path that different
+//! programs may interpret differently is refused.
 //!
-//! - Structure (dot segments, repeated slashes) is resolved before a server gets the path: what it gets leaves nothing to
-//!   resolve.
-//! - Percent-encoding goes to the server as the client sent it, because signatures are made over it. Rules compare paths
-//!   in one canonical encoding, so that the spelling does not count.
+//! - The structure (dot segments, repeated slashes) is resolved before a server receives the path, so that
+//!   the server has nothing left to resolve.
+//! - The percent-encoding reaches the server as the client sent it, because signatures are computed over it.
+//!   Rules compare paths in one canonical encoding, so that the spelling does not matter.
 //!
-//! The path is not case-folded and not decoded twice.
+//! Paths are not case-folded and not decoded twice.
 
 mod fault;
 mod normal;

@@ -1,4 +1,4 @@
-//! Both normal forms of a path that is not plain.
+//! The two normal forms of a path that is not plain.
 
 use std::borrow::Cow;
 
@@ -9,37 +9,40 @@ use super::rules::{AboveRoot, Backslash, BadEscape, EncodedNul, EncodedSlash, Pa
 /// A path in its normal forms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NormalPath<'a> {
-    /// What the server gets: without dot segments and repeated slashes, otherwise as the client sent it.
+    /// Path for the server: without dot segments and repeated slashes, otherwise as sent by the client.
     pub forwarded: Cow<'a, [u8]>,
-    /// What rules compare; `None` = the same.
+    /// Path that rules compare; `None` = the same as `forwarded`.
     compared: Option<Vec<u8>>,
-    /// It has a backslash, which the rules refuse: only a reader who takes it for a character may have the path.
+    /// True if the path has a backslash and the rules refuse it. Only a recipient that treats a backslash as
+    /// an ordinary character may get the path.
     pub has_refused_backslash: bool,
 }
 
 impl<'a> NormalPath<'a> {
-    /// A path that is compared, and goes to servers, as it was sent.
+    /// Returns a path that is compared and forwarded as it was sent.
     pub fn as_sent(path: &'a [u8]) -> Self {
         Self { forwarded: Cow::Borrowed(path), compared: None, has_refused_backslash: false }
     }
 
-    /// What rules compare: the path that the server gets, without parameters where these are ignored, in one encoding.
-    /// Characters that may stand in a path are not encoded, all others are (in upper case).
+    /// Returns the path that rules compare. It equals the forwarded path in canonical encoding, without
+    /// parameters if these are ignored. Characters that are allowed in a path are decoded; all others are
+    /// percent-encoded in upper case.
     pub fn compared(&self) -> &[u8] {
         self.compared.as_deref().unwrap_or(&self.forwarded)
     }
 
-    /// The same, where it is another one than [`Self::forwarded`].
+    /// Returns the compared path, if it differs from [`Self::forwarded`].
     pub fn into_compared(self) -> Option<Vec<u8>> {
         self.compared
     }
 }
 
 impl PathRules {
-    /// Normalises the path of a request target, without query. One that does not begin with a slash (`*`) stays as it is.
+    /// Normalises the path of a request target, without its query. Returns a path unchanged if it does not
+    /// begin with a slash, such as `*`.
     ///
     /// # Errors
-    /// The path is ambiguous, and the rules refuse that.
+    /// If the path is ambiguous and the rules refuse that.
     pub fn normalize<'a>(&self, path: &'a [u8]) -> Result<NormalPath<'a>, PathFault> {
         if is_plain(path) || path.first() != Some(&b'/') {
             return Ok(NormalPath::as_sent(path));
@@ -51,11 +54,11 @@ impl PathRules {
         Ok(NormalPath { forwarded, compared, has_refused_backslash })
     }
 
-    /// What rules compare of a path that has no dot segments.
+    /// Returns the compared form of a path without dot segments.
     fn compared(&self, resolved: &[u8]) -> Vec<u8> {
         let mut named = Vec::with_capacity(resolved.len());
         for segment in resolved.split(|byte| *byte == b'/').skip(1) {
-            // A segment of parameters only is an empty one.
+            // A segment with only parameters is an empty segment.
             if !(self.merge_slashes && named.ends_with(b"/")) {
                 named.push(b'/');
             }
@@ -64,7 +67,7 @@ impl PathRules {
         canonical(&named)
     }
 
-    /// What rules compare of a segment, in its own encoding.
+    /// Returns the part of a segment that rules compare, in its own encoding.
     pub(crate) fn compared_name<'s>(&self, segment: &'s [u8]) -> &'s [u8] {
         match self.parameters {
             PathParameters::Ignore => before_parameters(segment),
@@ -72,7 +75,7 @@ impl PathRules {
         }
     }
 
-    /// The path with every slash written as one, and without bytes that no URI has.
+    /// Returns the path with all slashes in one spelling, and without bytes that a URI cannot contain.
     fn octets(&self, path: &[u8]) -> Result<Octets, PathFault> {
         let mut octets = Octets { bytes: Vec::with_capacity(path.len() + 8), has_refused_backslash: false };
         let out = &mut octets.bytes;
@@ -106,7 +109,7 @@ impl PathRules {
         Ok(octets)
     }
 
-    /// Removes dot segments (RFC 3986 section 5.2.4) and, where the rules merge slashes, empty ones.
+    /// Removes dot segments (RFC 3986 section 5.2.4) and, if the rules merge slashes, empty segments.
     fn resolve(&self, path: &[u8]) -> Result<Vec<u8>, PathFault> {
         let mut out = Vec::with_capacity(path.len());
         let mut segments = path.split(|byte| *byte == b'/').skip(1).peekable();
@@ -121,7 +124,8 @@ impl PathRules {
                 Segment::Empty if !is_last && !self.merge_slashes => out.push(b'/'),
                 Segment::Empty | Segment::Current => {}
                 Segment::Parent => match out.iter().rposition(|byte| *byte == b'/') {
-                    // A server that removes parameters first has nothing here, and goes up by one more.
+                    // A server that removes parameters first would have an empty segment here and would go up
+                    // one level more.
                     Some(slash) if self.has_only_parameters(&out[slash + 1..]) => {
                         return Err(PathFault::Parameters);
                     }
@@ -130,7 +134,7 @@ impl PathRules {
                     None => {}
                 },
             }
-            // What ends so is a collection.
+            // A path that ends in such a segment refers to a collection.
             if is_last {
                 out.push(b'/');
             }
@@ -158,7 +162,8 @@ impl PathRules {
     }
 }
 
-/// Returns what stands before the first semicolon, encoded or not: a server may decode a path before it removes parameters.
+/// Returns the segment up to the first semicolon, encoded or not, because a server may decode a path before
+/// it removes parameters.
 fn before_parameters(segment: &[u8]) -> &[u8] {
     let is_semicolon = |at: &usize| match segment[*at..] {
         [b';', ..] => true,
@@ -185,7 +190,7 @@ enum Segment {
 }
 
 impl Segment {
-    /// By its name, which may be encoded.
+    /// Classifies a segment by its name, which may be encoded.
     fn of(name: &[u8]) -> Self {
         if name.is_empty() {
             return Self::Empty;
@@ -208,7 +213,7 @@ impl Segment {
     }
 }
 
-/// A path in the encoding in which paths are compared. A `%` without two hexadecimal digits is a character.
+/// Converts a path to canonical encoding. A `%` without two hexadecimal digits is an ordinary character.
 pub(crate) fn canonical(path: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len() + 8);
     let mut at = 0;
@@ -225,7 +230,7 @@ pub(crate) fn canonical(path: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The byte that a text which begins with `%` stands for.
+/// Decodes the escape at the start of a text that begins with `%`.
 fn unescape(text: &[u8]) -> Option<u8> {
     let &[_, high, low, ..] = text else { return None };
     let digit = |byte: u8| char::from(byte).to_digit(16);
@@ -237,7 +242,7 @@ pub(super) fn push_escaped(out: &mut Vec<u8>, byte: u8) {
     out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
 }
 
-/// Returns whether a byte may stand in a segment as it is (RFC 3986 section 3.3: `pchar`).
+/// Returns true if a segment may contain the byte unencoded (RFC 3986 section 3.3: `pchar`).
 pub(super) const fn is_pchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(

@@ -1,4 +1,5 @@
-//! Patterns that no normalised path can match: a rule that was meant to forbid something would never do so.
+//! Checks for patterns that no normalised path can match, because a rule with such a pattern would never
+//! apply.
 
 use std::fmt;
 
@@ -6,25 +7,25 @@ use super::PathFault;
 use super::rules::{EncodedSlash, PathParameters, PathRules};
 use crate::PathPattern;
 
-/// Why a pattern matches no path that a listener reads by its rules.
+/// The reason why a pattern matches no path under a listener's rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternFault {
     /// Requests with such a path are refused.
     Refused(PathFault),
-    /// It has dot segments or repeated slashes; this is what they come to.
+    /// The pattern has dot segments or repeated slashes; holds the resolved path.
     Unresolved(String),
-    /// The same of a glob.
+    /// The pattern is a glob with dot segments or repeated slashes.
     UnresolvedGlob,
-    /// It has parameters, or an encoded semicolon; these are left out before paths are compared.
+    /// The pattern has parameters or an encoded semicolon, which are removed before paths are compared.
     Parameters,
-    /// It has an encoded slash, which is decoded before paths are compared.
+    /// The pattern has an encoded slash, which is decoded before paths are compared.
     DecodedSlash,
 }
 
-/// Returns whether some path can match a pattern on a listener with these rules.
+/// Checks that some path can match a pattern on a listener with these rules.
 ///
 /// # Errors
-/// Certainly none can.
+/// If certainly no path can match.
 pub fn check_pattern(pattern: &PathPattern, rules: &PathRules) -> Result<(), PatternFault> {
     let (text, is_glob) = match pattern {
         PathPattern::Exact(text) | PathPattern::Prefix(text) => (text.as_str(), false),

@@ -1,14 +1,14 @@
-//! The scan that nearly every path passes: it has one form only, whatever the rules are.
+//! The fast check for plain paths, which have only one form under any rules. Most paths are plain.
 
 use super::normal::is_pchar;
 
-/// Returns whether nothing in a path could be spelled otherwise: it has only characters that stand in a path unencoded (RFC 3986
-/// section 3.3) but `;`, no segment that begins with a dot, and no repeated slash.
+/// Returns true if the path has no other spelling. It then has only characters that are allowed unencoded in
+/// a path (RFC 3986 section 3.3) except `;`, no segment that begins with a dot, and no repeated slash.
 #[inline]
 pub(crate) fn is_plain(path: &[u8]) -> bool {
     let mut faults = 0;
     let mut behind_slash = 0;
-    // No branch for a byte: paths are short.
+    // The loop has no branch for single bytes, because paths are short.
     for byte in path {
         let class = CLASSES[usize::from(*byte)];
         faults |= class & (STRANGE | behind_slash);
@@ -17,11 +17,11 @@ pub(crate) fn is_plain(path: &[u8]) -> bool {
     faults == 0
 }
 
-/// The byte is not plain.
+/// Bit for a byte that is not plain.
 const STRANGE: u8 = 1;
-/// The byte is not plain behind a slash.
+/// Bit for a byte that is not plain after a slash.
 const FOLLOWER: u8 = 2;
-/// The byte is a slash. The next higher bit than [`FOLLOWER`].
+/// Bit for a slash; the next higher bit after [`FOLLOWER`].
 const SLASH: u8 = 4;
 
 static CLASSES: [u8; 256] = {

@@ -1,88 +1,91 @@
+//! The configuration of path normalisation.
+
 use serde::{Deserialize, Serialize};
 
-/// How a listener reads the paths of its requests. The default refuses whatever is ambiguous.
+/// The rules by which a listener normalises request paths. The default refuses every ambiguous path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathRules {
-    /// `//` is read as `/` (NGINX `merge_slashes`, Envoy `merge_slashes`).
+    /// True to read `//` as `/` (NGINX `merge_slashes`, Envoy `merge_slashes`).
     pub merge_slashes: bool,
-    /// `%2F`.
+    /// Treatment of `%2F`.
     pub encoded_slash: EncodedSlash,
-    /// `\` and `%5C`.
+    /// Treatment of `\` and `%5C`.
     pub backslash: Backslash,
-    /// `/a;x=1`: parameters of a segment.
+    /// Treatment of segment parameters, such as `/a;x=1`.
     pub parameters: PathParameters,
-    /// A `..` that has no segment to remove.
+    /// Treatment of a `..` without a segment to remove.
     pub above_root: AboveRoot,
-    /// A `%` without two hexadecimal digits.
+    /// Treatment of a `%` without two hexadecimal digits.
     pub bad_escape: BadEscape,
-    /// `%00`.
+    /// Treatment of `%00`.
     pub nul: EncodedNul,
 }
 
-/// An encoded slash (Envoy `path_with_escaped_slashes_action`).
+/// The treatment of an encoded slash (Envoy `path_with_escaped_slashes_action`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EncodedSlash {
-    /// The request is refused.
+    /// Refuses the request.
     Refuse,
-    /// A character of its segment.
+    /// Treats it as an ordinary character of the segment.
     Keep,
-    /// A slash.
+    /// Treats it as a slash.
     Decode,
 }
 
-/// A backslash, encoded or not.
+/// The treatment of a backslash, encoded or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backslash {
-    /// The request is refused, unless a storage area answers it: files can have it in their names.
+    /// Refuses the request, unless a storage area handles it: file names may contain backslashes.
     Refuse,
-    /// A character of its segment.
+    /// Treats it as an ordinary character of the segment.
     Keep,
-    /// A slash, as IIS and browsers have it.
+    /// Treats it as a slash, as IIS and browsers do.
     Slash,
 }
 
-/// Parameters of a segment: what follows `;` in it (RFC 3986 section 3.3). Servlet containers leave them out before they
-/// compare paths, other servers do not. An encoded semicolon counts, too: some decode first.
+/// The treatment of segment parameters, which follow a `;` (RFC 3986 section 3.3). Servlet containers remove
+/// them before they compare paths; other servers do not. An encoded semicolon counts, too, because some
+/// servers decode first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathParameters {
-    /// Rules compare the path without them; the server gets them. `..;` is refused.
+    /// Ignores them in rules, but forwards them to the server. Refuses `..;`.
     Ignore,
-    /// A part of the segment's name.
+    /// Treats them as a part of the segment's name.
     Keep,
-    /// The request is refused.
+    /// Refuses the request.
     Refuse,
 }
 
-/// A `..` that leads above the root.
+/// The treatment of a `..` that leads above the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AboveRoot {
-    /// The request is refused.
+    /// Refuses the request.
     Refuse,
-    /// It stays at the root (RFC 3986 section 5.2.4).
+    /// Stays at the root (RFC 3986 section 5.2.4).
     Stay,
 }
 
-/// A `%` without two hexadecimal digits.
+/// The treatment of a `%` without two hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BadEscape {
-    /// The request is refused.
+    /// Refuses the request.
     Refuse,
-    /// A character.
+    /// Treats it as an ordinary character.
     Keep,
 }
 
-/// An encoded NUL.
+/// The treatment of an encoded NUL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EncodedNul {
-    /// The request is refused.
+    /// Refuses the request.
     Refuse,
-    /// A character.
+    /// Treats it as an ordinary character.
     Keep,
 }
 

@@ -1,4 +1,4 @@
-//! The target of a request, normalised as a whole.
+//! Normalisation of a whole request target.
 
 use std::borrow::Cow;
 
@@ -7,26 +7,27 @@ use super::plain::is_plain;
 use super::{PathFault, PathRules};
 use crate::{RequestHead, TargetForm};
 
-/// What becomes of the target of a request.
+/// The result of the normalisation of a request target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NormalTarget {
-    /// The target that takes the place of the client's; `None` = it stays as it was sent.
+    /// Target that replaces the client's; `None` = unchanged.
     pub rewritten: Option<Vec<u8>>,
-    /// The path that rules compare; `None` = that of the target.
+    /// Path that rules compare; `None` = the path of the target.
     pub compared: Option<Vec<u8>>,
-    /// As in [`super::NormalPath`].
+    /// Same as in [`super::NormalPath`].
     pub has_refused_backslash: bool,
 }
 
 impl NormalTarget {
-    /// Nothing changes.
+    /// Result for an unchanged target.
     pub const AS_SENT: Self = Self { rewritten: None, compared: None, has_refused_backslash: false };
 
-    /// Of a head in its buffer. Without `rules` paths are compared, and go to servers, as they were sent; but for bytes
-    /// from 0x80 on, which no target can have (RFC 3986 section 2): these are always encoded.
+    /// Normalises the target of a head in its buffer. Without `rules`, paths are compared and forwarded as
+    /// sent, except for bytes from 0x80. These are always encoded, because no target may contain them (RFC
+    /// 3986 section 2).
     ///
     /// # Errors
-    /// As [`PathRules::normalize`].
+    /// The same as [`PathRules::normalize`].
     #[inline]
     pub fn of(buf: &[u8], head: &RequestHead, rules: Option<&PathRules>) -> Result<Self, PathFault> {
         let is_ascii = head.target.query.is_none_or(|query| query.of(buf).is_ascii());
@@ -64,14 +65,14 @@ impl NormalTarget {
         Ok(Self { rewritten, compared, has_refused_backslash })
     }
 
-    /// What has been read of a request, with `target` in the place of its target.
+    /// Returns the received bytes of a request with `target` in place of its target.
     pub fn replace(buf: &[u8], head: &RequestHead, target: &[u8]) -> Vec<u8> {
         let span = head.target.span;
         [&buf[..span.start as usize], target, &buf[span.end as usize..]].concat()
     }
 }
 
-/// Text with its bytes from 0x80 on encoded.
+/// Percent-encodes the bytes from 0x80.
 fn ascii(text: &[u8]) -> Cow<'_, [u8]> {
     if text.is_ascii() {
         return Cow::Borrowed(text);

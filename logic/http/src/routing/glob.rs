@@ -1,4 +1,7 @@
-/// A compiled [`crate::PathPattern::Glob`]. Matching takes at most path length times pattern length, whatever both are.
+//! Compiled globs.
+
+/// A compiled [`crate::PathPattern::Glob`]. A match takes at most path length times pattern length steps, for
+/// any input.
 #[derive(Debug, Clone)]
 pub(super) struct Glob {
     tokens: Box<[Token]>,
@@ -7,20 +10,21 @@ pub(super) struct Glob {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
     Byte(u8),
-    /// One byte but `/`.
+    /// One byte except `/`.
     One,
-    /// Any bytes but `/`.
+    /// Any number of bytes except `/`.
     Star,
-    /// Any bytes.
+    /// Any number of bytes.
     StarStar,
 }
 
-/// Longer patterns do not compile.
+/// Maximum number of tokens; a longer pattern does not compile.
 const TOKENS_MAX: usize = 255;
 const WORDS: usize = 4;
 
 impl Glob {
-    /// `encode` is applied to what stands between wildcards. `None`: the pattern is longer than 255 characters.
+    /// Compiles a pattern; `encode` converts the text between wildcards. Returns `None` if the pattern has
+    /// more than 255 tokens.
     pub(super) fn compile(pattern: &str, encode: fn(&[u8]) -> Vec<u8>) -> Option<Self> {
         let mut tokens: Vec<Token> = Vec::new();
         let mut rest = pattern.as_bytes();
@@ -37,7 +41,7 @@ impl Glob {
                 _ => (Token::One, 1),
             };
             rest = &rest[taken..];
-            // Stars in a row are one: the widest of them.
+            // Merges adjacent stars into the widest of them.
             match (tokens.last_mut(), token) {
                 (Some(last @ (Token::Star | Token::StarStar)), Token::StarStar) => *last = token,
                 (Some(Token::Star | Token::StarStar), Token::Star) => {}
@@ -69,7 +73,7 @@ impl Glob {
         states.has(self.tokens.len())
     }
 
-    /// Adds the state before token `at`, and the one behind it if that token may be left out.
+    /// Adds the state before token `at`, and the next one if the token may match nothing.
     fn enter(&self, states: &mut States, at: usize) {
         states.add(at);
         if let Some(Token::Star | Token::StarStar) = self.tokens.get(at) {

@@ -1,7 +1,9 @@
+//! Matching of hosts.
+
 use crate::{HostPattern, split_authority};
 
 impl HostPattern {
-    /// Whether the pattern matches `host`, which has no port and no trailing dot, in any case.
+    /// Returns true if the pattern matches `host`, in any case. `host` has no port and no trailing dot.
     pub fn matches(&self, host: &[u8]) -> bool {
         match self {
             Self::Exact(name) => host.eq_ignore_ascii_case(name.as_bytes()),
@@ -13,7 +15,7 @@ impl HostPattern {
     }
 }
 
-/// The host of a Host value: without port, and without the dot that ends a fully qualified name.
+/// Returns the host of a Host header, without port and without the trailing dot of a fully qualified name.
 pub(super) fn bare_host(host: &[u8]) -> &[u8] {
     let bare = split_authority(host).map_or(host, |(bare, _)| bare);
     bare.strip_suffix(b".").filter(|rest| !rest.is_empty()).unwrap_or(bare)

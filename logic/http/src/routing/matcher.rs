@@ -1,3 +1,5 @@
+//! Compiled match conditions of a route.
+
 use std::fmt;
 
 use super::host::bare_host;
@@ -5,7 +7,7 @@ use super::{PathSet, RouteRequest};
 use crate::expression::{EvaluationError, Expression, ExpressionUse};
 use crate::{HeaderMatch, HeaderTest, HostPattern, PathRules, RouteMatch};
 
-/// A [`RouteMatch`], compiled.
+/// A compiled [`RouteMatch`].
 #[derive(Debug)]
 pub(super) struct Matcher {
     hosts: Vec<HostPattern>,
@@ -17,22 +19,22 @@ pub(super) struct Matcher {
     matches_all: bool,
 }
 
-/// The first reason why a route does not take a request.
+/// The first reason why a route does not match a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mismatch {
-    /// None of its hosts.
+    /// No host pattern matches.
     Host,
-    /// None of its paths.
+    /// No path pattern matches.
     Path,
-    /// None of its methods.
+    /// No method matches.
     Method,
-    /// This header does not fit.
+    /// The condition on this header is not met.
     Header(String),
-    /// None of its client networks.
+    /// No client network contains the client.
     Client,
-    /// Its expression is false.
+    /// The expression is false.
     Expression,
-    /// Its expression fails for this request, and the route does not deny.
+    /// The expression fails for this request, and the route does not deny requests.
     ExpressionFailed(EvaluationError),
 }
 
@@ -63,7 +65,7 @@ impl Matcher {
         self.matches_all
     }
 
-    /// The cheap tests first.
+    /// Checks the conditions, the cheapest first.
     pub(super) fn check(&self, request: &RouteRequest<'_>) -> Result<(), Mismatch> {
         if self.matches_all {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Which route takes a request, and why another one does not.
+//! Selection of the route for a request, and the reasons why other routes do not match.
 
 mod glob;
 mod host;

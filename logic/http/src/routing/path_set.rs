@@ -1,10 +1,12 @@
+//! Compiled sets of path patterns.
+
 use super::RouteError;
 use super::glob::Glob;
 use crate::forward::has_prefix;
 use crate::path::canonical;
 use crate::{PathPattern, PathRules};
 
-/// Some [`PathPattern`]s, compiled.
+/// A compiled set of [`PathPattern`]s.
 #[derive(Debug, Clone, Default)]
 pub struct PathSet {
     paths: Vec<Path>,
@@ -14,16 +16,16 @@ pub struct PathSet {
 enum Path {
     Exact(Box<[u8]>),
     Prefix(Box<[u8]>),
-    /// `**` and then no more stars: file extensions are written so.
+    /// A glob with `**` at the start and no other wildcard, as for file extensions.
     Suffix(Box<[u8]>),
     Glob(Glob),
 }
 
 impl PathSet {
-    /// For paths that were read by `rules`; without rules, for paths as they were sent.
+    /// Compiles patterns for paths normalised by `rules`; without rules, for paths as sent.
     ///
     /// # Errors
-    /// A glob is too long.
+    /// If a glob is too long.
     pub fn compile(patterns: &[PathPattern], rules: Option<&PathRules>) -> Result<Self, RouteError> {
         let encode = match rules {
             Some(_) => canonical,
@@ -34,19 +36,19 @@ impl PathSet {
         Ok(Self { paths })
     }
 
-    /// Whether there is no pattern in it.
+    /// Returns true if the set has no pattern.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// Returns whether one of them takes this path, without its query.
+    /// Returns true if a pattern matches this path, which has no query.
     pub fn matches(&self, path: &[u8]) -> bool {
         self.paths.iter().any(|pattern| pattern.matches(path))
     }
 }
 
 impl Path {
-    /// `encode`: gives text the encoding of the paths that it is compared with.
+    /// Compiles a pattern; `encode` converts text to the encoding of the compared paths.
     fn compile(pattern: &PathPattern, encode: fn(&[u8]) -> Vec<u8>) -> Result<Self, RouteError> {
         Ok(match pattern {
             PathPattern::Exact(path) => Self::Exact(encode(path.as_bytes()).into()),
@@ -104,7 +106,7 @@ mod tests {
         for path in ["/a$b/caf%C3%A9/x", "/i/x%2Fy", "/x.png"] {
             assert!(set.matches(path.as_bytes()), "{path}");
         }
-        // An encoded star is no wildcard, and without rules text is text.
+        // An encoded star is not a wildcard; without rules, text is compared unchanged.
         let star = [glob("/%2a?")];
         let (normal, sent) =
             (PathSet::compile(&star, Some(&rules)).unwrap(), PathSet::compile(&star, None).unwrap());

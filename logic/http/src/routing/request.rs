@@ -1,37 +1,39 @@
+//! The request data that routes match.
+
 use std::net::IpAddr;
 
 use crate::{HeaderTable, RequestHead, Scheme};
 
-/// The key in the query of an upload that can be resumed, as storage areas have it.
+/// Query key of a resumable upload in storage areas.
 const UPLOAD_KEY: &[u8] = b"weir-upload=";
 
-/// What routes look at.
+/// The parts of a request that routes match.
 #[derive(Debug, Clone, Copy)]
 pub struct RouteRequest<'a> {
     /// Method.
     pub method: &'a [u8],
     /// Host, with or without port; empty = none.
     pub host: &'a [u8],
-    /// Path, without query, as rules compare it: [`crate::NormalPath::compared`].
+    /// Path without query in the form that rules compare: [`crate::NormalPath::compared`].
     pub path: &'a [u8],
-    /// Path, without query, as its server gets it.
+    /// Path without query in the form for the server.
     pub forwarded_path: &'a [u8],
-    /// Query, without `?`.
+    /// Query without `?`.
     pub query: Option<&'a [u8]>,
-    /// The buffer that `headers` was filled from.
+    /// Buffer that `headers` was parsed from.
     pub buf: &'a [u8],
     /// Header lines.
     pub headers: &'a HeaderTable,
-    /// The client, from [`crate::Forwarder::client_address`].
+    /// Client address, from [`crate::Forwarder::client_address`].
     pub client: Option<IpAddr>,
-    /// What the client speaks.
+    /// Scheme of the client's connection.
     pub scheme: Scheme,
     /// Name of the listener.
     pub listener: &'a str,
 }
 
 impl<'a> RouteRequest<'a> {
-    /// Of a parsed head, whose path is compared as it stands.
+    /// Borrows the parts from a parsed head; its path is compared as it is.
     pub fn of(
         head: &RequestHead,
         buf: &'a [u8],
@@ -54,15 +56,19 @@ impl<'a> RouteRequest<'a> {
         }
     }
 
-    /// The same, with another path to compare.
+    /// Replaces the path to compare, if there is another one.
     #[must_use]
     pub fn comparing(self, path: Option<&'a [u8]>) -> Self {
         Self { path: path.unwrap_or(self.path), ..self }
     }
 
-    /// Whether its client could not go on with it at another host. A script of a page may not follow there (Fetch standard). An
-    /// upload that can be resumed (draft-ietf-httpbis-resumable-upload-11) has its place at the host where it was begun, to which
-    /// its client has no credentials to send by then; who only asks how far it is, or ends it, says so by the URL alone.
+    /// Returns true if the client could not continue with the request at another host:
+    ///
+    /// - The request comes from a script of a page, which may not follow a redirect to another host (Fetch
+    ///   standard).
+    /// - The request belongs to a resumable upload (draft-ietf-httpbis-resumable-upload-11). The upload
+    ///   exists only at the host where it began, and a client sends its credentials to no other host. A
+    ///   request for the offset, or to cancel the upload, is recognised by the key in the query.
     pub fn stays_here(&self) -> bool {
         let is_of_script = |value: &[u8]| value == b"cors" || value == b"same-origin";
         let mut modes = self.headers.named(self.buf, b"sec-fetch-mode");

@@ -1,3 +1,5 @@
+//! The route table of a listener.
+
 use std::fmt;
 
 use super::matcher::Matcher;
@@ -5,7 +7,7 @@ use super::{Mismatch, RouteRequest};
 use crate::expression::{EvaluationError, ExpressionError};
 use crate::{Action, PathRules, RouteMatch};
 
-/// A listener's routes, compiled. The first that matches takes the request.
+/// The compiled routes of a listener. The first one that matches takes the request.
 #[derive(Debug)]
 pub struct RouteTable {
     routes: Vec<Entry>,
@@ -14,52 +16,52 @@ pub struct RouteTable {
 #[derive(Debug)]
 struct Entry {
     matcher: Matcher,
-    /// The route takes requests for which its expression fails.
+    /// True if the route also applies to requests for which its expression fails.
     denies: bool,
 }
 
-/// The route that takes a request.
+/// The route for a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct RouteDecision {
-    /// Its index; `None` = no route takes it.
+    /// Index of the route; `None` = no route matches.
     pub route: Option<usize>,
-    /// Expressions that failed on the way, in the order of their routes.
+    /// Expressions that failed before the decision, in the order of their routes.
     pub failures: Vec<ExpressionFailure>,
 }
 
-/// A route's expression has no value for a request.
+/// A failed evaluation of a route's expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpressionFailure {
-    /// The index of the route.
+    /// Index of the route.
     pub route: usize,
-    /// Why.
+    /// Cause of the failure.
     pub error: EvaluationError,
-    /// The route denies, and therefore took the request; any other is passed over.
+    /// True if the route denies requests and therefore took this one; other routes are skipped.
     pub denied: bool,
 }
 
-/// Why a route cannot be compiled.
+/// The reason why a route cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RouteError {
-    /// A glob of over 255 characters.
+    /// A glob has more than 255 characters.
     Glob,
-    /// The expression.
+    /// The expression is invalid.
     Expression(ExpressionError),
 }
 
-/// Which route takes a request, and why those before it do not.
+/// The route for a request, with the reasons why the earlier routes do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
-    /// Its index; `None` = no route takes it.
+    /// Index of the route; `None` = no route matches.
     pub route: Option<usize>,
-    /// For each route before it, in order, the first reason.
+    /// First mismatch of each earlier route, in order.
     pub passed_over: Vec<Mismatch>,
-    /// The route denies, and took the request because its expression fails.
+    /// Failure of the expression, if that is why a denying route took the request.
     pub failure: Option<EvaluationError>,
 }
 
 impl RouteTable {
-    /// Compiles routes in order, for paths that are read by `rules`. An error comes with the index of its route.
+    /// Compiles routes in order, for paths normalised by `rules`. An error has the index of its route.
     pub fn compile<'a>(
         routes: impl IntoIterator<Item = (&'a RouteMatch, &'a Action)>,
         rules: Option<&PathRules>,
@@ -72,7 +74,7 @@ impl RouteTable {
         Ok(Self { routes })
     }
 
-    /// Finds the first route that matches. One that denies also takes a request for which its expression fails.
+    /// Finds the first route that matches. A route that denies requests also matches if its expression fails.
     #[inline]
     pub fn find(&self, request: &RouteRequest<'_>) -> RouteDecision {
         match self.routes.first() {
@@ -83,7 +85,7 @@ impl RouteTable {
         }
     }
 
-    /// Tells for each route up to the one that matches why it does not.
+    /// Explains for each route before the matching one why it does not match.
     pub fn explain(&self, request: &RouteRequest<'_>) -> Explanation {
         let mut passed_over = Vec::new();
         for (index, route) in self.routes.iter().enumerate() {

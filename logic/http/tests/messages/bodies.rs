@@ -1,8 +1,8 @@
-//! Where bodies end.
+//! Tests of the detection of the end of bodies.
 
 use weir_http::{BodyScanner, ChunkError, ChunkScanner, Dechunker, Framing, HeaderFault, TrailerFault};
 
-/// Feeds `bytes` in pieces of `step`.
+/// Feeds `bytes` in pieces of `step` bytes.
 fn scan(bytes: &[u8], step: usize) -> Result<(usize, ChunkScanner), ChunkError> {
     let mut scanner = ChunkScanner::new();
     let mut taken = 0;
@@ -119,7 +119,7 @@ fn trailers_are_limited() {
     let body = format!("0\r\n{}\r\n", line.repeat(17));
     assert_eq!(scan(body.as_bytes(), 100).unwrap_err(), ChunkError::TrailersTooLarge);
     assert_eq!(ChunkError::TrailersTooLarge.status(), 431);
-    // Line ends count too: many small lines are no way around.
+    // Line ends count, too, so many short lines do not evade the limit.
     let body = format!("0\r\n{}\r\n", "A:\r\n".repeat(4_097));
     assert_eq!(scan(body.as_bytes(), 100).unwrap_err(), ChunkError::TrailersTooLarge);
 }

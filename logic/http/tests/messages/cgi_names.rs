@@ -1,4 +1,4 @@
-//! Header names as CGI programs see them.
+//! Tests of header names in the form that CGI programs see.
 
 use weir_http::{ForwardedFor, HeaderAction, HeaderRule, RouteHeaders, RouteRewriter};
 
@@ -14,7 +14,7 @@ fn a_header_is_removed_under_every_spelling_that_a_cgi_program_takes_for_it() {
     ];
     let headers = RouteHeaders { request, response: Vec::new() };
     way.route = RouteRewriter::compile(None, &headers).unwrap();
-    // Every byte of a token that is no letter or digit (RFC 9110 section 5.6.2).
+    // Every token byte that is not a letter or a digit (RFC 9110 section 5.6.2).
     for byte in "!#$%&'*+-.^_`|~".chars() {
         let request = format!(
             "GET / HTTP/1.1\nHost: h\nX{byte}Remote{byte}User: root\nX-VOMS{byte}Fqans: x\nX{byte}Client-DN: x\nX{byte}Auth{byte}Role: x\n\

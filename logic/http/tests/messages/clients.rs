@@ -1,4 +1,4 @@
-//! Who the client is, and which request ids are accepted.
+//! Tests of the client's address and of accepted request ids.
 
 use weir_http::{
     HeadLimits, HeaderAction, HeaderRule, HeaderTable, Peer, RequestIdRule, RouteHeaders, RouteRewriter,
@@ -49,7 +49,7 @@ fn variables_mean_the_client_that_a_trusted_peer_names() {
         head.lines().find_map(|line| line.strip_prefix("X-Client: ").map(str::to_owned)).unwrap()
     };
     assert_eq!(seen(CLIENT), "192.0.2.7 40000.");
-    // Nobody knows its port.
+    // A trusted peer does not name the client's port.
     assert_eq!(seen(TRUSTED), "1.1.1.1 .");
 }
 

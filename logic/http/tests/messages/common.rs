@@ -1,4 +1,4 @@
-//! A request or response through parser and forwarder, as text.
+//! Helpers that send a request or a response through parser and forwarder, as text.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use weir_http::{
 };
 use weir_model::ServerName;
 
-/// What a listener has whose operator configured nothing.
+/// Returns the forwarding rules of a default config, with a few trusted peers and identity headers.
 pub(crate) fn default_rules() -> ForwardingRules {
     ForwardingRules {
         x_forwarded: ForwardedFor::Set,
@@ -21,16 +21,16 @@ pub(crate) fn default_rules() -> ForwardingRules {
     }
 }
 
-/// The client's end in most tests.
+/// Client address in most tests.
 pub(crate) const CLIENT: &str = "192.0.2.7:40000";
-/// A peer that [`default_rules`] trust.
+/// Peer that [`default_rules`] trust.
 pub(crate) const TRUSTED: &str = "10.1.2.3:40000";
 
-/// Appends the head of a request.
+/// A function that appends the head of a request.
 type Write =
     fn(&Forwarder, &mut Vec<u8>, &[u8], &RequestHead, &HeaderTable, &RouteRewriter, &RequestContext<'_>);
 
-/// All that decides what a server gets.
+/// All settings that determine the head for the server or the client.
 pub(crate) struct Way {
     pub(crate) rules: ForwardingRules,
     pub(crate) scheme: Scheme,
@@ -70,12 +70,12 @@ impl Way {
         Forwarder::compile(&self.rules, self.scheme)
     }
 
-    /// What the server gets of `text`, `\n` standing for CR LF on both sides.
+    /// Returns the head that the server receives for `text`; `\n` stands for CR LF on both sides.
     pub(crate) fn request(&self, text: &str) -> String {
         self.written(text, Forwarder::write_request)
     }
 
-    /// What the server is asked about `text`, whose body stays here.
+    /// Returns the head of the question about the upload `text`, whose body stays here.
     pub(crate) fn question(&self, text: &str) -> String {
         self.written(text, Forwarder::write_question)
     }
@@ -111,7 +111,7 @@ impl Way {
         out.replace("\r\n", "\n")
     }
 
-    /// What a client of `version` that asked with `request` gets of `text`.
+    /// Returns the head that a client of `version` receives for `text`, in response to `request`.
     pub(crate) fn response(
         &self,
         text: &str,

@@ -1,4 +1,4 @@
-//! The cookie that names a server, on its way in and out.
+//! Tests of Weir's sticky cookie in requests and responses.
 
 use proptest::prelude::*;
 use weir_http::{

@@ -1,4 +1,4 @@
-//! What `Destination` of COPY and MOVE names, and whether a route would take a request for it.
+//! Tests of the `Destination` of COPY and MOVE against the routes.
 
 use weir_http::{
     Action, FixedResponse, Forwarder, HeadLimits, HeaderTable, PathPattern, PathRewrite, PathRules,
@@ -7,7 +7,7 @@ use weir_http::{
 
 use crate::common::default_rules;
 
-/// A route: the beginning of its paths, its methods (empty = all), its action and its rewrite.
+/// A route: path prefix, methods (empty = all), action and rewrite.
 type Row<'a> = (&'a str, &'a [&'a str], Action, Option<PathRewrite>);
 
 fn deny() -> Action {
@@ -18,7 +18,7 @@ fn area() -> Action {
     Action::Storage(weir_model::Name::new("data").unwrap())
 }
 
-/// The status with which a request for `/a` is refused, which the last route takes.
+/// Returns the status that refuses a request for `/a`, which matches the last route.
 fn refusal_by(rows: &[Row<'_>], rules: Option<PathRules>, method: &str, lines: &str) -> Option<u16> {
     let buf = format!("{method} /a HTTP/1.1\r\nHost: dav.example\r\n{lines}\r\n").into_bytes();
     let mut headers = HeaderTable::new();
@@ -41,7 +41,8 @@ fn refusal_by(rows: &[Row<'_>], rules: Option<PathRules>, method: &str, lines: &
     forwarder.destination(&buf, &head, &headers).refusal(taken, &request, &table, route)
 }
 
-/// The same where `/admin` is denied, and `taken` has `/open` and `/a`; no route takes the rest.
+/// Returns the same for routes where `/admin` is denied and `/open` and `/a` have the action `taken`; no
+/// route has the rest.
 fn refusal(taken: &Action, rules: Option<PathRules>, method: &str, lines: &str) -> Option<u16> {
     let row = |path, action| (path, &[][..], action, None);
     let rows = [row("/admin", deny()), row("/open", taken.clone()), row("/a", taken.clone())];
@@ -146,7 +147,7 @@ fn a_destination_that_another_server_or_another_rewrite_has_is_refused() {
         |there, uri: &str| refusal_by(&rows(there), rules, "MOVE", &format!("Destination: {uri}\r\n"));
     assert_eq!(status((Action::Pool(0), to_root()), "/a/x"), None);
     assert_eq!(status((Action::Pool(0), to_root()), "/a/admin"), Some(403));
-    // No rewrite is about /b: its server has it by this name.
+    // No rewrite applies to /b, so the server knows it under this path.
     assert_eq!(status((Action::Pool(0), None), "/b/x"), None);
     let to_c = || Some(PathRewrite::Prefix { from: "/b".into(), to: "/c".into() });
     assert_eq!(status((Action::Pool(0), to_c()), "/b/x"), Some(502));

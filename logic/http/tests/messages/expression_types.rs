@@ -1,10 +1,10 @@
-//! The types of expressions, before any request comes.
+//! Tests of the type checker of expressions.
 
 use proptest::prelude::*;
 use weir_http::expression::{EvaluationError, Expression, ExpressionFault, ExpressionUse};
 use weir_http::{HeadLimits, HeaderTable, RouteRequest, Scheme, parse_request};
 
-/// What is wrong with a condition, the part that is to blame, and what to write instead.
+/// Returns the error of a condition, with the part of the text that causes it and the suggestion.
 fn refusal(text: &str) -> String {
     refusal_of(text, ExpressionUse::Condition)
 }
@@ -166,7 +166,7 @@ fn headers_that_a_request_need_not_have_are_found() {
     }
 }
 
-/// Expressions of any type, right and wrong ones.
+/// Generates expressions of any type, valid and invalid ones.
 fn expressions() -> impl Strategy<Value = String> {
     let atoms = prop::sample::select(vec![
         "path",
@@ -224,7 +224,7 @@ fn expressions() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
-    /// Such an expression may lack a key or overflow, but the interpreter never finds a type that it cannot use.
+    /// An accepted expression may lack a key or overflow, but the interpreter must never find a wrong type.
     #[test]
     fn what_the_checker_accepts_never_fails_for_its_types(text in expressions()) {
         let text = format!("{text} == {text}");

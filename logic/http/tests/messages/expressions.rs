@@ -1,4 +1,4 @@
-//! CEL expressions about requests.
+//! Tests of CEL expressions about requests.
 
 use weir_http::expression::{EvaluationError, Expression, ExpressionFault, ExpressionUse};
 use weir_http::{HeadLimits, HeaderTable, RouteRequest, Scheme, parse_request};
@@ -97,10 +97,10 @@ fn size_and_cost_are_bounded() {
         Expression::compile("headers.filter(a, a != '').all(b, b != '')", ExpressionUse::Condition).is_ok()
     );
     let is_refused = |text: &str| Expression::compile(text, ExpressionUse::Condition).is_err();
-    // Deep nesting must neither pass nor exhaust the stack.
+    // Deep nesting must be refused and must not exhaust the stack.
     for (open, close) in [("(", ")"), ("[", "]"), ("!", ""), ("-", ""), ("{1:", "}"), ("size(", ")")] {
         let deep = format!("{}1{}", open.repeat(600), close.repeat(600));
-        // Signs in a row are one, or none; the parser joins them.
+        // The parser joins adjacent signs into one or none.
         assert!(is_refused(&deep) || matches!(open, "!" | "-"), "{open}");
     }
     let deep = format!("path{} == ''", ".a".repeat(1500));

@@ -1,9 +1,9 @@
-//! Chunk extensions of responses: checked, and not for the next reader.
+//! Tests of chunk extensions in responses, which are checked and removed.
 
 use proptest::prelude::*;
 use weir_http::{BodyScanner, ChunkError, ChunkScanner, Dechunker, Framing};
 
-/// What is left of `body` when it comes in pieces of `step`.
+/// Returns `body` without extensions, fed in pieces of `step` bytes.
 fn stripped(body: &[u8], step: usize) -> Result<Vec<u8>, ChunkError> {
     let mut scanner = BodyScanner::of_response(Framing::Chunked);
     let mut out = Vec::new();
@@ -93,7 +93,7 @@ fn what_is_no_extension_is_refused() {
     ] {
         assert!(ChunkScanner::of_response().feed(line.as_bytes()).is_err(), "{line:?}");
     }
-    // In requests nothing of the kind may stand.
+    // Requests may not have extensions.
     assert_eq!(ChunkScanner::new().feed(b"5;a=b\r\n"), Err(ChunkError::Extension));
     assert_eq!(Dechunker::new().feed(b"5;a=b\r\n", |_| {}), Err(ChunkError::Extension));
 }
@@ -108,7 +108,7 @@ fn a_dechunker_of_responses_passes_over_them() {
     assert!(dechunker.is_done());
 }
 
-/// What the grammar of RFC 9112 section 7.1.1 makes.
+/// Generates extensions by the grammar of RFC 9112 section 7.1.1.
 fn extensions() -> impl Strategy<Value = String> {
     r#"([ \t]{0,2};[ \t]{0,2}[a-z!]{1,5}([ \t]{0,2}=[ \t]{0,2}([a-z0-9]{1,5}|"([ !#-\[\]-~]|\\["\\a-c]){0,6}"))?){0,3}"#
 }

@@ -1,4 +1,4 @@
-//! X-Forwarded headers of other names than For, Proto and Host.
+//! Tests of X-Forwarded headers other than For, Proto and Host.
 
 use weir_http::{ForwardedFor, HeaderAction, HeaderRule, RequestIdRule, RouteHeaders, RouteRewriter};
 

@@ -1,4 +1,4 @@
-//! What is read out of heads, and the limits on them.
+//! Tests of parsed heads and of the limits on them.
 
 use weir_http::{
     Framing, HeadLimits, HeaderFault, HeaderTable, KnownHeader, Method, RequestError, RequestHead,
@@ -125,7 +125,7 @@ fn with_small_limits(buf: &[u8]) -> Result<bool, RequestError> {
     parse_request(buf, &SMALL, &mut HeaderTable::new()).map(|head| head.is_some())
 }
 
-/// The verdict of the shortest start of `buf` that has one.
+/// Returns the length of the shortest start of `buf` with a verdict, and that verdict.
 fn verdict_as_it_comes(buf: &[u8]) -> (usize, Result<bool, RequestError>) {
     (0..=buf.len())
         .map(|bytes| (bytes, with_small_limits(&buf[..bytes])))

@@ -1,4 +1,4 @@
-//! Laws that hold for every input, tried on many.
+//! Property tests of parser, forwarder and body scanners over generated messages.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -9,7 +9,7 @@ use weir_http::{
 
 use crate::common::{self, Way};
 
-/// Lines that are sound, nearly sound, and known; what heads are made of.
+/// Generates lines for heads: valid, nearly valid and known ones.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[A-Za-z][A-Za-z0-9-]{0,20}: ?[ -~]{0,40}",
@@ -46,7 +46,7 @@ fn head(first: impl Strategy<Value = String>) -> impl Strategy<Value = Vec<u8>> 
             head.push_str(end);
         }
         head.push_str("\r\n");
-        // Characters above 0x7f as the single bytes they stand for.
+        // Converts characters from 0x80 to single bytes.
         head.chars().map(|c| c as u32 as u8).collect()
     })
 }
@@ -67,7 +67,7 @@ fn limits() -> HeadLimits {
     HeadLimits::default()
 }
 
-/// The laws about accepted heads say little if hardly any is accepted.
+/// Checks the generators: if they made few valid heads, the tests of accepted heads would prove little.
 #[test]
 fn enough_of_the_heads_tried_are_accepted() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();

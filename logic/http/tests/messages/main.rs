@@ -1,5 +1,6 @@
-//! Heads, bodies, routes and rewriting, through the crate's public face. One program: each would link all that the others do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A helper that fails is a test that fails.
+//! Tests of heads, bodies, routes and rewriting through the public interface of the crate. They form one
+//! program, because each separate program would link the same code.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // A failure in a helper is a test failure.
 
 mod bodies;
 mod cgi_names;

@@ -1,4 +1,4 @@
-//! TRACE and OPTIONS that may not be forwarded for ever (RFC 9110 section 7.6.2).
+//! Tests of Max-Forwards, which limits how often TRACE and OPTIONS are forwarded (RFC 9110 section 7.6.2).
 
 use weir_http::{ForwardedFor, HeadLimits, HeaderTable, RequestError, append_trace, parse_request};
 

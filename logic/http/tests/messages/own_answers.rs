@@ -1,4 +1,4 @@
-//! Heads of answers of this process: however they are written, their clients get the same.
+//! Tests of the heads of local responses: the fast path and the normal path give the same result.
 
 use weir_http::{
     HeadLimits, HeaderAction, HeaderRule, HeaderTable, PathRewrite, RequestIdRule, RequestText,
@@ -21,7 +21,7 @@ const LINES: [Line<'static>; 8] = [
     ("X-Odd", b"  \xff\t,  "),
 ];
 
-/// Whether the head is written at once. If so it is that of the long way.
+/// Returns true if the fast path writes the head; then checks that the normal path writes the same.
 fn is_at_once(way: &Way, status: u16, lines: &[Line<'_>], client_version: Version) -> bool {
     let forwarder = way.forwarder();
     let peer = forwarder.peer(CLIENT.parse().unwrap());
@@ -64,7 +64,7 @@ fn with_rule(name: &str, action: HeaderAction) -> RouteRewriter {
     RouteRewriter::compile(None, &RouteHeaders { request: Vec::new(), response }).unwrap()
 }
 
-/// Listeners and routes that change nothing of what the lines say.
+/// Returns settings of listeners and routes that do not change any line of the response.
 fn ways() -> Vec<Way> {
     let mut via = Way::new();
     via.rules.via = Some("weir".to_owned());
@@ -124,7 +124,7 @@ fn the_id_of_an_answer_is_that_of_its_request() {
     let mut way = Way::new();
     way.rules.request_id = Some(RequestIdRule { header: "X-Request-Id".to_owned(), accept: false });
     let lines: [Line<'_>; 1] = [("x-request-id", b"other")];
-    // Without one the line is like any other.
+    // Without a request id, the line is treated like any other.
     assert!(is_at_once(&way, 200, &lines, Version::Http11));
     way.request_id = "0123";
     assert!(!is_at_once(&way, 200, &lines, Version::Http11));

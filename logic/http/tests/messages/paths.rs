@@ -1,4 +1,4 @@
-//! Paths: rules compare what a server sees, however a client spells it.
+//! Tests of path normalisation: rules compare the path that a server sees, in any spelling.
 
 use proptest::prelude::*;
 use weir_http::{
@@ -7,14 +7,14 @@ use weir_http::{
     RouteRequest, RouteTable, Scheme, UriPart, parse_request,
 };
 
-/// What rules compare and what a server gets.
+/// Returns the path that rules compare and the path for the server.
 fn forms(rules: &PathRules, path: &str) -> Result<(String, String), PathFault> {
     let normal = rules.normalize(path.as_bytes())?;
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     Ok((text(normal.compared()), text(&normal.forwarded)))
 }
 
-/// Returns whether a rule for `pattern` holds for a request with this target.
+/// Returns true if a route with `pattern` matches a request with this target.
 fn takes(rules: Option<&PathRules>, pattern: PathPattern, target: &str) -> bool {
     let buf = format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n").into_bytes();
     let mut headers = HeaderTable::new();
@@ -204,7 +204,7 @@ fn a_target_is_replaced_only_where_it_cannot_stay() {
     assert_eq!(of(b"http://h?x"), None);
     assert_eq!(of(b"/a/../b?c/../d").as_deref(), Some("/b?c/../d"));
     assert_eq!(of(b"http://h:80/x//y?").as_deref(), Some("http://h:80/x/y?"));
-    // No URI has bytes from 0x80 on (RFC 3986 section 2), in whatever form paths are read.
+    // No URI has bytes from 0x80 (RFC 3986 section 2), with or without path rules.
     assert_eq!(of(b"/caf\xe9/\xc3\xa9?q=\xff").as_deref(), Some("/caf%E9/%C3%A9?q=%FF"));
     assert_eq!(of(b"/?q=\xff").as_deref(), Some("/?q=%FF"));
     assert_eq!(rewritten(b"/x/../\xe9?\xe9", None).as_deref(), Some("/x/../%E9?%E9"));
@@ -235,8 +235,8 @@ fn another_spelling_is_no_other_key() {
     assert_eq!(key(RequestKey::Expression("path".to_owned()), "/%61/b"), "/a/b");
 }
 
-/// The names that a server comes to by a path: it decodes once, resolves dots, and merges slashes. Some leave out parameters,
-/// before or after they decode.
+/// Returns the segments of the path as a server interprets it: decodes once, resolves dot segments and merges
+/// slashes. Some servers drop parameters, before or after the decoding.
 fn names(path: &[u8], leaves_out_parameters: bool) -> Vec<Vec<u8>> {
     let mut decoded = Vec::new();
     for segment in path.split(|byte| *byte == b'/') {
@@ -295,7 +295,7 @@ fn any_rules() -> impl Strategy<Value = PathRules> {
     )
 }
 
-/// A path of ordinary names, and another spelling of it.
+/// Generates a path of ordinary names, and another spelling of it.
 fn two_spellings() -> impl Strategy<Value = (String, String)> {
     let name = prop::collection::vec((prop::sample::select(b"abc.-~$+@!()'".to_vec()), any::<bool>()), 1..5);
     let before = prop::sample::select(vec!["/", "//", "/./", "/x/../", "/%2e/", "/y//%2E./", "/;p/"]);
@@ -341,9 +341,9 @@ proptest! {
         if let Ok(normal) = rules.normalize(&path) {
             let compared = names(normal.compared(), false);
             prop_assert_eq!(names(&normal.forwarded, true), compared.clone());
-            // That is what it would have come to by the path as it was sent, too.
+            // A server would interpret the path as sent in the same way.
             prop_assert_eq!(names(&path, true), compared);
-            // And there is nothing left to resolve.
+            // Nothing is left to resolve.
             let left = |segment: &[u8]| names(&[b"/", segment].concat(), false).is_empty();
             let mut segments: Vec<_> = normal.compared().split(|byte| *byte == b'/').skip(1).collect();
             segments.pop_if(|last| last.is_empty());

@@ -1,4 +1,4 @@
-//! What servers get of requests.
+//! Tests of the heads that servers receive.
 
 use weir_http::{
     ForwardedFor, HeaderAction, HeaderRule, PathRewrite, RequestIdRule, RouteHeaders, RouteRewriter, Scheme,
@@ -8,7 +8,7 @@ use crate::common::{self, TRUSTED, Way};
 
 const SEEN: &str = "X-Forwarded-For: 192.0.2.7\nX-Forwarded-Proto: http\nX-Forwarded-Host: h\n";
 
-/// A way without forwarding headers, for tests of other things.
+/// Returns settings without forwarding headers, for tests of other features.
 fn plain() -> Way {
     let mut way = Way::new();
     way.rules.x_forwarded = ForwardedFor::Pass;

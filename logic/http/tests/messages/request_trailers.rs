@@ -1,4 +1,4 @@
-//! What must not stand in the trailers of requests.
+//! Tests of forbidden trailers in requests.
 
 use weir_http::{
     BodyScanner, ChunkError, ForwardedFor, Forwarder, Framing, HeaderAction, HeaderRule, RequestIdRule,
@@ -7,7 +7,7 @@ use weir_http::{
 
 use crate::common::Way;
 
-/// What becomes of a chunked body with this trailer line.
+/// Scans a chunked body with this trailer line.
 fn with_trailer(way: &Way, name: &str) -> Result<usize, ChunkError> {
     let rules = Forwarder::compile(&way.rules, way.scheme).trailer_rules(&way.route);
     let body = format!("0\r\n{name}: x\r\n\r\n");

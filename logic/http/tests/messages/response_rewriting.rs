@@ -1,4 +1,4 @@
-//! What clients get of responses.
+//! Tests of the heads that clients receive.
 
 use weir_http::{
     HeaderAction, HeaderRule, PathRewrite, RequestIdRule, RequestText, ResponseTo, RouteHeaders,

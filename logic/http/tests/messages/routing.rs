@@ -1,11 +1,11 @@
-//! Which route takes a request.
+//! Tests of the choice of the route for a request.
 
 use weir_http::{
     Action, FixedResponse, HeadLimits, HeaderMatch, HeaderTable, HeaderTest, HostPattern, Mismatch,
     PathPattern, PathRules, RouteMatch, RouteRequest, RouteTable, Scheme, parse_request,
 };
 
-/// The route that takes the request, why others do not, and how many expressions failed.
+/// Returns the route for the request, the mismatches of earlier routes, and the number of failed expressions.
 fn explain(routes: &[RouteMatch], text: &str, client: &str) -> (Option<usize>, Vec<Mismatch>, usize) {
     let routes: Vec<_> = routes.iter().map(|matches| (matches, &Action::Pool(0))).collect();
     explain_actions(&routes, text, client)

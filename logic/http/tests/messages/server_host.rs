@@ -1,4 +1,4 @@
-//! A route that sets Host for its servers: URIs that name this server follow, in both directions.
+//! Tests of a route that sets Host: URIs with the name of this server are translated in both directions.
 
 use weir_http::{
     ForwardedFor, HeaderAction, HeaderRule, PathRewrite, RequestText, RouteHeaders, RouteRewriter, Scheme,
@@ -7,7 +7,7 @@ use weir_http::{
 
 use crate::common::Way;
 
-/// A route that sets Host to `host`.
+/// Returns settings with a route that sets Host to `host`.
 fn way(host: &str, rewrite: Option<PathRewrite>) -> Way {
     let rule = HeaderRule { name: "host".into(), action: HeaderAction::Set(host.into()) };
     let mut way = Way::new();
@@ -22,7 +22,7 @@ fn prefix(from: &str, to: &str) -> Option<PathRewrite> {
     Some(PathRewrite::Prefix { from: from.into(), to: to.into() })
 }
 
-/// The value of the line of that name in what the server gets.
+/// Returns the value of the header `name` in the head for the server.
 fn line(way: &Way, name: &str, value: &str) -> String {
     let out = way.request(&format!("MOVE /dav/a HTTP/1.1\nHost: dav.example\n{name}: {value}\n\n"));
     let start = format!("{name}: ");

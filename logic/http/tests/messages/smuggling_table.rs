@@ -1,4 +1,4 @@
-//! Every smuggling case gets its verdict, however the bytes are cut.
+//! Tests that every smuggling case gets its verdict, with any division of the bytes into pieces.
 
 use weir_http::{BodyScanner, HeadLimits, HeaderTable, ResponseTo, parse_request, parse_response};
 
@@ -41,7 +41,7 @@ fn there_are_at_least_sixty_cases_and_each_names_its_rule_once() {
     rules.windows(2).for_each(|pair| assert_ne!(pair[0], pair[1]));
 }
 
-/// Reads `input` as a proxy would, in the pieces that end at `cuts`.
+/// Parses `input` as a proxy does, in pieces that end at `cuts`.
 fn request_verdict(input: &[u8], cuts: &[usize]) -> Vec<Verdict> {
     let mut table = HeaderTable::new();
     let mut verdicts = Vec::new();
@@ -81,7 +81,7 @@ fn request_verdict(input: &[u8], cuts: &[usize]) -> Vec<Verdict> {
     verdicts
 }
 
-/// Reads a response in pieces of `step` bytes.
+/// Parses a response in pieces of `step` bytes.
 fn response_verdict(case: &Case, step: usize) -> Vec<Verdict> {
     let mut table = HeaderTable::new();
     let input = &case.input;

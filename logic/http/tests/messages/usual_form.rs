@@ -1,4 +1,4 @@
-//! What is valid but unusual is written in its usual form.
+//! Tests that valid but unusual parts of a head are rewritten in their usual form.
 
 use weir_http::{ForwardedFor, RequestText, Version};
 

@@ -1,3 +1,5 @@
+//! The meanings of termination codes on the reference page.
+
 use crate::access_log::{Cause, Phase, Termination};
 
 pub(super) const CAUSES: [(Cause, &str); 11] = [
@@ -25,7 +27,7 @@ pub(super) const PHASES: [(Phase, &str); 8] = [
     (Phase::Tarpit, "it was held in a tarpit"),
 ];
 
-/// The codes that are written, and what they say.
+/// The codes that Weir writes, with their meanings.
 pub(super) const CODES: [(Termination, &str); 29] = [
     (Termination::NORMAL, "as it should be"),
     (
@@ -92,7 +94,7 @@ pub(super) const CODES: [(Termination, &str); 29] = [
 ];
 
 impl Termination {
-    /// Whether the reference page tells of it: whatever is written must be there.
+    /// Returns true if the reference page explains this code, as it must for every code that Weir writes.
     pub fn is_documented(self) -> bool {
         CODES.iter().any(|(code, _)| *code == self)
     }

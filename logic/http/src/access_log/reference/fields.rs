@@ -1,4 +1,6 @@
-/// One field of a format, in its place.
+//! The fields of each format on the reference page.
+
+/// One field of a format; the order of the tables is the order in the line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     pub(super) name: &'static str,
@@ -28,7 +30,7 @@ pub(super) const COMMON: &[Field] = &[
     ),
 ];
 
-/// What follows [`COMMON`].
+/// Fields after those of [`COMMON`].
 pub(super) const COMBINED: &[Field] = &[
     field("referer", "", "the Referer header; `-` = none"),
     field("user_agent", "", "the User-Agent header; `-` = none"),

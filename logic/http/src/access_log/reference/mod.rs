@@ -1,5 +1,5 @@
-//! The reference page of the access log. Its example lines are written by the formats themselves, and each field stands
-//! beside what the example has in its place.
+//! The reference page of the access log. The formats themselves write its example lines, and each field is
+//! listed with its value from the example.
 
 mod codes;
 mod fields;
@@ -16,7 +16,7 @@ use crate::RefusalRule;
 use codes::{CAUSES, CODES, PHASES};
 use fields::{COMBINED, COMMON, Field, HTTPLOG, JSON, TCPLOG};
 
-/// The page in Markdown.
+/// Returns the page in Markdown.
 pub fn reference() -> String {
     let mut page = String::from(INTRODUCTION);
     let request = request();
@@ -111,14 +111,14 @@ const TERMINATION_ABOUT: &str = "\
 How a request ended, in HAProxy's letters: who or what ended it, and what was going on. The third and the fourth tell of cookies
 there, and are always `--`; lines of TCP connections have the first two only.";
 
-/// A line without its end.
+/// Formats a line without its line end.
 fn line(format: LineFormat, record: &AccessRecord<'_>) -> String {
     let mut out = Vec::new();
     LineWriter::new(format).append(&mut out, record);
     String::from_utf8_lossy(&out).trim_end().to_owned()
 }
 
-/// The fields of a line, as readers split it: at spaces, but for those within quotes or brackets.
+/// Splits a line into fields as log readers do: at spaces outside of quotes and brackets.
 fn tokens(line: &str) -> Vec<&str> {
     let mut tokens = Vec::new();
     let mut rest = line;
@@ -139,7 +139,8 @@ fn tokens(line: &str) -> Vec<&str> {
     tokens
 }
 
-/// Keys and values of an example's object, which is flat and has neither `,"` nor `":` within a text.
+/// Returns the keys and values of an example object, which is flat and has neither `,"` nor `":` within a
+/// string.
 fn members(object: &str) -> Vec<(&str, &str)> {
     let inner = object.trim_start_matches("{\"").trim_end_matches('}');
     inner.split(",\"").filter_map(|member| member.split_once("\":")).collect()
@@ -147,7 +148,7 @@ fn members(object: &str) -> Vec<(&str, &str)> {
 
 fn request() -> AccessRecord<'static> {
     AccessRecord {
-        // 2026-11-21 08:48:21 UTC.
+        // 2026-11-21 08:48:21 UTC
         start_unix_us: 1_795_250_901_838_042,
         client: Client::Inet(([192, 0, 2, 7], 33_317).into()),
         peer: None,

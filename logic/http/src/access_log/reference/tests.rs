@@ -1,3 +1,5 @@
+//! Tests that the reference page is complete.
+
 use super::*;
 use crate::access_log::{Cause, Phase};
 
@@ -14,7 +16,7 @@ fn every_field_of_a_line_is_in_its_table_and_in_its_place() {
     }
     let rarer = line(LineFormat::Json, &rarer);
     assert_eq!(keys(&rarer), names(JSON));
-    // The example leaves out what it cannot have beside the rest.
+    // The example omits the fields that its request cannot have.
     let rare = ["peer", "peer_port", "path", "refused_by"];
     assert_eq!(keys(&json), names(JSON).into_iter().filter(|name| !rare.contains(name)).collect::<Vec<_>>());
     for (key, value) in members(&json) {
@@ -26,7 +28,7 @@ fn every_field_of_a_line_is_in_its_table_and_in_its_place() {
     assert_eq!(count(LineFormat::Combined, request()), COMMON.len() + COMBINED.len());
     assert_eq!(count(LineFormat::Httplog, request()), HTTPLOG.len());
     assert_eq!(count(LineFormat::Httplog, connection()), TCPLOG.len());
-    // Fields of several numbers have a name for each.
+    // A field with several numbers names each of them.
     for (field, value) in HTTPLOG.iter().zip(tokens(&line(LineFormat::Httplog, &request()))) {
         if field.name.contains('/') {
             assert_eq!(

@@ -1,4 +1,5 @@
-//! The size of an expression: its nodes are counted and its loops stand one deep, so that no request can make it expensive.
+//! Limits on the size of an expression: the number of nodes and one level of loops, so that no request can
+//! make it expensive.
 
 use cel::IdedExpr;
 use cel::common::ast::{EntryExpr, Expr};

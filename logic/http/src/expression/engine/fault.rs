@@ -1,13 +1,13 @@
-//! Faults as the engine finds them: of a node of the syntax tree, and of an evaluation.
+//! Errors inside the engine: of a node of the syntax tree, and of an evaluation.
 
 use cel::ExecutionError;
 
 use crate::expression::{EvaluationError, ExpressionFault};
 
-/// A fault of one node of the syntax tree.
+/// An error at one node of the syntax tree.
 #[derive(Debug)]
 pub(super) struct NodeFault {
-    /// The node's id, by which the parser knows its place in the text.
+    /// Id of the node, for which the parser knows the position in the text.
     pub(super) node: u64,
     pub(super) fault: ExpressionFault,
 }
@@ -23,7 +23,8 @@ impl NodeFault {
 }
 
 impl EvaluationError {
-    /// `text` is that of the expression. The message is logged, so it must not tell values of the request.
+    /// Converts an error of the interpreter; `text` is the source of the expression. The message is logged,
+    /// so it must not contain values of the request.
     pub(super) fn of(error: &ExecutionError, text: &str) -> Self {
         Self::Failed(match error {
             ExecutionError::NoSuchKey(key) if !key.is_empty() && text.contains(key.as_str()) => {

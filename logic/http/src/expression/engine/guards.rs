@@ -1,6 +1,7 @@
-//! Headers that an expression reads although a request need not have them: then it fails. A test such as `'x-a' in headers`
-//! guards what stands beside it in `&&`, `||` and `? :`. CEL's `&&` and `||` take either order: `false && error` is false,
-//! and so is `error && false` (cel-spec `doc/langdef.md`, "Logical Operators").
+//! Finds headers that an expression reads without a check that the request has them; the evaluation fails if
+//! one is missing. A test such as `'x-a' in headers` guards the other operands of `&&`, `||` and `? :`. The
+//! order of the operands does not matter in CEL: both `false && error` and `error && false` are false
+//! (cel-spec `doc/langdef.md`, "Logical Operators").
 
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, operators};
@@ -13,7 +14,7 @@ pub(super) struct UnguardedRead<'e> {
     pub(super) header: &'e str,
 }
 
-/// The first header that is read without a guard. It sees names that are written as literals.
+/// Returns the first header that is read without a guard. Considers only names in string literals.
 pub(super) fn unguarded(root: &IdedExpr) -> Option<UnguardedRead<'_>> {
     find(root, &[])
 }
@@ -46,7 +47,7 @@ fn of_entry<'e>(entry: &'e EntryExpr, known: &[&str]) -> Option<UnguardedRead<'e
 fn of_call<'e>(node: u64, call: &'e CallExpr, known: &[&str]) -> Option<UnguardedRead<'e>> {
     let with = |guard: &'e IdedExpr, holds: bool| [known, &present(guard, holds)].concat();
     match (call.func_name.as_str(), &call.args[..]) {
-        // The right side counts where the left one is true, and the other way round.
+        // Each side guards the other: the right one matters only where the left one is true, and vice versa.
         (operators::LOGICAL_AND, [left, right]) => {
             find(left, &with(right, true)).or_else(|| find(right, &with(left, true)))
         }
@@ -60,7 +61,7 @@ fn of_call<'e>(node: u64, call: &'e CallExpr, known: &[&str]) -> Option<Unguarde
             Some(header) => read(node, header, known),
             None => find(name, known),
         },
-        // What is missing is an empty optional.
+        // A missing header yields an empty optional, so it needs no guard.
         (operators::OPT_INDEX | operators::OPT_SELECT, [map, name]) if is_headers(map) => find(name, known),
         (_, arguments) => {
             call.target.iter().map(|target| &**target).chain(arguments).find_map(|part| find(part, known))
@@ -72,7 +73,7 @@ fn read<'e>(node: u64, header: &'e str, known: &[&str]) -> Option<UnguardedRead<
     (!known.contains(&header)).then_some(UnguardedRead { node, header })
 }
 
-/// Headers that a request has if `guard` yields `holds` for it.
+/// Returns the headers that a request must have if `guard` evaluates to `holds`.
 fn present(guard: &IdedExpr, holds: bool) -> Vec<&str> {
     let call = match &guard.expr {
         Expr::Select(select) if select.test && holds && is_headers(&select.operand) => {
@@ -86,7 +87,7 @@ fn present(guard: &IdedExpr, holds: bool) -> Vec<&str> {
         (operators::LOGICAL_NOT, [operand]) => present(operand, !holds),
         (operators::LOGICAL_AND | operators::LOGICAL_OR, [left, right]) => {
             let (mut of_left, of_right) = (present(left, holds), present(right, holds));
-            // `&&` is true, and `||` false, only if both sides are.
+            // `&&` is true only if both sides are true, and `||` is false only if both sides are false.
             if holds == (call.func_name == operators::LOGICAL_AND) {
                 of_left.extend(of_right);
             } else {

@@ -1,4 +1,4 @@
-//! Expressions, compiled and evaluated by the library `cel`.
+//! Compilation and evaluation of expressions with the library `cel`.
 
 mod bounds;
 mod fault;
@@ -20,8 +20,8 @@ use patterns::Pattern;
 use positions::Positions;
 use variables::RequestVariables;
 
-/// A compiled expression: a condition that yields a bool, or a key. Patterns of `matches` (RE2 syntax, found anywhere in the text) are compiled
-/// with it.
+/// A compiled expression: a condition with a bool value, or a key. It includes the compiled patterns of
+/// `matches`, which have RE2 syntax and match anywhere in the text.
 pub struct Expression {
     root: IdedExpr,
     patterns: Vec<Pattern>,
@@ -31,7 +31,7 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Compiles `text` for the key that it stands at. The expression has the type that the key needs.
+    /// Compiles `text` for the given use, which determines the type of the expression.
     pub fn compile(text: &str, wanted: ExpressionUse) -> Result<Self, ExpressionError> {
         if text.len() > Self::BYTES_MAX {
             return Err(ExpressionError { fault: ExpressionFault::TooLong, at: 0..0 });
@@ -50,17 +50,17 @@ impl Expression {
         Ok(Self { root, patterns, env: Arc::new(env), text: text.to_owned(), unguarded_header })
     }
 
-    /// The names of the functions and methods that exist.
+    /// Returns the names of all functions and methods.
     pub fn functions() -> impl Iterator<Item = &'static str> + Clone {
         types::function_names()
     }
 
-    /// The first header that is read although a request need not have it.
+    /// Returns the first header that the expression reads without a check that it exists.
     pub fn unguarded_header(&self) -> Option<&UnguardedHeader> {
         self.unguarded_header.as_ref()
     }
 
-    /// Returns whether the expression is true for a request.
+    /// Returns true if the expression is true for a request.
     pub fn evaluate(&self, request: &RouteRequest<'_>) -> Result<bool, EvaluationError> {
         match self.value(request)? {
             Value::Bool(value) => Ok(value),
@@ -68,8 +68,8 @@ impl Expression {
         }
     }
 
-    /// The value as bytes that requests can be told apart by: a text, bytes, a number or a bool as it prints. `None` = it is
-    /// empty or something else, or could not be worked out.
+    /// Returns the value as bytes, for use as a key: a string, bytes, a number or a bool in printed form.
+    /// `None` if the value is empty or of another type, or if the evaluation failed.
     pub fn evaluate_key(&self, request: &RouteRequest<'_>) -> Option<Vec<u8>> {
         let bytes = match self.value(request).ok()? {
             Value::String(text) => text.as_bytes().to_vec(),
@@ -90,7 +90,7 @@ impl Expression {
         Value::resolve(&self.root, &context).map_err(|error| EvaluationError::of(&error, &self.text))
     }
 
-    /// The text it was compiled from.
+    /// Returns the source text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -102,7 +102,7 @@ impl fmt::Debug for Expression {
     }
 }
 
-/// Checks size and types, and takes the patterns out.
+/// Checks size and types, and extracts the patterns.
 fn check(root: &mut IdedExpr, wanted: ExpressionUse) -> Result<Vec<Pattern>, NodeFault> {
     bounds::check(root)?;
     types::check(root, wanted)?;

@@ -1,5 +1,5 @@
-//! Regular expressions in `matches`, compiled once. CEL's own `matches` compiles its pattern at every call; here the
-//! pattern in the expression is replaced by the name of a value that holds the compiled one.
+//! Regular expressions of `matches`, compiled once. CEL's own `matches` compiles its pattern at every call.
+//! Here, a variable that holds the compiled pattern replaces the literal.
 
 use cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
 use cel::common::types::{CelBool, CelString, STRING_TYPE, Type};
@@ -20,24 +20,24 @@ const fn pattern_type() -> Type {
     Type::new_unspecified_type("weir.pattern")
 }
 
-/// No user's name starts so.
+/// Prefix of the variables; no identifier in an expression can start with `@`.
 const NAME_START: &str = "@pattern";
-/// Memory that one compiled pattern may take, in bytes.
+/// Maximum memory of one compiled pattern in bytes.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
 
-/// Replaces the patterns in an expression by names, and returns them in the order of these.
+/// Replaces the patterns in an expression by variables and returns them in order.
 pub(super) fn take(root: &mut IdedExpr) -> Result<Vec<Pattern>, NodeFault> {
     let mut patterns = Vec::new();
     visit(root, &mut patterns)?;
     Ok(patterns)
 }
 
-/// The index of the pattern that `name` stands for.
+/// Returns the index of the pattern for a variable name.
 pub(super) fn index(name: &str) -> Option<usize> {
     name.strip_prefix(NAME_START)?.parse().ok()
 }
 
-/// The standard library of CEL, with `matches` for compiled patterns.
+/// Returns CEL's standard library, with `matches` for compiled patterns.
 pub(super) fn environment() -> Result<Env, NodeFault> {
     let mut env = Env::stdlib();
     env.add_member_overload("matches", "weir_matches", STRING_TYPE, vec![pattern_type()], matches)

@@ -1,4 +1,4 @@
-//! Places in the text of an expression, from the offsets that the parser keeps for its nodes.
+//! Positions in the text of an expression, from the offsets that the parser records for its nodes.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use cel::common::ast::SourceInfo;
 
 use super::{ExpressionError, ExpressionFault};
 
-/// Finds the bytes of a node.
+/// Lookup of the position of a node.
 pub(super) struct Positions<'a> {
     text: &'a str,
     info: &'a SourceInfo,
@@ -18,10 +18,11 @@ impl<'a> Positions<'a> {
         Self { text, info }
     }
 
-    /// The bytes of a node's own token: the sign of an operator, a name, a literal. For a call it is the name in front of the
-    /// bracket, for a field the name behind the dot. Empty if the node has none.
+    /// Returns the byte range of a node's own token: an operator, a name or a literal. For a call it is the
+    /// function's name, for a field the name after the dot. Returns an empty range if the node has no
+    /// position.
     pub(super) fn of(&self, node: u64) -> Range<usize> {
-        // The parser counts bytes, and the last one belongs to the token.
+        // The parser counts in bytes and includes the last one.
         let Some((first, last)) = self.info.offset_for(node) else { return 0..0 };
         let start = boundary(self.text, first as usize);
         let end = boundary(self.text, last as usize + 1).max(start);
@@ -41,7 +42,7 @@ impl<'a> Positions<'a> {
     }
 }
 
-/// The end of the character at a byte that stands within one.
+/// Moves a byte offset inside a character to the end of the character.
 fn boundary(text: &str, mut at: usize) -> usize {
     while at < text.len() && !text.is_char_boundary(at) {
         at += 1;
@@ -49,11 +50,11 @@ fn boundary(text: &str, mut at: usize) -> usize {
     at.min(text.len())
 }
 
-/// The parser's first message, and where it stands.
+/// Returns the parser's messages, with the position of the first one.
 pub(super) fn of_syntax(text: &str, errors: &ParseErrors) -> ExpressionError {
     let messages: Vec<&str> = errors.errors.iter().map(|error| error.msg.as_str()).collect();
     let fault = ExpressionFault::Syntax(messages.join("; "));
-    // Lines and columns count from 1; (0, 0) is no place.
+    // Lines and columns count from 1; (0, 0) means no position.
     let place = errors.errors.first().map(|error| error.pos).and_then(|(line, column)| {
         Some((usize::try_from(line).ok()?.checked_sub(1)?, usize::try_from(column).ok()?.checked_sub(1)?))
     });

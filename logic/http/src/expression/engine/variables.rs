@@ -1,4 +1,4 @@
-//! The variables of an expression, taken from a request when they are asked for.
+//! The variables of an expression, which are read from the request on first use.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use crate::{RouteRequest, split_authority};
 pub(super) const HEADERS: &str = "headers";
 pub(super) const CLIENT_IP: &str = "client_ip";
 
-/// The type of a variable; `None` = it does not exist.
+/// Returns the type of a variable; `None` if it does not exist.
 pub(super) fn type_of(name: &str) -> Option<Type> {
     Expression::VARIABLES.contains(&name).then(|| match name {
         HEADERS => Type::Map(Box::new(Type::String), Box::new(Type::String)),
@@ -26,7 +26,7 @@ pub(super) fn type_of(name: &str) -> Option<Type> {
 pub(super) struct RequestVariables<'a> {
     request: &'a RouteRequest<'a>,
     patterns: &'a [Pattern],
-    /// Made at the first use: a loop or a second `headers[...]` must not make it again.
+    /// Built on first use and kept, because a loop or a second `headers[...]` would build it again.
     headers: OnceLock<CelMap<'static>>,
 }
 

@@ -1,36 +1,36 @@
-//! Reads the tables of smuggling cases. Their format is told at the top of `requests.txt`.
+//! Parser for the tables of smuggling cases. The top of `requests.txt` describes the format.
 
-/// One case.
+/// A smuggling case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Case {
-    /// The rule, in a sentence.
+    /// Rule in one sentence.
     pub(crate) rule: String,
-    /// What is sent.
+    /// Bytes to send.
     pub(crate) input: Vec<u8>,
-    /// What must become of it, message by message.
+    /// Expected verdict for each message.
     pub(crate) verdict: Vec<Verdict>,
 }
 
-/// What must become of a message.
+/// The expected verdict on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It is sound.
+    /// The message is valid.
     Forward,
-    /// Its head is refused.
+    /// The head is refused with this status.
     Refuse(u16),
-    /// Its head is sound, its body is refused.
+    /// The head is valid, but the body is refused with this status.
     RefuseInBody(u16),
-    /// More must come.
+    /// The message is incomplete.
     Incomplete,
 }
 
-/// The cases of requests.
+/// Returns the cases of requests.
 pub(crate) fn requests() -> Vec<Case> {
     parse(include_str!("requests.txt"))
 }
 
-/// The cases of responses.
-#[allow(dead_code)] // Not every test that reads the requests wants the responses.
+/// Returns the cases of responses.
+#[allow(dead_code)] // Some test programs use only the requests.
 pub(crate) fn responses() -> Vec<Case> {
     parse(include_str!("responses.txt"))
 }

@@ -1,3 +1,5 @@
+//! Inference of the type of each node.
+
 use cel::IdedExpr;
 use cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr,
@@ -8,13 +10,13 @@ use super::{Type, functions, operators, suggestions, variables};
 use crate::expression::ExpressionFault;
 use crate::expression::engine::fault::NodeFault;
 
-/// What a macro's loop has added up: the name that the parser gives it.
+/// Name that the parser gives to the accumulator of a macro's loop.
 const LOOP_SUM: &str = "@result";
 
-/// Finds the type of each node, innermost first, and stops at the first fault.
+/// Infers the type of each node, innermost first, and stops at the first error.
 #[derive(Default)]
 pub(super) struct Checker<'e> {
-    /// Variables of the loops around a node.
+    /// Variables of the enclosing loops.
     scope: Vec<(&'e str, Type)>,
 }
 
@@ -48,7 +50,7 @@ impl<'e> Checker<'e> {
         }
     }
 
-    /// `operand.field`, or `has(operand.field)`.
+    /// Infers the type of `operand.field` or `has(operand.field)`.
     fn select(&mut self, node: u64, select: &'e SelectExpr) -> Result<Type, NodeFault> {
         let operand = self.type_of(&select.operand)?;
         if self.is_headers(&select.operand) {
@@ -128,7 +130,8 @@ impl<'e> Checker<'e> {
         }
     }
 
-    /// `all`, `exists`, `exists_one`, `map` and `filter`, as the parser's macros expand them.
+    /// Infers the type of `all`, `exists`, `exists_one`, `map` and `filter`, as expanded by the parser's
+    /// macros.
     fn comprehension(&mut self, it: &'e ComprehensionExpr) -> Result<Type, NodeFault> {
         let range = self.type_of(&it.iter_range)?;
         let element = match range {
@@ -158,7 +161,7 @@ impl<'e> Checker<'e> {
         result
     }
 
-    /// Refuses names of headers that no request can have: `headers` holds them in lower case.
+    /// Refuses header names that no request can have: `headers` has names in lower case.
     fn check_header_names(&self, call: &CallExpr) -> Result<(), NodeFault> {
         let (map, name) = match (call.func_name.as_str(), &call.args[..]) {
             (operators::INDEX | operators::OPTIONAL_INDEX | operators::OPTIONAL_SELECT, [map, name]) => {
@@ -200,8 +203,8 @@ fn join(one: &Type, other: &Type, node: u64, what: &str) -> Result<Type, NodeFau
     })
 }
 
-/// The fault of an operator that does not take these types. Macros make operators of their own; there the test that the
-/// operator wrote is to blame.
+/// Returns the error for an operator with operands of wrong types. The expansion of a macro contains
+/// operators of its own; there the error points to the test in the source text.
 fn of_operands(node: u64, operator: &str, call: &CallExpr, given: &[Type]) -> NodeFault {
     let help = suggestions::for_operator(call, given);
     let is_sum = |part: &IdedExpr| matches!(&part.expr, Expr::Ident(name) if name == LOOP_SUM);
@@ -276,7 +279,7 @@ fn of_function(
     Ok(signature.result.clone())
 }
 
-/// `hasValue()`, `value()`, `orValue(x)` and `or(optional)`.
+/// Infers the type of `hasValue()`, `value()`, `orValue(x)` and `or(optional)`.
 fn of_optional_method(
     node: u64,
     call: &CallExpr,

@@ -1,22 +1,22 @@
-//! Functions and methods of expressions, with the types they take and give (cel-spec `doc/langdef.md`, "List of Standard
-//! Definitions").
+//! The functions and methods of expressions, with parameter and result types (cel-spec `doc/langdef.md`,
+//! "List of Standard Definitions").
 
 use super::Type;
 
-/// Types that one argument may have.
+/// The types that a parameter accepts.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Parameter {
     Any,
-    /// `string`, `bytes`, `list` and `map`.
+    /// `string`, `bytes`, `list` or `map`.
     Sized,
     OneOf(&'static [Type]),
 }
 
-/// One function or method.
+/// The signature of a function or method.
 #[derive(Debug)]
 pub(super) struct Signature {
     pub(super) name: &'static str,
-    /// The value in front of the dot, for a method.
+    /// Value before the dot, for a method.
     pub(super) target: Option<Parameter>,
     pub(super) arguments: &'static [Parameter],
     pub(super) result: Type,
@@ -38,8 +38,8 @@ const fn method(
     Signature { name, target: Some(target), arguments, result }
 }
 
-/// Each name once for functions, once for methods. Methods of optional values are not here: their result depends on what
-/// the optional holds.
+/// Signatures, each name at most once as a function and once as a method. Methods of optional values are not
+/// listed, because their result depends on the type of the value inside.
 static SIGNATURES: [Signature; 14] = [
     function("bool", &[Parameter::OneOf(&[Type::Bool, Type::String])], Type::Bool),
     function("bytes", &[Parameter::OneOf(&[Type::Bytes, Type::String])], Type::Bytes),
@@ -61,18 +61,18 @@ static SIGNATURES: [Signature; 14] = [
     method("startsWith", STRING, &[STRING], Type::Bool),
 ];
 
-/// Methods of optional values, as `headers[?'x-a']` yields them.
+/// Methods of optional values, such as the value of `headers[?'x-a']`.
 pub(super) const OPTIONAL_METHODS: [&str; 4] = ["hasValue", "or", "orValue", "value"];
-/// Names that stand for types: `type(path) == string`.
+/// Names of types that can be used as values, e.g. `type(path) == string`.
 pub(super) const TYPE_NAMES: [&str; 10] =
     ["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"];
 
-/// The signature of a function, or of a method.
+/// Returns the signature of a function or a method.
 pub(super) fn find(name: &str, is_method: bool) -> Option<&'static Signature> {
     SIGNATURES.iter().find(|it| it.name == name && it.target.is_some() == is_method)
 }
 
-/// The names of all functions and methods.
+/// Returns the names of all functions and methods.
 pub(in crate::expression::engine) fn names() -> impl Iterator<Item = &'static str> + Clone {
     SIGNATURES.iter().map(|it| it.name).chain(OPTIONAL_METHODS)
 }
@@ -89,7 +89,7 @@ impl Parameter {
             }
     }
 
-    /// The types as a message lists them.
+    /// Lists the types for a message.
     pub(super) fn listed(self) -> String {
         match self {
             Self::Any => "any type".to_owned(),

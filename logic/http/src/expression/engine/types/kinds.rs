@@ -1,3 +1,5 @@
+//! The types of values.
+
 use std::fmt;
 
 /// The type of a value, in CEL's terms (cel-spec `doc/langdef.md`, "Values").
@@ -10,14 +12,14 @@ pub(in crate::expression::engine) enum Type {
     String,
     Bytes,
     Null,
-    /// A type as a value, as `type(path)` yields it.
+    /// A type used as a value, such as the result of `type(path)`.
     Meta,
     List(Box<Type>),
     Map(Box<Type>, Box<Type>),
     Optional(Box<Type>),
-    /// The operator hid the type with `dyn`. It fits every operator, but not the config key.
+    /// The author hid the type with `dyn`. It fits every operator, but not the config key.
     Dyn,
-    /// The type of the elements of `[]` and `{}`: it fits every other type.
+    /// Element type of `[]` and `{}`, which is compatible with every type.
     Unset,
 }
 
@@ -34,7 +36,7 @@ impl Type {
         Self::Optional(Box::new(value))
     }
 
-    /// The type that holds values of both types, if there is one.
+    /// Returns the type that holds values of both types, if there is one.
     pub(super) fn join(&self, other: &Self) -> Option<Self> {
         Some(match (self, other) {
             (Self::Unset, known) | (known, Self::Unset) => known.clone(),
@@ -49,7 +51,7 @@ impl Type {
         })
     }
 
-    /// Returns whether `==` can be true between values of the two types. Numbers compare by value, whatever their types.
+    /// Returns true if `==` can be true for values of the two types. Numbers compare by value, across types.
     pub(super) fn is_comparable(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Dyn | Self::Unset, _) | (_, Self::Dyn | Self::Unset) => true,
@@ -63,7 +65,7 @@ impl Type {
         }
     }
 
-    /// Returns whether `<` has a meaning between values of the two types.
+    /// Returns true if `<` is defined for values of the two types.
     pub(super) fn is_ordered(&self, other: &Self) -> bool {
         let has_order = |it: &Self| {
             it.is_number() || matches!(it, Self::Bool | Self::String | Self::Bytes | Self::Dyn | Self::Unset)
@@ -75,12 +77,12 @@ impl Type {
         matches!(self, Self::Int | Self::Uint | Self::Double)
     }
 
-    /// Returns whether keys of maps may have the type.
+    /// Returns true if the keys of a map may have the type.
     pub(super) fn is_key(&self) -> bool {
         self.is_open() || matches!(self, Self::Bool | Self::Int | Self::Uint | Self::String)
     }
 
-    /// Returns whether the checker does not know the type.
+    /// Returns true if the checker does not know the type.
     pub(super) fn is_open(&self) -> bool {
         matches!(self, Self::Dyn | Self::Unset)
     }

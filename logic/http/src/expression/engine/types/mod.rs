@@ -1,6 +1,6 @@
-//! The type checker of expressions: names, operators, functions and the result, before any request comes. It follows CEL's
-//! rules for static typing (cel-spec `doc/langdef.md`, "Gradual Type Checking"), with elements of one literal list or map of
-//! one type, as Kubernetes has it.
+//! The type checker of expressions. Checks names, operators, functions and the result when the config is
+//! loaded. Follows CEL's rules for static types (cel-spec `doc/langdef.md`, "Gradual Type Checking"), and
+//! requires one type for all elements of a list or map literal, as Kubernetes does.
 
 mod checker;
 mod functions;
@@ -15,7 +15,7 @@ use super::{ExpressionUse, variables};
 pub(super) use functions::names as function_names;
 pub(super) use kinds::Type;
 
-/// Checks an expression for the key that it stands at.
+/// Checks that an expression has the type for its use.
 pub(super) fn check(root: &IdedExpr, wanted: ExpressionUse) -> Result<(), NodeFault> {
     let given = checker::Checker::default().type_of(root)?;
     let fits = match wanted {

@@ -1,4 +1,4 @@
-//! Operators of expressions: the types they take, and what they yield.
+//! The operators of expressions: operand types and result types.
 
 use cel::common::ast::operators as of_parser;
 
@@ -10,7 +10,7 @@ pub(super) const OPTIONAL_INDEX: &str = of_parser::OPT_INDEX;
 pub(super) const OPTIONAL_SELECT: &str = of_parser::OPT_SELECT;
 pub(super) const SUBTRACT: &str = of_parser::SUBSTRACT;
 
-/// The sign of an operator, from the name that the parser gives it.
+/// Returns the symbol of an operator, from its name in the parser.
 pub(super) fn spelled(name: &str) -> Option<&'static str> {
     Some(match name {
         of_parser::CONDITIONAL => "? :",
@@ -38,7 +38,7 @@ pub(super) fn spelled(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The type that an operator yields; `None` = it does not take these types.
+/// Returns the result type of an operator; `None` if it does not accept the operand types.
 pub(super) fn result(name: &str, given: &[Type]) -> Option<Type> {
     match (name, given) {
         (of_parser::CONDITIONAL, [condition, yes, no]) if is_bool(condition) => yes.join(no),
@@ -84,7 +84,7 @@ pub(super) fn result(name: &str, given: &[Type]) -> Option<Type> {
     }
 }
 
-/// What is wrong with the operands, and what the operator takes.
+/// Describes a type mismatch: the expected and the found operand types.
 pub(super) fn mismatch(operator: &str, found: &[String]) -> String {
     let expected = match operator {
         "&&" | "||" => "takes bool on both sides",
@@ -104,7 +104,7 @@ pub(super) fn mismatch(operator: &str, found: &[String]) -> String {
     format!("`{operator}` {expected}; found {}", found.join(" and "))
 }
 
-/// Operators on a value of hidden type yield one of hidden type, or fail.
+/// Accepts values of hidden type: an operator on them yields another hidden type, or fails at evaluation.
 fn is_bool(given: &Type) -> bool {
     *given == Type::Bool || given.is_open()
 }

@@ -1,4 +1,4 @@
-//! What to write instead of an expression whose types do not fit.
+//! Suggestions for expressions with type errors.
 
 use cel::IdedExpr;
 use cel::common::ast::{CallExpr, Expr, LiteralValue};
@@ -8,7 +8,7 @@ use crate::expression::ExpressionUse;
 use crate::expression::engine::fault::NodeFault;
 use crate::expression::engine::variables;
 
-/// A header with a dash in its name behind a dot: `headers.x-a` is `headers.x` minus `a`.
+/// A header name with a dash after a dot: CEL reads `headers.x-a` as `headers.x` minus `a`.
 pub(super) struct HeaderWithDash {
     name: String,
 }
@@ -29,7 +29,7 @@ pub(super) fn header_with_dash(call: &CallExpr) -> Option<HeaderWithDash> {
     of_headers.then(|| HeaderWithDash { name: format!("{}-{rest}", select.field).to_ascii_lowercase() })
 }
 
-/// For an operator whose operands have other types.
+/// Suggests a fix for an operator with operands of wrong types.
 pub(super) fn for_operator(call: &CallExpr, given: &[Type]) -> Option<String> {
     let sign = operators::spelled(&call.func_name)?;
     match (sign, &call.args[..], given) {
@@ -70,14 +70,14 @@ pub(super) fn for_operator(call: &CallExpr, given: &[Type]) -> Option<String> {
     }
 }
 
-/// Returns whether the condition of `? :` is right, so that the fault is in its values.
+/// Returns true if the condition of `? :` is a bool, so that the error is in its values.
 fn is_condition(sign: &str, given: &[Type]) -> bool {
     sign == "? :" && given.first() == Some(&Type::Bool)
 }
 
 const OR_VALUE: &str = "write x.orValue('') for a value that may be missing";
 
-/// For an argument or a method's target of another type.
+/// Suggests a fix for an argument, or a method's target, of the wrong type.
 pub(super) fn for_argument(given: &Type, node: Option<&IdedExpr>) -> Option<String> {
     match given {
         Type::Optional(_) => Some(OR_VALUE.to_owned()),
@@ -89,7 +89,7 @@ pub(super) fn for_argument(given: &Type, node: Option<&IdedExpr>) -> Option<Stri
     }
 }
 
-/// For a field of something that has none.
+/// Suggests a fix for field access on a value without fields.
 pub(super) fn for_field(operand: &Type, field: &str) -> Option<String> {
     match operand {
         Type::Optional(_) => Some(OR_VALUE.to_owned()),
@@ -101,7 +101,7 @@ pub(super) fn for_field(operand: &Type, field: &str) -> Option<String> {
     }
 }
 
-/// For a whole expression that does not yield what its key needs.
+/// Suggests a fix for an expression with the wrong result type.
 pub(super) fn for_result(given: &Type, wanted: ExpressionUse) -> Option<String> {
     match (given, wanted) {
         (Type::Optional(_), _) => Some(OR_VALUE.to_owned()),
