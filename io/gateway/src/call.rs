@@ -1,19 +1,16 @@
+//! A request to a storage area that is being carried out.
+
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_access::Action;
 use weir_access::identity::Identity;
 use weir_access::rule::{self, Circumstances};
-use weir_dav::method::{Kind, Method};
-use weir_dav::outcome::Outcome;
 use weir_dav::path::DavPath;
-use weir_net::service::{Answer, Body, Request};
+use weir_net::service::{Body, Request};
 use weir_storage::{Disk, Metadata, StorageError, Tree};
 
 use crate::area::Area;
-use crate::forgery::is_forged;
-use crate::identity::{Identifier, denied, denied_at};
-use crate::method;
+use crate::identity::denied_at;
 use crate::place::Place;
 use crate::refusal::Refusal;
 
@@ -35,36 +32,6 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Answers a request, whatever it is.
-    pub(crate) async fn answer(
-        area: Arc<Area>,
-        identifier: Arc<Identifier>,
-        request: Request,
-        body: Body,
-    ) -> Answer {
-        let now_s = unix_now_s();
-        let (method, place, identity) = match begin(&area, &identifier, &request, now_s).await {
-            Ok(begun) => begun,
-            Err(refusal) => return refusal.answer(&area, &request),
-        };
-        let Some(place) = place else { return method::of_server(&area) };
-        let Some(disk) = area.disk_for(&identity) else {
-            // Whoever it is, files are not theirs to ask for.
-            return denied(&identity, &Action::Stat, &area.schemes).answer(&area, &request);
-        };
-        let circumstances = circumstances(&area, &request, now_s);
-        let mut call = Self { area, request, body, identity, disk, place, now_s, circumstances };
-        let carried_out = match (method::upload_of(&call.request), method) {
-            (Some(id), _) => Box::pin(method::answer_upload(&mut call, id)).await,
-            (None, Some(method)) => method::carry_out(&mut call, method).await,
-            (None, None) => Err(Refusal::NotAllowed(Kind::File)),
-        };
-        match carried_out {
-            Ok(answer) => answer,
-            Err(refusal) => refusal.answer(&call.area, &call.request),
-        }
-    }
-
     /// Whether the client may do this there.
     pub(crate) fn may(&self, action: &Action, place: &Place) -> Result<bool, Refusal> {
         let path = place.access_path()?;
@@ -111,29 +78,6 @@ impl Call {
     }
 }
 
-/// What a request is about, and who asks. Without a place it is about the server as a whole.
-async fn begin(
-    area: &Area,
-    identifier: &Identifier,
-    request: &Request,
-    now_s: u64,
-) -> Result<(Option<Method>, Option<Place>, Identity), Refusal> {
-    let method = match (Method::parse(request.method()), request.method()) {
-        (Some(method), _) => Some(method),
-        (None, b"POST") => return Err(Refusal::NotAllowed(Kind::File)),
-        (None, _) => return Err(Outcome::NotImplemented.into()),
-    };
-    if method == Some(Method::Options) && request.path() == b"*" {
-        return Ok((method, None, Identity::Anonymous));
-    }
-    let place = Place::of(area, request.path())?;
-    let identity = identifier.identify(area, request, now_s).await?;
-    if is_forged(request, &identity) {
-        return Err(Outcome::Forbidden.into());
-    }
-    Ok((method, Some(place), identity))
-}
-
 /// What Cedar policies may ask about a request; nothing else does.
 pub(crate) fn circumstances(area: &Area, request: &Request, now_s: u64) -> Circumstances {
     if area.plan.access.cedar.is_empty() {
@@ -141,24 +85,4 @@ pub(crate) fn circumstances(area: &Area, request: &Request, now_s: u64) -> Circu
     }
     let method = String::from_utf8_lossy(request.method()).into_owned();
     Circumstances { method, now_unix_secs: now_s, client: request.client }
-}
-
-/// Seconds since 1970.
-pub(crate) fn unix_now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_for_a_file_has_no_room_for_what_other_methods_need() {
-        fn bytes<T, F: Future>(_: impl FnOnce(T) -> F) -> usize {
-            size_of::<F>()
-        }
-        let bytes = bytes(|(area, identifier, request, body)| Call::answer(area, identifier, request, body));
-        // It is asked for, filled and given back for each request.
-        assert!(bytes <= 3 * 1024, "{bytes}");
-    }
 }

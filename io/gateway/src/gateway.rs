@@ -12,16 +12,15 @@ use weir_net::tls::ClientTls;
 use weir_storage::NodeId;
 
 use crate::area::{Area, Kept};
-use crate::call::Call;
+use crate::areas::Areas;
 use crate::error::GatewayError;
 use crate::identity::Identifier;
-use crate::issuing::Issuing;
-use crate::method;
 use crate::offload::Offload;
-use crate::refusal;
-use crate::tpc::{Desk, TransferTls, Transfers};
+use crate::token_endpoint::Issuing;
+use crate::transfers::{Desk, TransferTls, Transfers};
 use crate::unlocking::Unlocking;
 use crate::upkeep::Upkeep;
+use crate::{dispatch, method, refusal};
 
 /// All storage areas.
 #[derive(Debug)]
@@ -40,14 +39,6 @@ pub struct Node {
     pub name: String,
     /// A random number of this start.
     pub boot: u64,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct Areas {
-    pub(crate) by_name: BTreeMap<String, Arc<Area>>,
-    /// What the servers of pools may name, by pool.
-    pub(crate) offloads: BTreeMap<String, Arc<Offload>>,
-    pub(crate) identifier: Arc<Identifier>,
 }
 
 /// Areas that can be put into force: their roots are open, their files are read.
@@ -217,7 +208,7 @@ impl Service for Gateway {
         if let Some(answer) = method::plain(area, &request) {
             return Box::pin(std::future::ready(answer));
         }
-        Box::pin(Call::answer(Arc::clone(area), Arc::clone(&areas.identifier), request, body))
+        Box::pin(dispatch::answer(Arc::clone(area), Arc::clone(&areas.identifier), request, body))
     }
 
     fn take_upload(

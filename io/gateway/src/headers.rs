@@ -11,7 +11,7 @@ use weir_dav::outcome::Outcome;
 use weir_net::service::{Answer, Request};
 use weir_storage::Metadata;
 
-use crate::call::unix_now_s;
+use crate::clock::unix_now_s;
 
 /// What a file can be recognised by.
 pub(crate) fn validators(metadata: &Metadata) -> Validators {

@@ -1,7 +1,7 @@
 //! From what went wrong to what the client gets: the one place of this crate.
 
 use weir_access::www_authenticate::RefusalAnswer;
-use weir_dav::method::Kind;
+use weir_dav::method::{Kind, Offer};
 use weir_dav::negotiate::Listing;
 use weir_dav::outcome::Outcome;
 use weir_dav::range::PARTIAL_UPDATE;
@@ -10,8 +10,6 @@ use weir_dav::xml::{CONTENT_TYPE, Condition};
 use weir_net::service::{Answer, Content, Request};
 use weir_net::ticket::TicketError;
 use weir_storage::StorageError;
-
-use crate::area::Area;
 
 /// Why a request is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +57,7 @@ impl From<StorageError> for Refusal {
 
 impl Refusal {
     /// The answer, in a form that the client likes.
-    pub(crate) fn answer(self, area: &Area, request: &Request) -> Answer {
+    pub(crate) fn answer(self, offer: Offer, request: &Request) -> Answer {
         let outcome = match self {
             Self::Outcome(outcome) => outcome,
             Self::Condition(outcome, condition) => {
@@ -85,7 +83,7 @@ impl Refusal {
                 };
             }
             Self::NotAllowed(kind) => {
-                return refuse(Outcome::NotAllowed, request).with("Allow", area.offer().allow(kind));
+                return refuse(Outcome::NotAllowed, request).with("Allow", offer.allow(kind));
             }
             Self::Range(length) => {
                 return refuse(Outcome::RangeNotSatisfiable, request)
@@ -104,10 +102,8 @@ impl Refusal {
         let answer = refuse(outcome, request);
         match outcome {
             // Every 405 must say what is allowed (RFC 9110 section 15.5.6).
-            Outcome::Exists | Outcome::PutOnCollection => {
-                answer.with("Allow", area.offer().allow(Kind::Collection))
-            }
-            Outcome::NotAllowed => answer.with("Allow", area.offer().allow(Kind::File)),
+            Outcome::Exists | Outcome::PutOnCollection => answer.with("Allow", offer.allow(Kind::Collection)),
+            Outcome::NotAllowed => answer.with("Allow", offer.allow(Kind::File)),
             // RFC 5789 section 2.2.
             Outcome::UnknownBody if request.method() == b"PATCH" => {
                 answer.with("Accept-Patch", PARTIAL_UPDATE)

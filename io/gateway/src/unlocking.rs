@@ -8,7 +8,7 @@ use weir_dav::path::DavPath;
 use weir_storage::StorageError;
 
 use crate::area::Area;
-use crate::call::unix_now_s;
+use crate::clock::unix_now_s;
 use crate::place::Place;
 
 /// Which locks to break.

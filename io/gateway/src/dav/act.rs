@@ -9,9 +9,9 @@ use weir_storage::{Gate, LockStore, Metadata, Moving, Step, StorageError, Tree};
 
 use super::{Asker, Terms};
 use crate::call::Call;
-use crate::lasting::watched;
 use crate::place::Place;
 use crate::refusal::Refusal;
+use crate::slow_jobs::watched;
 
 /// All that a method needs of its request once the body has been read, in a form that a thread of the disk can take along.
 #[derive(Debug, Clone)]

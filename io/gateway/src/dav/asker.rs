@@ -7,9 +7,9 @@ use weir_dav::path::DavPath;
 use weir_storage::Disk;
 
 use crate::area::Area;
+use crate::area::access_point::access_path;
 use crate::call::Call;
 use crate::identity::denied_at;
-use crate::place::access_path;
 use crate::refusal::Refusal;
 
 /// Who asks, in a form that threads which wait for the disk can take along: they ask for every member of a tree.

@@ -9,7 +9,7 @@ use weir_dav::xml::{Fragment, LiveProperty, PropName, Property, Propfind, Respon
 use weir_storage::{Metadata, StorageError};
 
 use crate::area::Area;
-use crate::call::unix_now_s;
+use crate::clock::unix_now_s;
 
 /// Answers a PROPFIND for one resource after the other.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use weir_net::service::Request;
 use weir_storage::Moving;
 
 use crate::area::Area;
-use crate::call::unix_now_s;
+use crate::clock::unix_now_s;
 use crate::place::Place;
 use crate::refusal::Refusal;
 

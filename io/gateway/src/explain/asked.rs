@@ -2,8 +2,10 @@ use weir_access::{AccessPath, Action};
 use weir_config::plan::AreaPlan;
 use weir_dav::method::{Kind, Method};
 
-use super::members::Actions;
 use super::{Judge, Resource};
+
+/// What is asked for, and where.
+pub(super) type Actions = Vec<(Action, AccessPath)>;
 
 /// A request, as far as rules are asked about it.
 pub(super) struct Asked<'a> {

@@ -5,16 +5,13 @@ use weir_dav::method::{Kind, Method};
 use weir_dav::path::DavPath;
 use weir_storage::{StorageError, Tree};
 
-use super::asked::Asked;
+use super::asked::{Actions, Asked};
 use super::{Judge, Resource, judged_as};
 
 /// So many denials are told in full.
 const SHOWN_MAX: usize = 10;
 /// So many members are read at a time.
 const BATCH: usize = 1_000;
-
-/// What is asked for, and where.
-pub(super) type Actions = Vec<(Action, AccessPath)>;
 
 /// What is said of what is in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

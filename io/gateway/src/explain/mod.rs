@@ -16,11 +16,11 @@ use weir_dav::method::{Kind, Method};
 use weir_dav::path::{DavPath, PathLimits};
 use weir_storage::{NodeId, StorageError, Tree, TreeOptions};
 
-use crate::acting;
+use crate::area::access_point::{AccessPoint, access_path};
+use crate::area::act_as;
+use crate::area::cedar;
 use crate::area::symlinks;
-use crate::call::unix_now_s;
-use crate::cedar;
-use crate::place::{AccessPoint, access_path};
+use crate::clock::unix_now_s;
 pub use members::MembersExplained;
 use who::Somebody;
 pub use who::{Certificate, Who};
@@ -105,7 +105,7 @@ pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String>
     };
     let mut decisions: Vec<(bool, String)> = said.into_iter().chain(transfer.ruled_out(area)).collect();
     if let Some(act_as) = &area.act_as {
-        let name = acting::name_of(act_as, &identity)?;
+        let name = act_as::name_of(act_as, &identity)?;
         decisions.push(match name {
             Some(name) => {
                 (true, format!("files: as local user {name}, to whom the kernel must permit it as well"))

@@ -6,8 +6,9 @@ use weir_config::Plan;
 use weir_config::plan::AreaPlan;
 
 use super::Resource;
-use crate::call::unix_now_s;
-use crate::identity::{Asked, Identifier, Passwords, read_vo_maps};
+use crate::clock::unix_now_s;
+use crate::credentials::{Passwords, read_vo_maps};
+use crate::identity::{Asked, Identifier};
 
 /// As whom a request is judged.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -37,7 +37,7 @@ impl TrustedIssuer {
         });
         let tls = match &plan.key_set {
             KeySetSource::File(file) => {
-                keys.fetched(read(file)?, crate::call::unix_now_s());
+                keys.fetched(read(file)?, crate::clock::unix_now_s());
                 None
             }
             KeySetSource::Url(_) | KeySetSource::Discovery => {
@@ -92,9 +92,9 @@ impl TrustedIssuer {
 
     /// Fetches its keys. What is there stays if that fails.
     pub(super) async fn refresh(&self) -> Result<(), String> {
-        self.keys().started(crate::call::unix_now_s());
+        self.keys().started(crate::clock::unix_now_s());
         let fetched = self.fetch().await;
-        let now_s = crate::call::unix_now_s();
+        let now_s = crate::clock::unix_now_s();
         let outcome = match fetched {
             Ok(keys) => {
                 self.keys().fetched(keys, now_s);

@@ -10,7 +10,7 @@ use tokio::task::{LocalSet, spawn_local};
 use tokio::time::timeout;
 
 use super::issuer::TrustedIssuer;
-use crate::call::unix_now_s;
+use crate::clock::unix_now_s;
 
 /// A task looks at least so often whether its issuer is still there.
 const LOOK: Duration = Duration::from_secs(30);

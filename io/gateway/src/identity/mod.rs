@@ -4,9 +4,6 @@ mod fetch;
 mod issuer;
 mod keeper;
 mod own;
-mod password_checks;
-mod passwords;
-mod vo_maps;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,21 +23,17 @@ use weir_access::www_authenticate::{self, Schemes};
 use weir_access::{AccessPath, Action};
 use weir_config::Plan;
 use weir_config::plan::{AreaPlan, TokenEndpointPlan};
-use weir_dav::outcome::Outcome;
 use weir_net::service::Request;
 use weir_net::ticket::{Errand, PARAMETER, TicketError};
 
 use crate::area::Area;
-use crate::call::unix_now_s;
+use crate::clock::unix_now_s;
+use crate::credentials::{PasswordChecks, Passwords};
 use crate::place::Place;
 use crate::refusal::Refusal;
 use issuer::TrustedIssuer;
 use keeper::Keeper;
 pub(crate) use own::OwnTokens;
-pub(crate) use password_checks::PasswordChecks;
-pub(crate) use passwords::Passwords;
-pub use vo_maps::check_vo_maps;
-pub(crate) use vo_maps::read as read_vo_maps;
 
 /// A request with a token that none of the known keys fits waits so long for new keys.
 const KEYS_PATIENCE: Duration = Duration::from_secs(3);
@@ -389,6 +382,3 @@ fn refused(refusal: www_authenticate::Refusal<'_>, schemes: &Schemes) -> Refusal
 fn client_of(request: &Request) -> IpAddr {
     request.client.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
 }
-
-/// Too many passwords wait for their check.
-pub(crate) const TOO_MANY: Refusal = Refusal::Outcome(Outcome::Unavailable);

@@ -6,13 +6,13 @@ use weir_dav::path::DavPath;
 use weir_net::service::{Answer, Content};
 use weir_storage::OpenFile;
 
+use super::content_guard::guard;
 use super::digest::Wanted;
-use super::get::guard;
 use crate::call::Call;
-use crate::file::ServedFile;
 use crate::headers::{cache_control, validators, with_validators};
 use crate::place::Place;
 use crate::refusal::Refusal;
+use crate::served_file::ServedFile;
 
 /// GET or HEAD through a proxy that has the same files: it is told which one the client may have. Which part of it, and whether
 /// it must be as the client has it, is left to the proxy, which answers with validators of its own; only what the client has

@@ -16,7 +16,7 @@ use crate::dav::{Act, Again, Members, Reply, failures, kind};
 use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
-pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let act = Act::of(call)?;
     let depth = call.request.header("Depth").map(<[u8]>::to_vec);
     let request = call.request.clone();

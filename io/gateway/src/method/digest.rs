@@ -10,9 +10,9 @@ use weir_net::service::{Answer, Request};
 use weir_storage::{OpenFile, StorageError};
 
 use crate::call::Call;
-use crate::lasting::watched;
 use crate::place::Place;
 use crate::refusal::Refusal;
+use crate::slow_jobs::watched;
 
 /// Which digests a request wants, by the two ways to say so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,23 +13,24 @@ use weir_net::service::{Answer, Content, Part, Value};
 use weir_storage::{OpenFile, StorageError};
 
 use super::accel;
+use super::content_guard::guard;
 use super::digest::Wanted;
 use crate::area::Area;
+use crate::area::response_cache::{Known, Marks};
 use crate::call::Call;
-use crate::file::ServedFile;
 use crate::headers::{cache_control, judge, judge_chosen};
-use crate::known::{Known, Marks};
 use crate::place::Place;
 use crate::refusal::Refusal;
+use crate::served_file::ServedFile;
 use crate::{crypto, listing};
 
 /// GET and HEAD (RFC 9110 sections 9.3.1 and 9.3.2).
-pub(super) async fn get(call: &mut Call, is_head: bool) -> Result<Answer, Refusal> {
+pub(crate) async fn get(call: &mut Call, is_head: bool) -> Result<Answer, Refusal> {
     let (call, place) = (&*call, &call.place);
     let action = if is_head { Action::Stat } else { Action::Read };
     match open(call, &place.path).await {
         Ok(file) => {
-            file.known.permit(call, &action, place)?;
+            permit(&file.known, call, &action, place)?;
             if place.trailing_slash {
                 return Err(Outcome::NotFound.into());
             }
@@ -144,7 +145,7 @@ fn wrapped(area: &Area, identity: &Identity, content_type: Cow<'static, str>, wa
 }
 
 /// All lines of an answer with the whole of a file, for who does not say who they are.
-pub(super) fn lines_for_anybody(area: &Area, path: &DavPath, marks: &Marks) -> Vec<(&'static str, Value)> {
+pub(crate) fn lines_for_anybody(area: &Area, path: &DavPath, marks: &Marks) -> Vec<(&'static str, Value)> {
     let content_type = area.plan.mime_types.of(path.name().unwrap_or_default());
     let Wrapping { content_type, mut lines, ranges, .. } =
         wrapped(area, &Identity::Anonymous, content_type, Wanted::NONE);
@@ -320,11 +321,18 @@ async fn compressed(
     None
 }
 
-/// What keeps a file that somebody has uploaded from acting in the name of the site: browsers do not guess its type, and pages
-/// run in a sandbox. An area that is read-only has its operator's files, which may do as they like.
-pub(crate) fn guard(area: &Area, content_type: &str) -> impl Iterator<Item = (&'static str, Value)> + use<> {
-    let nosniff = ("X-Content-Type-Options", Value::from("nosniff"));
-    let acts = ["html", "svg", "xml"].iter().any(|kind| content_type.contains(kind));
-    let sandbox = (acts && !area.plan.read_only).then(|| ("Content-Security-Policy", "sandbox".into()));
-    std::iter::once(nosniff).chain(sandbox)
+/// Goes on only if the client may do this with the file. The rules of an area stay as they are, so a path that every client may read
+/// by is asked about once.
+fn permit(known: &Known, call: &Call, action: &Action, place: &Place) -> Result<(), Refusal> {
+    let is_for_all = matches!((action, &call.identity), (Action::Read, Identity::Anonymous));
+    // What Cedar policies say may depend on the client's address and on the time.
+    let is_for_ever = call.area.plan.access.cedar.is_empty();
+    if !is_for_all || !is_for_ever || place.trailing_slash {
+        return call.permit(action, place);
+    }
+    if !known.is_public(&place.full) {
+        call.permit(action, place)?;
+        known.set_public(&place.full);
+    }
+    Ok(())
 }

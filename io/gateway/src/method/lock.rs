@@ -15,13 +15,14 @@ use weir_net::service::{Answer, Request};
 use weir_storage::{Commit, Durability, Expectation, StorageError, Upload};
 
 use super::digest::GivenUp;
-use crate::call::{Call, unix_now_s};
+use crate::call::Call;
+use crate::clock::unix_now_s;
 use crate::crypto;
 use crate::dav::{Act, Members, Reply, kind, with_prefix, xml_body};
 use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
-pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let timeout_s = TimeoutPolicy::default().grant(call.request.list("Timeout").as_deref());
     let depth = Depth::read(call.request.header("Depth"), DepthUse::Lock).map_err(HeaderError::outcome)?;
     let body = xml_body(call).await?;
@@ -125,7 +126,7 @@ fn told(act: &Act, lock: &Lock, outcome: Outcome) -> Reply {
 }
 
 /// What the client gets when the table refuses.
-pub(super) fn refused(act: &Act, error: &LockError) -> Refusal {
+pub(crate) fn refused(act: &Act, error: &LockError) -> Refusal {
     let prefix = act.place.prefix();
     let of_server = match error {
         LockError::Conflict(roots) => LockError::Conflict(

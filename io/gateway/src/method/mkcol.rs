@@ -10,7 +10,7 @@ use crate::dav::{Act, has_no_body, kind};
 use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
-pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     if !has_no_body(call).await? {
         return Err(Outcome::UnknownBody.into());
     }

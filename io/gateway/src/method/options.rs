@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 
 /// What may be done with a resource (RFC 9110 section 9.3.7, RFC 4918 section 10.1). Clients ask before they know that
 /// credentials are needed, so nobody is refused; but what is there is told only to those who may know.
-pub(super) async fn options(call: &mut Call) -> Result<Answer, Refusal> {
+pub(crate) async fn options(call: &mut Call) -> Result<Answer, Refusal> {
     let kind = match call.may(&Action::Stat, &call.place)? {
         false => Kind::File,
         true => match call.metadata_if(&call.place.path).await? {
@@ -31,7 +31,7 @@ pub(super) async fn options(call: &mut Call) -> Result<Answer, Refusal> {
 }
 
 /// The same of the server as a whole.
-pub(super) fn of_server(area: &Area) -> Answer {
+pub(crate) fn of_server(area: &Area) -> Answer {
     of_kind(area, Kind::Collection)
 }
 

@@ -9,11 +9,11 @@ use weir_net::service::{Answer, Content, Part, Request};
 use super::get::lines_for_anybody;
 use super::upload_of;
 use crate::area::Area;
-use crate::file::ServedFile;
 use crate::identity::may_tell_who;
 use crate::place::Place;
+use crate::served_file::ServedFile;
 
-/// What [`Call::answer`](crate::call::Call::answer) would say, without the room that any other request may need. `None`: only that
+/// What [`crate::dispatch::answer`] would say, without the room that any other request may need. `None`: only that
 /// can tell.
 pub(crate) fn plain(area: &Arc<Area>, request: &Request) -> Option<Answer> {
     if !is_plain(area, request) {
@@ -21,7 +21,8 @@ pub(crate) fn plain(area: &Arc<Area>, request: &Request) -> Option<Answer> {
     }
     let place = Place::of(area, request.path()).ok()?;
     // Where files are opened as their clients none is kept.
-    let (file, known) = area.open_files.kept(&place.path, |known| known.is_public(&place))?;
+    let (file, known) =
+        area.open_files.kept(&place.path, |known| !place.trailing_slash && known.is_public(&place.full))?;
     let headers =
         known.lines_for_anybody(file.metadata(), |marks| lines_for_anybody(area, &place.path, marks));
     let length = file.metadata().size;
@@ -59,7 +60,6 @@ mod tests {
     use weir_storage::NodeId;
 
     use super::*;
-    use crate::call::Call;
 
     const EVERYBODY: &str = "anonymous-read = true";
 
@@ -81,7 +81,7 @@ mod tests {
     }
 
     async fn in_full(area: &Arc<Area>, request: Request) -> Answer {
-        Call::answer(Arc::clone(area), Arc::default(), request, Body::of_bytes(Vec::new())).await
+        crate::dispatch::answer(Arc::clone(area), Arc::default(), request, Body::of_bytes(Vec::new())).await
     }
 
     fn get(path: &str) -> Request {

@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::dav::{Act, Describer, Walk, kind, xml_body};
 use crate::refusal::Refusal;
 
-pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let depth = Depth::read(call.request.header("Depth"), DepthUse::Propfind)
         .map_err(weir_dav::header::HeaderError::outcome)?;
     let body = xml_body(call).await?;

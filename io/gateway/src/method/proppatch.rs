@@ -16,7 +16,7 @@ use crate::dav::{Act, Again, kind, xml_body};
 use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
-pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let body = xml_body(call).await?;
     let updates = parse_proppatch(&body, &XmlLimits::default()).map_err(weir_dav::xml::XmlError::outcome)?;
     let act = Act::of(call)?;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::time::{Instant, sleep_until};
 use weir_access::Action;
 use weir_dav::lock;
@@ -24,7 +23,8 @@ use weir_storage::{
 
 use self::receiving::{Keeping, Refused, close, receive};
 use super::digest::GivenUp;
-use super::put::{Start, confirm};
+use super::upload::{Start, confirm};
+use crate::area::upload_registry::Turn;
 use crate::call::Call;
 use crate::dav::{Act, kind, look};
 use crate::headers::{Expected, digests};
@@ -45,48 +45,6 @@ const RESUMPTION_REASON: &str = "Upload Resumption Supported";
 
 /// How long it is remembered that an upload has become visible.
 const COMPLETED_S: u64 = 600;
-
-/// The uploads that somebody is at work on here.
-#[derive(Debug, Default)]
-pub(crate) struct Uploads(std::sync::Mutex<std::collections::HashMap<PartialId, std::sync::Weak<Turns>>>);
-
-/// Whose turn it is with one upload. Who comes later ends the turn of who was before (section 4.6 of the draft): its client has
-/// taken it for lost.
-#[derive(Debug)]
-struct Turns {
-    came: watch::Sender<u64>,
-    turn: Arc<tokio::sync::Mutex<()>>,
-}
-
-/// The right to work on an upload.
-#[derive(Debug)]
-struct Turn {
-    /// Changes when somebody else wants it.
-    came: watch::Receiver<u64>,
-    _turns: Arc<Turns>,
-    _guard: OwnedMutexGuard<()>,
-}
-
-impl Uploads {
-    async fn turn(&self, id: PartialId) -> Turn {
-        let turns = {
-            let mut by_id = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            match by_id.get(&id).and_then(std::sync::Weak::upgrade) {
-                Some(turns) => turns,
-                None => {
-                    by_id.retain(|_, turns| turns.strong_count() > 0);
-                    let turns = Arc::new(Turns { came: watch::Sender::new(0), turn: Arc::default() });
-                    by_id.insert(id, Arc::downgrade(&turns));
-                    turns
-                }
-            }
-        };
-        turns.came.send_modify(|came| *came += 1);
-        let came = turns.came.subscribe();
-        let guard = Arc::clone(&turns.turn).lock_owned().await;
-        Turn { came, _turns: turns, _guard: guard }
-    }
-}
 
 /// Which upload a request is about, by its query; `None` = it is about the file itself.
 pub(crate) fn upload_of(request: &Request) -> Option<Option<PartialId>> {
@@ -369,7 +327,7 @@ async fn conclude(call: &Call, act: &Act, upload: Upload, state: PartialState, i
     match committed.unwrap_or_else(|refusal| Err((refusal, false))) {
         Ok(committed) => confirm(&committed).with("Upload-Complete", complete(true)),
         Err((refusal, is_over)) => {
-            refusal.answer(&call.area, &call.request).with("Upload-Complete", complete(is_over))
+            refusal.answer(call.area.offer(), &call.request).with("Upload-Complete", complete(is_over))
         }
     }
 }

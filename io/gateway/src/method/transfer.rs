@@ -23,7 +23,7 @@ use crate::refusal::Refusal;
 const RACES_MAX: usize = 64;
 
 /// COPY or MOVE, as `method` says.
-pub(super) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
     let depth_use = if method == Method::Copy { DepthUse::Copy } else { DepthUse::Whole };
     let depth = Depth::read(call.request.header("Depth"), depth_use).map_err(HeaderError::outcome)?;
     let overwrite = overwrites(call.request.header("Overwrite")).map_err(HeaderError::outcome)?;

@@ -7,12 +7,13 @@ use weir_dav::outcome::Outcome;
 use weir_net::service::Answer;
 
 use super::lock::refused;
-use crate::call::{Call, unix_now_s};
+use crate::call::Call;
+use crate::clock::unix_now_s;
 use crate::dav::{Act, kind};
 use crate::headers::require_conditions;
 use crate::refusal::Refusal;
 
-pub(super) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
+pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let text = call.request.header("Lock-Token").ok_or(Outcome::BadHeader)?;
     let token = LockToken::parse_header(text).map_err(HeaderError::outcome)?;
     let act = Act::of(call)?;

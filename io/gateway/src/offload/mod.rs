@@ -17,10 +17,12 @@ use weir_model::Name;
 use weir_net::service::{Answer, Body, Delivery, FileOrder, FileTarget, Request, Value};
 use weir_storage::{Disk, NodeId};
 
+use crate::area::access_point::plain_path;
 use crate::area::{Area, Kept};
-use crate::call::{Call, unix_now_s};
+use crate::call::Call;
+use crate::clock::unix_now_s;
 use crate::method::{Wanted, Wrapping, deliver, guard};
-use crate::place::{Place, plain_path};
+use crate::place::Place;
 use crate::refusal::{Refusal, refuse};
 
 /// What one pool's servers may name.
@@ -177,7 +179,7 @@ impl Offload {
                     Refusal::Outcome(outcome) => (refusal, outcome.text()),
                     refusal => (refusal, "it cannot be sent"),
                 };
-                let mut answer = refusal.answer(&call.area, &call.request);
+                let mut answer = refusal.answer(call.area.offer(), &call.request);
                 if why.is_empty() {
                     answer.headers.extend(of_client);
                     return Delivery { answer, complaint: None };

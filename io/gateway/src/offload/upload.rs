@@ -15,7 +15,8 @@ use weir_net::service::{Answer, Body, Content, Delivery, FileTarget, Publish, Re
 use weir_storage::{Commit, Expectation, Metadata, Prepared, StorageError, Upload};
 
 use super::{Offload, keep_unconditional, named};
-use crate::call::{Call, unix_now_s};
+use crate::call::Call;
+use crate::clock::unix_now_s;
 use crate::dav::Act;
 use crate::headers::digests;
 use crate::method::{GivenUp, receive};
@@ -51,7 +52,7 @@ impl Offload {
                 _ => "",
             };
             let complaint = (!why.is_empty()).then(|| format!("{}: {why}", named(&target)));
-            Delivery { answer: refusal.answer(&call.area, &call.request), complaint }
+            Delivery { answer: refusal.answer(call.area.offer(), &call.request), complaint }
         })
     }
 }

@@ -10,9 +10,7 @@ use weir_dav::third_party::{Direction, TransferError, TransferRequest};
 use weir_net::service::{Answer, Content, LocalFuture};
 use weir_storage::{Closing, Expectation, Metadata, OpenFile, StorageError};
 
-use super::desk::Desk;
 use super::job::Job;
-use super::live::About;
 use super::pull::{Terms, pull};
 use super::push::push;
 use super::report::Report;
@@ -21,6 +19,8 @@ use crate::client::Fault;
 use crate::dav::{Act, look, own_names};
 use crate::headers::{is_conditional, judge, validators};
 use crate::refusal::Refusal;
+use crate::transfers::Desk;
+use crate::transfers::{About, Entry};
 
 /// What the body of the answer is.
 const CONTENT_TYPE: &str = "text/perf-marker-stream";
@@ -92,7 +92,7 @@ pub(crate) async fn answer(call: &mut Call, transfer: TransferRequest) -> Result
     Ok(report(&desk, work, entry))
 }
 
-fn report(desk: &Desk, work: LocalFuture<Result<(), Fault>>, entry: super::live::Entry) -> Answer {
+fn report(desk: &Desk, work: LocalFuture<Result<(), Fault>>, entry: Entry) -> Answer {
     let report = Report::new(work, Box::pin(desk.stopping()), desk.marker_interval(), entry);
     let content = Content::Stream { length: None, source: Box::new(report) };
     // An NGINX in front would collect markers for minutes otherwise, and clients take a silent transfer for a dead one.

@@ -3,11 +3,11 @@ use std::sync::Arc;
 use weir_dav::third_party::TransferRequest;
 use weir_storage::StorageError;
 
-use super::desk::Desk;
-use super::live::Live;
 use crate::area::Area;
 use crate::client::{Fault, Incoming};
 use crate::dav::Act;
+use crate::transfers::Desk;
+use crate::transfers::Live;
 
 /// What all parts of one transfer need.
 #[derive(Clone)]

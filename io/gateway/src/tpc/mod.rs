@@ -4,19 +4,15 @@
 //! What a request says, and where a transfer may lead, is decided by `logic/dav`. A transfer lives as long as the answer to its
 //! client: if that goes away, the transfer ends with it, and nothing is left behind.
 
-mod admission;
 mod begin;
-mod desk;
 mod job;
-mod live;
-mod pacer;
 mod parallel;
 mod pull;
 mod push;
 mod remote;
 mod report;
+mod source;
 mod tries;
 mod verify;
 
 pub(crate) use begin::{answer, asked};
-pub(crate) use desk::{Desk, TransferTls, Transfers};

@@ -11,12 +11,12 @@ use weir_net::service::LocalFuture;
 use weir_storage::{StorageError, Upload};
 
 use super::job::{Job, PORTION_BYTES, of_storage};
-use super::live::Stage;
-use super::pull::{Pulled, identity, is_part, strong_etag, with_wishes};
 use super::remote::{Way, line, refused};
+use super::source::{Pulled, identity, is_part, strong_etag, with_wishes};
 use super::tries::Tries;
 use super::verify;
 use crate::client::{Fault, Incoming};
+use crate::transfers::Stage;
 
 /// A connection is not worth opening for less.
 const PART_BYTES_MIN: u64 = 1024 * 1024;

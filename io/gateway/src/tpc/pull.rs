@@ -5,17 +5,17 @@ use weir_dav::digest::{Algorithm, Digest};
 use weir_dav::etag::EntityTag;
 use weir_dav::lock::Change;
 use weir_dav::path::DavPath;
-use weir_dav::range::ContentRange;
 use weir_dav::third_party::Verification;
 use weir_storage::{Commit, Expectation, StorageError, Upload};
 
 use super::job::{Job, PORTION_BYTES, of_storage};
-use super::live::Stage;
-use super::remote::{Lines, Way, line, refused};
+use super::remote::{Way, line, refused};
+use super::source::{Pulled, identity, is_part, strong_etag, with_wishes};
 use super::tries::Tries;
 use super::{parallel, verify};
 use crate::client::{Fault, Head, Incoming};
 use crate::method::GivenUp;
+use crate::transfers::Stage;
 
 /// What must hold for a pulled file to become visible.
 pub(super) struct Terms {
@@ -30,14 +30,6 @@ struct Begun {
     etag: Option<EntityTag>,
     length: Option<u64>,
     digests: Vec<Digest>,
-}
-
-/// What came from the other server, complete and not visible yet.
-pub(super) struct Pulled {
-    pub(super) upload: Upload,
-    pub(super) length: Option<u64>,
-    /// What the other server says of its checksums.
-    pub(super) digests: Vec<Digest>,
 }
 
 /// Copies a file from the other server to here.
@@ -96,33 +88,6 @@ async fn attempt(job: &Job, begun: &mut Begun) -> Result<(), Fault> {
     receive(job, body?, begun).await
 }
 
-/// With what asks for checksums, if they count.
-pub(super) fn with_wishes(job: &Job, mut lines: Lines) -> Lines {
-    if job.request.verification == Verification::Required {
-        lines.extend(verify::wishes(&job.area().plan.checksums));
-    }
-    // Ranges, lengths and checksums are those of the file itself.
-    lines.push(line("Accept-Encoding", "identity"));
-    lines
-}
-
-/// Refuses a body that is not the file itself.
-pub(super) fn identity(job: &Job, head: &Head) -> Result<(), Fault> {
-    match head.header("Content-Encoding") {
-        Some(coding) if !coding.eq_ignore_ascii_case(b"identity") => {
-            let peer = job.request.remote.peer();
-            Err(Fault::lasting(format!(
-                "{peer}: it sends the file in a Content-Encoding that was not asked for"
-            )))
-        }
-        _ => Ok(()),
-    }
-}
-
-pub(super) fn strong_etag(head: &Head) -> Option<EntityTag> {
-    head.header("ETag").and_then(EntityTag::parse).filter(|etag| !etag.is_weak())
-}
-
 fn length_of(head: &Head) -> Option<u64> {
     match head.framing {
         weir_http::Framing::Length(length) => Some(length),
@@ -134,16 +99,6 @@ fn length_of(head: &Head) -> Option<u64> {
 fn continues(head: &Head, begun: &Begun, from: u64) -> bool {
     is_part(head, from, begun.length.map(|length| length.saturating_sub(1)), begun.length)
         && strong_etag(head).is_some_and(|now| begun.etag.as_ref().is_some_and(|etag| etag.strong_eq(&now)))
-}
-
-/// Whether an answer is these bytes of a file of this length.
-pub(super) fn is_part(head: &Head, first: u64, last: Option<u64>, length: Option<u64>) -> bool {
-    match head.header("Content-Range").map(ContentRange::parse) {
-        Some(Ok(ContentRange::Part { range, complete_bytes })) => {
-            range.first() == first && Some(range.last()) == last && complete_bytes == length
-        }
-        _ => false,
-    }
 }
 
 /// Algorithms whose digests are computed while the bytes come in.

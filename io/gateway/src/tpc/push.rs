@@ -10,14 +10,14 @@ use weir_http::Framing;
 use weir_storage::OpenFile;
 
 use super::job::{Job, PORTION_BYTES, of_storage};
-use super::live::Stage;
-use super::pull::strong_etag;
 use super::remote::{CONTINUE_PATIENCE, Lines, Way, line, refused};
+use super::source::strong_etag;
 use super::tries::Tries;
 use super::verify;
 use crate::client::{Connection, Fault, Head};
-use crate::lasting::watched;
 use crate::method::GivenUp;
+use crate::slow_jobs::watched;
+use crate::transfers::Stage;
 
 /// Whether a server wants a body is asked (100-continue) before one that is as long.
 const EXPECT_BYTES_MIN: u64 = 1024 * 1024;

@@ -4,8 +4,8 @@ use weir_dav::header::RemoteUrl;
 use weir_dav::path::PathLimits;
 
 use super::job::Job;
-use super::live::Stage;
 use crate::client::{Connection, Fault, Head, RequestHead};
+use crate::transfers::Stage;
 
 /// Redirections that one request follows.
 const REDIRECTIONS_MAX: u32 = 10;

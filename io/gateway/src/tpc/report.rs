@@ -6,9 +6,9 @@ use tokio::time::{Interval, MissedTickBehavior};
 use weir_dav::third_party::{Marker, failure_line, success_line};
 use weir_net::service::{ChunkSource, LocalFuture};
 
-use super::live::{End, Entry};
-use crate::call::unix_now_s;
 use crate::client::Fault;
+use crate::clock::unix_now_s;
+use crate::transfers::{End, Entry};
 
 /// The body of the answer to a third-party copy: it carries the transfer out while it is sent, and tells how far it is.
 pub(super) struct Report {

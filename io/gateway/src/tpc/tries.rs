@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::live::{Live, Stage};
 use crate::client::Fault;
+use crate::transfers::{Live, Stage};
 
 /// How often something is tried again.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use weir_dav::digest::{Algorithm, Digest, parse_digest, parse_repr_digest};
 
 use super::job::Job;
-use super::live::Stage;
 use super::remote::{Lines, Way, line};
 use super::tries::Tries;
 use crate::client::{Fault, Head};
+use crate::transfers::Stage;
 
 /// Asks for checksums: by the two ways to say so, the preferred algorithms first.
 pub(super) fn wishes(preferred: &[Algorithm]) -> Lines {

@@ -7,7 +7,7 @@ use weir_storage::{Disk, Durability, StorageError, Upload};
 
 use super::RESUMPTION_REASON;
 use crate::call::Call;
-use crate::method::put::PORTION_BYTES;
+use crate::method::upload::PORTION_BYTES;
 use crate::refusal::Refusal;
 
 /// What comes in one request is made sure so often, at least: another machine goes on from there if this one is lost.

@@ -9,8 +9,8 @@ use weir_access::identity::{BadPassword, BasicUser};
 
 use super::password_checks::{PasswordChecks, Presenter};
 use crate::crypto::{self, AwsLc};
-use crate::flights::Flights;
 use crate::refusal::Refusal;
+use crate::single_flight::Flights;
 
 /// How long a password need not be checked again, in seconds.
 const REMEMBERED_SECS: u64 = 300;

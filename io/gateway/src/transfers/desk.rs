@@ -32,10 +32,10 @@ pub(crate) struct TransferTls {
 #[derive(Debug)]
 pub(crate) struct Desk {
     transfers: Arc<Transfers>,
-    pub(super) plan: ThirdPartyCopyPlan,
+    pub(crate) plan: ThirdPartyCopyPlan,
     tls: TransferTls,
     identity: Vec<String>,
-    pub(super) pacer: Option<Arc<Pacer>>,
+    pub(crate) pacer: Option<Arc<Pacer>>,
 }
 
 impl Default for Transfers {
@@ -83,7 +83,7 @@ impl Desk {
     }
 
     /// A place for a transfer; `None` if there are too many.
-    pub(super) fn enter(&self, peer: &str) -> Option<Ticket> {
+    pub(crate) fn enter(&self, peer: &str) -> Option<Ticket> {
         let limits = Limits {
             active_max: self.plan.transfers_max as usize,
             of_peer_max: self.plan.of_peer_max as usize,
@@ -92,16 +92,16 @@ impl Desk {
         self.transfers.admission.enter(limits, peer)
     }
 
-    pub(super) fn register(&self, about: About) -> Entry {
+    pub(crate) fn register(&self, about: About) -> Entry {
         self.transfers.registry.begin(about)
     }
 
-    pub(super) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         *self.transfers.stopping.borrow()
     }
 
     /// Ready when the transfers are to end.
-    pub(super) fn stopping(&self) -> impl Future<Output = ()> + use<> {
+    pub(crate) fn stopping(&self) -> impl Future<Output = ()> + use<> {
         let mut stopping = self.transfers.stopping.subscribe();
         async move {
             // An error: the sender is gone, and with it the process.
@@ -110,7 +110,7 @@ impl Desk {
     }
 
     /// Whether the config names a header as one by which proxies tell who a client is.
-    pub(super) fn is_identity(&self, name: &str) -> bool {
+    pub(crate) fn is_identity(&self, name: &str) -> bool {
         let as_cgi = |name: &str| name.bytes().map(weir_http::fold_for_cgi).collect::<Vec<u8>>();
         let name = as_cgi(name);
         self.identity.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -120,7 +120,7 @@ impl Desk {
     }
 
     /// Towards the server that the client has named, or one to which it has redirected.
-    pub(super) fn dialer(&self, is_named: bool) -> Dialer<'_> {
+    pub(crate) fn dialer(&self, is_named: bool) -> Dialer<'_> {
         Dialer {
             tls: if is_named { &self.tls.named } else { &self.tls.elsewhere },
             rules: Some(&self.plan.rules),
@@ -130,7 +130,7 @@ impl Desk {
         }
     }
 
-    pub(super) fn marker_interval(&self) -> Duration {
+    pub(crate) fn marker_interval(&self) -> Duration {
         self.plan.marker_interval.duration()
     }
 }

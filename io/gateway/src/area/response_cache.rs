@@ -2,19 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use weir_access::Action;
-use weir_access::identity::Identity;
 use weir_dav::conditional::Validators;
 use weir_dav::date::http_date;
 use weir_dav::path::DavPath;
 use weir_net::service::{Answer, Value};
 use weir_storage::Metadata;
 
-use crate::call::Call;
-use crate::call::unix_now_s;
+use crate::clock::unix_now_s;
 use crate::headers::validators;
-use crate::place::Place;
-use crate::refusal::Refusal;
 
 /// Of one file, as it was when it was opened.
 #[derive(Debug, Default)]
@@ -36,25 +31,14 @@ pub(crate) struct Marks {
 }
 
 impl Known {
-    /// Goes on only if the client may do this with the file.
-    pub(crate) fn permit(&self, call: &Call, action: &Action, place: &Place) -> Result<(), Refusal> {
-        let is_for_all = matches!((action, &call.identity), (Action::Read, Identity::Anonymous));
-        // What Cedar policies say may depend on the client's address and on the time.
-        let is_for_ever = call.area.plan.access.cedar.is_empty();
-        if !is_for_all || !is_for_ever || place.trailing_slash {
-            return call.permit(action, place);
-        }
-        if self.public.get() != Some(&place.full) {
-            call.permit(action, place)?;
-            // By another path it may be known already.
-            let _ = self.public.set(place.full.clone());
-        }
-        Ok(())
+    /// Remembers that every client may read the file by this path. By another path it may be known already.
+    pub(crate) fn set_public(&self, path: &DavPath) {
+        let _ = self.public.set(path.clone());
     }
 
     /// Whether it is known that everybody may read the file by this path.
-    pub(crate) fn is_public(&self, place: &Place) -> bool {
-        !place.trailing_slash && self.public.get() == Some(&place.full)
+    pub(crate) fn is_public(&self, path: &DavPath) -> bool {
+        self.public.get() == Some(path)
     }
 
     /// All lines of an answer with the whole of it, for who does not say who they are, as `make` makes them.

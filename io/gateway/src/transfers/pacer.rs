@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep_until};
 /// Keeps all transfers of a storage area together under a rate: each byte takes its time, and whoever has moved some waits until
 /// theirs is over. What was not used is lost but for a tenth of a second's worth.
 #[derive(Debug)]
-pub(super) struct Pacer {
+pub(crate) struct Pacer {
     /// At least 1.
     bytes_per_second: u64,
     /// When all that was moved has had its time.
@@ -16,16 +16,16 @@ pub(super) struct Pacer {
 const BURST: Duration = Duration::from_millis(100);
 
 impl Pacer {
-    pub(super) fn new(bytes_per_second: u64) -> Self {
+    pub(crate) fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), paid_until: Mutex::new(None) }
     }
 
-    pub(super) fn bytes_per_second(&self) -> u64 {
+    pub(crate) fn bytes_per_second(&self) -> u64 {
         self.bytes_per_second
     }
 
     /// `bytes` were moved: waits until the next may be.
-    pub(super) async fn moved(&self, bytes: usize) {
+    pub(crate) async fn moved(&self, bytes: usize) {
         let until = self.until(bytes, Instant::now());
         sleep_until(until).await;
     }

@@ -1,6 +1,8 @@
 //! What is done for storage areas from time to time, whether anybody asks for them or not.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+mod checksum_backfill;
+
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,8 +15,7 @@ use weir_dav::path::DavPath;
 use weir_storage::{Count, StorageError, Sweep};
 
 use crate::area::Area;
-use crate::call::unix_now_s;
-use crate::missing;
+use crate::clock::unix_now_s;
 
 /// How old what is known of the file system may be.
 const LOOK: Duration = Duration::from_secs(10);
@@ -39,37 +40,6 @@ pub(crate) struct Upkeep {
     areas: mpsc::UnboundedSender<Weak<Area>>,
 }
 
-/// What upkeep knows of an area.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    /// Bytes that the file system has room for; `u64::MAX` = nobody has looked yet.
-    available: AtomicU64,
-    /// When the last count of files began, in seconds since 1970; 0 = none in this process.
-    counted_at_s: AtomicU64,
-    /// When uploads were looked at last, in seconds since 1970.
-    swept_at_s: AtomicU64,
-    /// A count is under way.
-    counting: AtomicBool,
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Self {
-            available: AtomicU64::new(u64::MAX),
-            counted_at_s: AtomicU64::new(0),
-            swept_at_s: AtomicU64::new(0),
-            counting: AtomicBool::new(false),
-        }
-    }
-}
-
-impl Kept {
-    /// Bytes that the file system has room for; `None` = nobody has looked yet.
-    pub(crate) fn available(&self) -> Option<u64> {
-        Some(self.available.load(Ordering::Relaxed)).filter(|bytes| *bytes != u64::MAX)
-    }
-}
-
 impl Upkeep {
     pub(crate) fn start() -> Result<Self, String> {
         let (areas, mut received) = mpsc::unbounded_channel();
@@ -82,7 +52,7 @@ impl Upkeep {
                 while let Some(area) = received.recv().await {
                     spawn_local(close_unused(Weak::clone(&area)));
                     spawn_local(sweep(Weak::clone(&area)));
-                    spawn_local(missing::keep(Weak::clone(&area)));
+                    spawn_local(checksum_backfill::keep(Weak::clone(&area)));
                     spawn_local(share_usage(Weak::clone(&area)));
                     spawn_local(keep(area));
                 }

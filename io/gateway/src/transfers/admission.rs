@@ -5,19 +5,19 @@ use tokio::sync::oneshot;
 
 /// Who may transfer now: so many at once, so many with each peer, and a bounded queue for the others, in their order.
 #[derive(Debug, Default)]
-pub(super) struct Admission {
+pub(crate) struct Admission {
     state: Mutex<State>,
 }
 
 /// How many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// At once.
-    pub(super) active_max: usize,
+    pub(crate) active_max: usize,
     /// Of these with one peer.
-    pub(super) of_peer_max: usize,
+    pub(crate) of_peer_max: usize,
     /// That wait.
-    pub(super) queue_max: usize,
+    pub(crate) queue_max: usize,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +38,7 @@ struct Waiting {
 
 /// A place, in the queue or past it; given back by dropping it.
 #[derive(Debug)]
-pub(super) struct Ticket {
+pub(crate) struct Ticket {
     admission: Arc<Admission>,
     id: u64,
     peer: String,
@@ -47,7 +47,7 @@ pub(super) struct Ticket {
 
 impl Admission {
     /// A place for a transfer with `peer`; `None` if the queue is full. The newest limits hold for everybody.
-    pub(super) fn enter(self: &Arc<Self>, limits: Limits, peer: &str) -> Option<Ticket> {
+    pub(crate) fn enter(self: &Arc<Self>, limits: Limits, peer: &str) -> Option<Ticket> {
         let mut state = self.lock();
         state.limits = limits;
         state.admit();
@@ -110,7 +110,7 @@ impl State {
 
 impl Ticket {
     /// Waits for its turn.
-    pub(super) async fn turn(&mut self) {
+    pub(crate) async fn turn(&mut self) {
         if let Some(turn) = &mut self.turn {
             // The sender is used before it is dropped, unless the ticket is.
             let _ = turn.await;

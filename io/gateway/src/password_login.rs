@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use weir_access::basic::{Authorization, parse_authorization};
 
-use crate::call::unix_now_s;
-use crate::identity::{PasswordChecks, Passwords};
+use crate::clock::unix_now_s;
+use crate::credentials::{PasswordChecks, Passwords};
 use crate::refusal::Refusal;
 
 /// A client may try again after so many seconds where too many checks wait.

@@ -9,7 +9,7 @@ use weir_dav::third_party::Direction;
 
 /// The transfers that there are, and counts of those that there were.
 #[derive(Debug, Default)]
-pub(super) struct Registry {
+pub(crate) struct Registry {
     book: Mutex<Book>,
 }
 
@@ -30,7 +30,7 @@ struct Counts {
 
 /// One transfer, as others see it.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(crate) struct Live {
     id: u64,
     about: About,
     started: Instant,
@@ -47,14 +47,14 @@ pub(super) struct Live {
 
 /// What is known of a transfer from the start.
 #[derive(Debug, Clone)]
-pub(super) struct About {
-    pub(super) area: String,
-    pub(super) direction: Direction,
+pub(crate) struct About {
+    pub(crate) area: String,
+    pub(crate) direction: Direction,
     /// Host and port.
-    pub(super) peer: String,
+    pub(crate) peer: String,
     /// As URLs have it.
-    pub(super) path: String,
-    pub(super) sci_tag: Option<u16>,
+    pub(crate) path: String,
+    pub(crate) sci_tag: Option<u16>,
 }
 
 #[derive(Debug)]
@@ -66,7 +66,7 @@ struct Recent {
 
 /// What a transfer is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// Waits for its turn.
     Queued,
     /// Waits for the other server, or for another try.
@@ -79,7 +79,7 @@ pub(super) enum Stage {
 
 /// How a transfer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     Succeeded,
     Failed,
     /// Its client has gone, or the process stops.
@@ -88,10 +88,10 @@ pub(super) enum End {
 
 /// A transfer's entry; taken out when this is dropped.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     registry: Arc<Registry>,
-    pub(super) live: Arc<Live>,
-    pub(super) end: End,
+    pub(crate) live: Arc<Live>,
+    pub(crate) end: End,
 }
 
 /// The other ends that are told of one transfer.
@@ -102,7 +102,7 @@ const RECENT: Duration = Duration::from_secs(1);
 
 impl Registry {
     /// A new transfer.
-    pub(super) fn begin(self: &Arc<Self>, about: About) -> Entry {
+    pub(crate) fn begin(self: &Arc<Self>, about: About) -> Entry {
         let mut book = self.lock();
         let id = book.next_id;
         book.next_id += 1;
@@ -124,7 +124,7 @@ impl Registry {
     }
 
     /// How things stand.
-    pub(super) fn snapshot(&self) -> TransfersSnapshot {
+    pub(crate) fn snapshot(&self) -> TransfersSnapshot {
         let book = self.lock();
         let mut counts = book.totals.clone();
         for live in &book.live {
@@ -152,32 +152,32 @@ impl Registry {
 }
 
 impl Live {
-    pub(super) fn set_stage(&self, stage: Stage) {
+    pub(crate) fn set_stage(&self, stage: Stage) {
         self.state.store(stage as u8, Ordering::Relaxed);
     }
 
-    pub(super) fn set_size(&self, size: Option<u64>) {
+    pub(crate) fn set_size(&self, size: Option<u64>) {
         self.size.store(size.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// So many more bytes of the file were transferred.
-    pub(super) fn add(&self, bytes: usize) {
+    pub(crate) fn add(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// The transfer begins anew.
-    pub(super) fn begin_anew(&self) {
+    pub(crate) fn begin_anew(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
     /// Bytes of the file that were transferred.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
     /// There is a connection to this address.
-    pub(super) fn connected(&self, address: SocketAddr) {
+    pub(crate) fn connected(&self, address: SocketAddr) {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if connections.len() < CONNECTIONS_MAX && !connections.contains(&address) {
             connections.push(address);
@@ -185,7 +185,7 @@ impl Live {
     }
 
     /// The other ends that there were.
-    pub(super) fn connections(&self) -> Vec<SocketAddr> {
+    pub(crate) fn connections(&self) -> Vec<SocketAddr> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

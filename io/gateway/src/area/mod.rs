@@ -1,3 +1,13 @@
+//! A storage area while it is served: its files, its rules, and what is remembered of both.
+
+pub(crate) mod access_point;
+pub(crate) mod act_as;
+pub(crate) mod cedar;
+mod counters;
+pub(crate) mod response_cache;
+mod upkeep_state;
+pub(crate) mod upload_registry;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,17 +26,15 @@ use weir_storage::{
     Disk, Durability, LocalUser, LockStore, NodeId, OpenFiles, SymlinkPolicy, Tree, TreeOptions,
 };
 
-use crate::acting::ActAs;
-use crate::cedar;
-use crate::counters::Counters;
-use crate::flights::Flights;
-use crate::identity::{Passwords, read_vo_maps};
-use crate::known::Known;
-use crate::method::Uploads;
-use crate::missing::Looked;
-use crate::place::{AccessPoint, plain_path};
-use crate::tpc::Desk;
-use crate::upkeep;
+use crate::credentials::{Passwords, read_vo_maps};
+use crate::single_flight::Flights;
+use crate::transfers::Desk;
+use access_point::{AccessPoint, plain_path};
+use act_as::ActAs;
+use counters::Counters;
+use response_cache::Known;
+use upkeep_state::{BackfillState, UpkeepState};
+use upload_registry::Uploads;
 
 /// For how long a file that nobody asks for is kept open for whoever asks for it next.
 const OPEN_FILES_FOR: Duration = Duration::from_secs(1);
@@ -70,9 +78,9 @@ pub(crate) struct Area {
     /// What was asked of it.
     pub(crate) counters: Arc<Counters>,
     /// What upkeep knows of it.
-    pub(crate) kept: Arc<upkeep::Kept>,
+    pub(crate) kept: Arc<UpkeepState>,
     /// When checksums were looked for that its files have not.
-    pub(crate) looked: Arc<Looked>,
+    pub(crate) looked: Arc<BackfillState>,
     /// Where copies from and to other servers are begun; `None` = there are none.
     pub(crate) desk: Option<Arc<Desk>>,
     swept: Arc<AtomicBool>,

@@ -15,11 +15,12 @@ use weir_dav::outcome::Outcome;
 use weir_net::service::{Answer, Body, Content, Request};
 
 use crate::area::Area;
-use crate::call::unix_now_s;
+use crate::area::access_point::access_path;
+use crate::areas::Areas;
+use crate::clock::unix_now_s;
 use crate::crypto::{self, AwsLc};
-use crate::gateway::Areas;
 use crate::identity::OwnTokens;
-use crate::place::{Place, access_path};
+use crate::place::Place;
 use crate::refusal::Refusal;
 
 /// A request for a token, or for what is needed to verify one.
@@ -233,7 +234,7 @@ impl Issuing {
 impl NoToken {
     fn answer(self, area: &Area, request: &Request) -> Answer {
         match self {
-            Self::Refusal(refusal) => refusal.answer(area, request),
+            Self::Refusal(refusal) => refusal.answer(area.offer(), request),
             Self::Macaroon(error) => no_macaroon(400, &error),
             Self::Request(error, challenges) => {
                 let (status, text) = error_response(&error);

@@ -1,7 +1,7 @@
 //! Checksums of files that have none, because another program has written them, or changed them since: computed in the background,
 //! one file after the other, and kept for who asks.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use weir_dav::path::DavPath;
 use weir_storage::{Listing, Metadata, StorageError, Tree};
 
 use crate::area::Area;
-use crate::call::unix_now_s;
+use crate::clock::unix_now_s;
 
 /// Whether it is time for the next look is asked so often.
 const LOOK: Duration = Duration::from_secs(10);
@@ -28,15 +28,6 @@ const ALIVE: Duration = Duration::from_secs(1);
 
 /// After a file there is a pause as long as reading it took, so that others have the disk as well; but no longer than this.
 const REST_MAX: Duration = Duration::from_secs(60);
-
-/// What one area knows of it, through all reloads.
-#[derive(Debug, Default)]
-pub(crate) struct Looked {
-    /// When the last look began, in seconds since 1970; 0 = none in this process.
-    began_s: AtomicU64,
-    /// One is under way.
-    is_looking: AtomicBool,
-}
 
 /// Looks for files without checksums from time to time, for as long as the area is there.
 pub(crate) async fn keep(area: Weak<Area>) {
