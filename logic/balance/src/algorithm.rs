@@ -1,3 +1,5 @@
+//! The names of the scheduling algorithms and their properties.
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -5,44 +7,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::HashFunction;
 
-/// How a pool chooses among its servers.
+/// The rule by which a pool chooses a server for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Algorithm {
     /// Smooth weighted round robin (NGINX's formula).
     RoundRobin,
-    /// A fixed sequence in which each server stands as often as it weighs (HAProxy's static-rr).
+    /// A fixed sequence in which each server occurs as often as its weight says (HAProxy's static-rr).
     StaticRr,
-    /// One after the other, whatever the weight (IPVS's rr).
+    /// One server after the other, whatever the weights (IPVS's rr).
     IpvsRr,
     /// Passes over ever lighter servers (IPVS's wrr).
     IpvsWrr,
-    /// Fewest active requests for its weight, ties in round robin (HAProxy's leastconn key).
+    /// Fewest active requests relative to weight; ties in round robin (HAProxy's leastconn key).
     #[default]
     LeastConnections,
     /// Fewest active requests, whatever the weight (IPVS's lc).
     IpvsLc,
-    /// Fewest active requests for its weight, ties to the first (IPVS's wlc).
+    /// Fewest active requests relative to weight; ties go to the first server (IPVS's wlc).
     IpvsWlc,
-    /// Shortest expected delay: fewest requests for its weight with the new one counted in (IPVS's sed).
+    /// Shortest expected delay: fewest requests relative to weight, counting the new one (IPVS's sed).
     Sed,
     /// Never queue: an idle server if there is one, else the shortest expected delay (IPVS's nq).
     Nq,
     /// The first server that has room (HAProxy's first).
     First,
-    /// The heaviest server that is left (IPVS's fo).
+    /// The heaviest available server (IPVS's fo).
     Failover,
-    /// The heaviest server until it has as many requests as it weighs, then the next (IPVS's ovf).
+    /// The heaviest server until it has as many requests as its weight, then the next (IPVS's ovf).
     Overflow,
-    /// Two or more weighted random draws, the least loaded of them (power of two choices).
+    /// Two or more weighted random draws; the least loaded of them wins (power of two choices).
     Random,
-    /// Two random draws by weight as the kernel makes them, the less loaded of them (IPVS's twos).
+    /// Two random draws by weight, made as the kernel makes them; the less loaded one wins (IPVS's twos).
     IpvsTwos,
-    /// Random draws and the fewest active requests, or a schedule by weight over active requests (Envoy's least request).
+    /// Random draws and the fewest active requests, or a schedule by weight over active requests (Envoy's
+    /// least
+    /// request).
     LeastRequest,
-    /// Two random draws, the one with less latency times load (Finagle's and Envoy's peak EWMA).
+    /// Two random draws; the one with less latency times load wins (Finagle's and Envoy's peak EWMA).
     PeakEwma,
-    /// The least estimated time for what a server has to do (NGINX's least_time).
+    /// The least estimated time for all work of the server, the new request included (NGINX's least_time).
     LeastResponseTime,
     /// Fewest bytes in the last 14 seconds (NetScaler's least bandwidth).
     LeastBandwidth,
@@ -50,32 +54,35 @@ pub enum Algorithm {
     Source,
     /// Hash of a key over the weighted map (HAProxy's `uri`, `hdr` and the like, map-based).
     Hash,
-    /// Hash of a key on a ring: few keys move when a server comes or goes (HAProxy's consistent).
+    /// Hash of a key on a ring; few keys move when a server is added or removed (HAProxy's consistent).
     Ring,
-    /// Hash of a key over Maglev's table: few keys move, and the shares are nearly even.
+    /// Hash of a key over Maglev's table; few keys move, and the shares are nearly even.
     Maglev,
     /// Hash of a key on a ring whose points come from the servers' addresses (NGINX's `hash ... consistent`).
     Ketama,
-    /// Every server draws for the key, by weight, and the one that lets it wait least has it: only the keys of a server that leaves move.
+    /// Highest random weight: each server draws a weighted waiting time for the key, and the shortest wins.
+    /// Only the keys
+    /// of a removed server move.
     Rendezvous,
     /// Hash of the client's network (NGINX's ip_hash).
     NginxIpHash,
-    /// Hash of a key, hashed again while its server cannot be used (NGINX's `hash`).
+    /// Hash of a key, hashed again while the server it finds cannot be used (NGINX's `hash`).
     NginxHash,
-    /// Hash of the client's address over 256 places (IPVS's sh).
+    /// Hash of the client's address over a table of 256 entries (IPVS's sh).
     IpvsSh,
-    /// Hash of the address that the client has connected to over 256 places (IPVS's dh).
+    /// Hash of the address that the client connected to, over a table of 256 entries (IPVS's dh).
     IpvsDh,
-    /// Hash of the client's address over Maglev's table as the kernel fills it (IPVS's mh).
+    /// Hash of the client's address over Maglev's table, filled as the kernel fills it (IPVS's mh).
     IpvsMh,
-    /// A key stays with its server until that one has too much to do and another has little (IPVS's lblc).
+    /// A key stays with its server until that server is overloaded while another has little load (IPVS's
+    /// lblc).
     Lblc,
-    /// As lblc, with more servers for a key that is much asked for (IPVS's lblcr).
+    /// Like lblc, with several servers for a popular key (IPVS's lblcr).
     Lblcr,
 }
 
 impl Algorithm {
-    /// Every algorithm, in the order that `weir algorithms` lists them.
+    /// Every algorithm, in the order in which `weir algorithms` lists them.
     pub const ALL: [Self; 31] = [
         Self::RoundRobin,
         Self::StaticRr,
@@ -110,7 +117,7 @@ impl Algorithm {
         Self::Lblcr,
     ];
 
-    /// The name in config, metrics and listings.
+    /// Returns the name in config, metrics and listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RoundRobin => "round-robin",
@@ -149,8 +156,12 @@ impl Algorithm {
 }
 
 impl Algorithm {
-    /// Whether a part of a weight counts, as zones, subsets, agents and slow start have it; else only whole weights do, as at
-    /// the origin: some know none, or an order of them only, the others know whole numbers in tables that are the kernel's or NGINX's.
+    /// Returns true if the algorithm counts fractions of a weight, as set by zones, subsets, agents and slow
+    /// start.
+    ///
+    /// The other algorithms count only whole weights, as their originals do. Some ignore weights or use only
+    /// their order;
+    /// the others need whole numbers for tables that follow the kernel or NGINX.
     pub const fn weighs_portions(self) -> bool {
         !matches!(
             self,
@@ -167,13 +178,18 @@ impl Algorithm {
         )
     }
 
-    /// Whether a part of a weight counts that changes again and again, as slow start and agents have it. In HAProxy's weighted map every
-    /// change gives most keys to other servers; there, as in HAProxy, such a part does not count.
+    /// Returns true if the algorithm also counts fractions of a weight that change continually, as those of
+    /// slow start and
+    /// agents do.
+    ///
+    /// Each change of HAProxy's weighted map moves most keys to other servers. There, as in HAProxy, such
+    /// fractions do not
+    /// count.
     pub const fn weighs_moving_portions(self) -> bool {
         self.weighs_portions() && !matches!(self, Self::Source | Self::Hash)
     }
 
-    /// Whether the key of a request decides, as long as its server has room.
+    /// Returns true if the request's key alone chooses the server, as long as that server has room.
     pub const fn goes_by_key(self) -> bool {
         matches!(
             self,
@@ -191,17 +207,19 @@ impl Algorithm {
         )
     }
 
-    /// Whether it knows no other server for a key whose own has no room, unless it is told to look for one (`fallback`).
+    /// Returns true if a key has only one server in the original, even after that server has failed the
+    /// request. Only
+    /// `fallback` adds others.
     pub const fn keeps_to_one_server(self) -> bool {
         matches!(self, Self::IpvsSh | Self::IpvsDh | Self::IpvsMh)
     }
 
-    /// Whether it looks at the key of a request.
+    /// Returns true if the algorithm uses the request's key.
     pub const fn takes_key(self) -> bool {
         self.goes_by_key() || matches!(self, Self::Lblc | Self::Lblcr)
     }
 
-    /// The function that hashes keys unless the config says otherwise.
+    /// Returns the default hash function for keys.
     pub(crate) const fn own_function(self) -> HashFunction {
         match self {
             Self::Ketama | Self::NginxHash => HashFunction::Crc32,

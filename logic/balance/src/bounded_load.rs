@@ -1,24 +1,29 @@
-//! Bounded load: no server gets more than so many percent of its fair part of all requests in flight (HAProxy's
-//! hash-balance-factor, chash_server_is_eligible in lb_chash.c; Mirrokni, Thorup, Zadimoghaddam: "Consistent Hashing with
-//! Bounded Loads", 2016).
+//! Bounded load: no server gets more than a given percentage of its fair share of all requests in flight.
 //!
-//! HAProxy rounds a server's part up or down, as it lies; the paper rounds all parts up. Where a walk over the servers decides, HAProxy's
-//! holds. Where the least loaded server decides, the paper's does: by that some server is always within, and the least loaded one is if anybody is,
-//! so that nobody else has to be looked at.
+//! Sources: HAProxy's hash-balance-factor (chash_server_is_eligible in lb_chash.c); Mirrokni, Thorup,
+//! Zadimoghaddam:
+//! "Consistent Hashing with Bounded Loads", 2016.
+//!
+//! HAProxy rounds a server's share up or down; the paper rounds all shares up. HAProxy's rule applies where a
+//! walk over the
+//! servers decides. The paper's rule applies where the least loaded server decides: with it, some server is
+//! always within
+//! its bound, and if any is, the least loaded one is. So no other server has to be checked.
 
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
-/// Requests in flight at all servers of a pool that are counted, those that have left included. Alone on its cache lines.
+/// Counted requests in flight of all servers of a pool, including servers that have left. It has its own
+/// cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct TotalLoad(AtomicI64);
 
-/// How many requests each server may have.
+/// The number of requests that each server may have.
 #[derive(Debug)]
 pub(crate) struct Bound {
     percent: u64,
     total_weight: u64,
-    /// By slot: what counts of the weights of the servers before it in the pool's order, and of its own.
+    /// By slot: the sum of the shares of the servers before it in the pool's order, and its own share.
     shares: Box<[(u64, u64)]>,
 }
 
@@ -31,14 +36,16 @@ impl TotalLoad {
         self.0.fetch_sub(i64::from(requests), SeqCst);
     }
 
-    /// While a server's requests begin to be counted, some may end before they were; that is not less than none.
+    /// Returns the total. It may be negative for a moment: when a server's requests start to be counted, some
+    /// may end before
+    /// they were added. Then it returns 0.
     fn now(&self) -> u64 {
         u64::try_from(self.0.load(SeqCst)).unwrap_or(0)
     }
 }
 
 impl Bound {
-    /// From slots and what counts of their weights, above 0 and in any unit, in the pool's order.
+    /// Creates the bound from slots and shares, above 0 and in any unit, in the pool's order.
     pub(crate) fn new(percent: u32, in_order: &[(usize, u32)]) -> Self {
         let slots = in_order.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
         let mut shares = vec![(0, 0); slots];
@@ -50,10 +57,12 @@ impl Bound {
         Self { percent: u64::from(percent), total_weight, shares: shares.into() }
     }
 
-    /// Whether the server in `slot`, which has `active` requests, may have one more.
+    /// Returns true if the server in `slot`, which has `active` requests, may have one more.
     ///
-    /// The places are those for the requests in flight and the new one, times the factor, rounded up. They are laid out in
-    /// the order of the servers, so that what is rounded off for one goes to the next; nobody is left without a place.
+    /// The number of places is that of the requests in flight plus the new one, times the factor, rounded up.
+    /// The places are
+    /// laid out in the order of the servers, so that one server's rounding loss goes to the next. Each server
+    /// has at least one.
     pub(crate) fn permits(&self, slot: usize, active: u32, total: &TotalLoad) -> bool {
         let Some((before, own)) = self.shares.get(slot) else { return false };
         let places = self.places(total);
@@ -64,26 +73,30 @@ impl Bound {
         u64::from(active) < (end - start).max(1)
     }
 
-    /// Whether the server in `slot` has less than its part of these places; rounded up, that is how many requests it may have. Whoever
-    /// [`Bound::permits`] a request is within.
+    /// Returns true if the server in `slot` has less than its share of the places; that share rounded up is
+    /// the number of
+    /// requests that it may have.
+    ///
+    /// A server that [`Bound::permits`] a request is always within.
     pub(crate) fn is_within(&self, slot: usize, active: u32, total: &TotalLoad) -> bool {
         let Some((_, own)) = self.shares.get(slot) else { return false };
         load_key(u64::from(active), *own) < ordered(self.places(total) as f64 / self.total_weight as f64)
     }
 
-    /// All servers' together.
+    /// Returns the number of places of all servers together.
     fn places(&self, total: &TotalLoad) -> u64 {
         ((total.now() + 1) * self.percent).div_ceil(100)
     }
 }
 
-/// Requests in flight over what counts of the weight, as a number of 43 bits that compares alike, to 32 binary digits.
+/// Returns requests in flight divided by the share, as a 43-bit number that keeps the order, to 32 binary
+/// digits.
 pub(crate) fn load_key(active: u64, share: u64) -> u64 {
     ordered(active as f64 / share as f64)
 }
 
 fn ordered(value: f64) -> u64 {
-    // The bits of positive floating point numbers are in the order of the numbers.
+    // The bit patterns of positive floating point numbers sort like the numbers.
     const UNUSED_BITS: u32 = 20;
     value.to_bits() >> UNUSED_BITS
 }
@@ -94,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// The formula as it stands there: whole places for each unit of effective weight (16 times the weight), and the rest
+    /// HAProxy's formula: whole places for each unit of effective weight (16 times the weight), and the rest
     /// in proportion.
     #[allow(clippy::manual_div_ceil, reason = "as it stands there")]
     fn haproxy_slots(weights: &[u64], index: usize, served: u64, factor: u64) -> u64 {

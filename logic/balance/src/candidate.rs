@@ -1,71 +1,85 @@
+//! One server of a pool, as the algorithms see it.
+
 use std::sync::Arc;
 
 use weir_model::{ServerAddress, Weight};
 
 use crate::{Portion, ServerLoad};
 
-/// A server as a pool puts it up for choice.
+/// A server that a pool offers for selection.
 ///
-/// What a pick looks at stands first and together: of thousands no cache holds all.
+/// The fields that a pick reads come first and share a cache line: no cache holds all of thousands of
+/// servers.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Candidate {
-    /// What it has to do; the same for as long as the server exists.
+    /// Current load; the same object for as long as the server exists.
     pub load: Arc<ServerLoad>,
-    /// With this many requests in flight it takes no more, and with a lower limit of its load no more than that. None =
-    /// no limit: then its load's does not hold either.
+    /// Most requests in flight. A lower limit of the load applies as well. `None` = no limit; then the load's
+    /// own limit does
+    /// not apply either.
     pub connections_max: Option<u32>,
-    /// Its share of the traffic; 0 receives nothing new.
+    /// Share of the traffic; a server with weight 0 receives nothing new.
     pub weight: Weight,
-    /// What counts of the weight right now. In a roster it is less where the subset or the zone has only a part of it.
-    /// Algorithms that know whole weights only do not look at it ([`Algorithm::weighs_portions`](crate::Algorithm::weighs_portions)).
+    /// Fraction of the weight that counts right now. A roster lowers it if the subset or the zone assigns
+    /// only a part of it.
+    /// Algorithms that count only whole weights ignore it
+    /// ([`Algorithm::weighs_portions`](crate::Algorithm::weighs_portions)).
     pub portion: Portion,
-    /// Its place in the pool's order, which counts where the order decides: 0 is the first. At most a million.
+    /// Position in the pool's order, for algorithms that depend on the order: 0 is the first, at most a
+    /// million.
     pub rank: u32,
-    /// Its place in the pool, its own for as long as it is in there. The pool gives the lowest free one to a new
-    /// server: tables are as long as the highest slot.
+    /// Index in the pool, unchanged for as long as the server is in the pool. The pool gives a new server the
+    /// lowest free
+    /// index, because tables are as long as the highest one.
     pub slot: usize,
-    /// Where it listens, as the config has it: what algorithms go by whose choice must not depend on the order of servers.
+    /// Listening address as written in the config. Algorithms use it where the choice must not depend on the
+    /// order of
+    /// servers.
     pub address: ServerAddress,
-    /// What its name counts as ([`RingPoints::name_key`](crate::RingPoints::name_key)), for a ring that goes by names.
+    /// Number that stands for the name ([`RingPoints::name_key`](crate::RingPoints::name_key)), for a ring
+    /// that uses names.
     pub name_key: u32,
-    /// Only chosen when no server of a lower number is eligible.
+    /// Priority group. The server is chosen only if no server with a lower number is eligible.
     pub priority: u16,
-    /// Only chosen when no server without this mark is eligible, whatever its priority.
+    /// True for a backup server: it is chosen only if no other server is eligible, whatever the priorities.
     pub backup: bool,
-    /// It is near: in the zone of this Weir, or zones do not count.
+    /// True if the server is in this Weir's zone, or if zones do not count.
     pub is_local: bool,
-    /// Up, not ejected, not drained, not in maintenance.
+    /// True if the server is up and neither ejected, drained nor in maintenance.
     pub eligible: bool,
-    /// Back from an ejection for a few requests only. A tier that has no other servers does not suffice: the next one takes part, too.
+    /// True if the server is back from an ejection for only a few requests. A tier with no other servers is
+    /// not enough: the
+    /// next tier takes part as well.
     pub half_open: bool,
-    /// Takes requests of clients that are bound to it: up, neither ejected nor in maintenance. It may be drained, or have
-    /// weight 0: then it gets no others.
+    /// True if the server takes requests of clients bound to it: it is up, and neither ejected nor in
+    /// maintenance. A drained
+    /// server or one with weight 0 gets no other requests.
     pub keeps_clients: bool,
 }
 
 impl Candidate {
-    /// Another number than that of any other server at the same time.
+    /// Returns a number that differs from that of every other server alive at the same time.
     pub(crate) fn identity(&self) -> usize {
         Arc::as_ptr(&self.load).addr()
     }
 
-    /// Whether it may be chosen at all, be it busy or not.
+    /// Returns true if the server may be chosen, busy or not.
     pub(crate) fn is_usable(&self) -> bool {
         self.eligible && self.weight > Weight::ZERO
     }
 
-    /// What counts of its weight, in thousandths of a unit.
+    /// Returns the part of the weight that counts, in thousandths of a unit.
     pub(crate) fn share(&self) -> u32 {
         self.weight.get() * self.portion.get()
     }
 
-    /// Whether it has room for one more request right now.
+    /// Returns true if the server can take one more request right now.
     pub(crate) fn has_room(&self) -> bool {
         self.load.active() < self.max()
     }
 
-    /// How many more requests it has room for; `u64::MAX` = any number.
+    /// Returns how many more requests the server can take; `u64::MAX` = any number.
     pub(crate) fn room(&self) -> u64 {
         match self.max() {
             u32::MAX => u64::MAX,
@@ -73,7 +87,7 @@ impl Candidate {
         }
     }
 
-    /// With this many requests in flight it takes no more; `u32::MAX` = no limit.
+    /// Returns the most requests in flight that the server takes; `u32::MAX` = no limit.
     pub(crate) fn max(&self) -> u32 {
         self.connections_max.map_or(u32::MAX, |max| max.min(self.load.limit()))
     }

@@ -1,17 +1,18 @@
+//! The texts about each algorithm that `weir algorithms` and the reference print.
+
 use crate::Algorithm;
 
-/// What `weir algorithms` tells about one algorithm.
+/// Description of one algorithm, printed by `weir algorithms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlgorithmEntry {
-    /// Which one.
     pub algorithm: Algorithm,
-    /// Whose formula it is.
+    /// Product or paper that the formula comes from.
     pub origin: &'static str,
     /// The formula, and where Weir differs from its origin.
     pub formula: &'static str,
-    /// What it is good for.
+    /// Situations that the algorithm suits.
     pub when_to_use: &'static str,
-    /// What a pick costs, n being the number of servers.
+    /// Cost of a pick, n being the number of servers.
     pub cost: &'static str,
 }
 
@@ -336,9 +337,9 @@ pub const ALGORITHMS: [AlgorithmEntry; Algorithm::ALL.len()] = [
 ];
 
 impl Algorithm {
-    /// What `weir algorithms` tells about it.
+    /// Returns the text that `weir algorithms` prints about the algorithm.
     pub fn entry(self) -> &'static AlgorithmEntry {
-        // In the order of the list; a test keeps it so.
+        // The list is in the order of the enum; a test checks that.
         &ALGORITHMS[self as usize]
     }
 }

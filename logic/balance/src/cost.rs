@@ -1,11 +1,12 @@
-//! What drawn servers are compared by.
+//! Comparisons of randomly drawn servers.
 
 use crate::draw::Entrant;
 use crate::measure::Seen;
 use crate::{Candidate, MeasureOptions, Portion};
 
-/// Whether so many requests in flight for that share are fewer than so many for the other: compared crosswise, so that nothing is
-/// rounded.
+/// Returns true if the first server has fewer requests in flight relative to its share. Multiplies crosswise
+/// to avoid
+/// rounding.
 pub(crate) fn is_less_for_share(
     (active, share): (u32, u32),
     (other_active, other_share): (u32, u32),
@@ -14,14 +15,16 @@ pub(crate) fn is_less_for_share(
     crosswise(active, other_share) < crosswise(other_active, share)
 }
 
-/// Whether `a` has fewer requests in flight for its share.
+/// Returns true if `a` has fewer requests in flight relative to its share.
 pub(crate) fn is_less_loaded(a: &Entrant, b: &Entrant) -> bool {
     is_less_for_share((a.load.active(), a.share), (b.load.active(), b.share))
 }
 
-/// Whether `a` has the lower cost of peak EWMA.
+/// Returns true if `a` has the lower peak EWMA cost.
 pub(crate) fn costs_less_by_peak(a: &Entrant, b: &Entrant, options: &MeasureOptions, now_ms: u64) -> bool {
-    // Of thousands of servers neither is in a cache: both are looked at before either average is brought up to date.
+    // Reads both servers before updating either average: with thousands of servers, neither is in a cache,
+    // and the two
+    // reads overlap.
     let [a, b] = [a, b].map(|one| (one, one.load.active(), one.load.measures().peak.seen()));
     let cost = |(one, active, seen): (&Entrant, u32, Seen)| {
         let rtt_ms = one.load.measures().peak.ms(seen, now_ms, options.decay.0);
@@ -30,8 +33,11 @@ pub(crate) fn costs_less_by_peak(a: &Entrant, b: &Entrant, options: &MeasureOpti
     cost(a) < cost(b)
 }
 
-/// Envoy's cost of peak EWMA (its default penalty included) at a weight of 1: the round trip time times the requests
-/// with the new one; without a round trip time the default, and a penalty if there are requests that have brought none.
+/// Returns Envoy's peak EWMA cost at a weight of 1, with its default penalty: the round trip time times the
+/// requests,
+/// counting the new one.
+///
+/// Without a measured round trip time it uses the default one, or a penalty if requests are in flight.
 fn peak_cost(rtt_ms: Option<f32>, active: u32, options: &MeasureOptions) -> f64 {
     const PENALTY: f64 = 1_000_000.0;
     let active = f64::from(active);
@@ -41,14 +47,14 @@ fn peak_cost(rtt_ms: Option<f32>, active: u32, options: &MeasureOptions) -> f64 
     }
 }
 
-/// Envoy's weight of least request: weight / (active + 1)^bias.
+/// Returns Envoy's weight of least request: weight / (active + 1)^bias.
 pub(crate) fn request_weight(candidate: &Candidate, options: &MeasureOptions) -> f64 {
     let requests = f64::from(candidate.load.active()) + 1.0;
     let bias = options.bias.map_or(1.0, |bias| bias.as_f64());
     weight(candidate) / if bias == 1.0 { requests } else { requests.powf(bias) }
 }
 
-/// What counts of it.
+/// Returns the effective weight in whole units.
 fn weight(candidate: &Candidate) -> f64 {
     f64::from(candidate.share().max(1)) / f64::from(Portion::WHOLE.get())
 }

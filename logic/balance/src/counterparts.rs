@@ -1,13 +1,15 @@
+//! Names of other products' algorithms and their equivalents in Weir.
+
 use crate::Algorithm;
 
-/// An algorithm of another product, and what it is here.
+/// An algorithm of another product and its equivalent in Weir.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counterpart {
-    /// What it is called there.
+    /// Its name in that product.
     pub(crate) theirs: &'static str,
-    /// What has its formula, or comes nearest; none = nothing does.
+    /// Algorithms with the same formula, or the nearest ones; empty = there is none.
     pub(crate) here: &'static [Algorithm],
-    /// With which options, and what differs; empty = nothing.
+    /// Options to set, and differences; empty = neither.
     pub(crate) note: &'static str,
 }
 
@@ -15,7 +17,7 @@ const fn is(theirs: &'static str, here: &'static [Algorithm], note: &'static str
     Counterpart { theirs, here, note }
 }
 
-/// What other products offer, by product.
+/// Algorithms of other products, by product.
 pub(crate) const COUNTERPARTS: [(&str, &[Counterpart]); 4] =
     [("HAProxy", HAPROXY), ("NGINX", NGINX), ("IPVS", IPVS), ("Envoy", ENVOY)];
 

@@ -1,3 +1,5 @@
+//! Weighted random draws of servers.
+
 use std::hint::cold_path;
 use std::ops::Range;
 use std::sync::Arc;
@@ -5,11 +7,13 @@ use std::sync::Arc;
 use crate::ServerLoad;
 use crate::mix::{below, nth};
 
-/// Draws servers at random by weight, a few at a time, and keeps the best of them.
+/// Draws a few servers at random by weight and keeps the best of them.
 ///
-/// What is drawn differs from pick to pick, so that of thousands of servers no cache holds what is looked at. Of each server that is drawn
-/// a pick reads two lines of memory, where all weigh the same and none can be full; a third and fourth where weights differ, not as
-/// many as a search has steps.
+/// Each pick draws different servers, so with thousands of servers no cache holds their data. For each drawn
+/// server a pick
+/// reads two cache lines if all weights are equal and no server can be full. With different weights it reads
+/// a third and a
+/// fourth, fewer than a binary search would.
 #[derive(Debug)]
 pub(crate) struct WeightedDraw {
     entrants: Box<[Entrant]>,
@@ -17,50 +21,53 @@ pub(crate) struct WeightedDraw {
     shares: Shares,
 }
 
-/// A server that may be drawn, with what most algorithms compare it by. On one line of memory.
+/// A server that may be drawn, with the data by which most algorithms compare it. It fits on one cache line.
 #[derive(Debug)]
 #[repr(align(16))]
 pub(crate) struct Entrant {
     pub(crate) load: Arc<ServerLoad>,
-    /// What counts of its weight, beside that of the others.
+    /// Part of its weight that counts, relative to the other servers.
     pub(crate) share: u32,
     slot: u32,
 }
 
-/// Which share of the total is whose.
+/// Assignment of shares of the total to servers.
 #[derive(Debug)]
 enum Shares {
-    /// Each has as much.
+    /// Every server has this share.
     Equal(u64),
     Weighted {
-        /// For each server, the sum of the shares up to and with its own.
+        /// For each server, the sum of the shares up to and including its own.
         cumulative: Box<[u64]>,
-        /// Of as many equal parts of the total, whose the beginning of each is (Chen, Asau: "On generating random variates from an
-        /// empirical distribution", 1974): the one that is sought is a step or two further, on average.
+        /// The total is divided into as many equal parts as servers; for each part, the owner of its
+        /// beginning (Chen, Asau:
+        /// "On generating random variates from an empirical distribution", 1974). The server in question is
+        /// one or two steps
+        /// further, on average.
         guide: Box<[u32]>,
     },
 }
 
-/// One choice among a few drawn servers.
+/// Parameters of one choice among a few drawn servers.
 pub(crate) struct Draw {
-    /// Servers drawn for it.
+    /// Number of servers drawn.
     pub(crate) draws: u8,
-    /// Each differs from the one drawn before it.
+    /// True if each server differs from the one drawn before it.
     pub(crate) distinct: bool,
-    /// Evenly spread.
+    /// A random number, evenly distributed.
     pub(crate) random: u64,
 }
 
-/// Rounds of draws before the search for an open server is left to others.
+/// Rounds of draws before the pick gives up.
 const ROUNDS_MAX: u64 = 8;
 
 impl Entrant {
-    /// `share` is above 0.
+    /// Creates an entry; `share` is above 0.
     pub(crate) fn new(slot: usize, share: u32, load: &Arc<ServerLoad>) -> Self {
         Self { load: Arc::clone(load), share, slot: slot as u32 }
     }
 
-    /// Its place in the pool.
+    /// Returns the slot in the pool.
     pub(crate) fn slot(&self) -> usize {
         self.slot as usize
     }
@@ -79,8 +86,9 @@ impl WeightedDraw {
         Self { entrants: entrants.into(), total, shares }
     }
 
-    /// The slot of the open server among those drawn that is better than every one drawn before it and no worse than those after;
-    /// None if no draw gave an open one.
+    /// Returns the slot of the best open server among those drawn; of equals the one drawn first. `None` = no
+    /// drawn server was
+    /// open.
     pub(crate) fn pick(
         &self,
         draw: &Draw,
@@ -98,8 +106,9 @@ impl WeightedDraw {
                     continue;
                 };
                 if best.is_none_or(|best| is_better(one, best)) {
-                    // Which one it is shall be guessed, not waited for: what its slot leads to comes from memory
-                    // meanwhile. The one drawn first it is more often than not, for most have as little to do.
+                    // The branch lets the CPU predict the result and load the server's memory in the
+                    // meantime. The first server drawn
+                    // usually wins, because most servers have equally little load.
                     if best.is_some() {
                         cold_path();
                     }
@@ -113,14 +122,14 @@ impl WeightedDraw {
         None
     }
 
-    /// Which of the entrants is drawn; another than `not`, unless there is no other.
+    /// Draws an index of the entrants, other than `not` unless there is no other.
     fn draw(&self, random: u64, not: Option<usize>) -> Option<usize> {
         let cut_out = match not.filter(|_| self.entrants.len() > 1) {
             Some(not) => self.shares.of(not),
             None => self.total..self.total,
         };
         let share = below(random, self.total - (cut_out.end - cut_out.start));
-        // As if what must not be drawn were cut out.
+        // Skips the range that must not be drawn.
         let share = if share < cut_out.start { share } else { share + (cut_out.end - cut_out.start) };
         let drawn = self.shares.owner_of(share, self.total);
         (drawn < self.entrants.len()).then_some(drawn)
@@ -149,7 +158,7 @@ fn weighted(shares: &[u32], total: u64) -> Shares {
 }
 
 impl Shares {
-    /// What the server at this index has.
+    /// Returns the range of shares of the server at this index.
     fn of(&self, index: usize) -> Range<u64> {
         match self {
             Self::Equal(weight) => index as u64 * weight..(index as u64 + 1) * weight,
@@ -159,7 +168,7 @@ impl Shares {
         }
     }
 
-    /// The index of the server that has this share of the total.
+    /// Returns the index of the server that owns `share` of the total.
     fn owner_of(&self, share: u64, total: u64) -> usize {
         match self {
             Self::Equal(weight) => (share / weight.max(&1)) as usize,

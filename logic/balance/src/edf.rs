@@ -1,5 +1,6 @@
-//! Earliest deadline first: Envoy's weighted schedule (edf_scheduler.h), for weights that differ from pick to pick, or from server to
-//! server.
+//! Earliest deadline first: Envoy's weighted schedule (edf_scheduler.h), for weights that change from pick to
+//! pick or are
+//! all different.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,23 +8,25 @@ use std::iter;
 
 use crate::mix::{below, mix, nth};
 
-/// How servers may stand in line at first, in the order of their turns. Made with the roster and shared by all workers, so that
-/// beginning with it costs a worker the same whatever the number of servers.
+/// Initial orders of the servers, by their first turns. They are made with the roster and shared by all
+/// workers, so that
+/// starting costs a worker the same whatever the number of servers.
 #[derive(Debug)]
 pub(crate) struct Beginnings {
-    /// Envoy's own first, then those that are spread.
+    /// Envoy's own order first, then randomly spread ones.
     orders: Box<[Box<[Entry]>]>,
 }
 
-/// One worker's schedule. Each pick takes the server with the earliest deadline, the one entered first of equals, and
-/// enters it again, due 1/weight later by the weight that it has then.
+/// One worker's schedule. Each pick takes the server with the earliest deadline; of equals, the one entered
+/// first. It enters
+/// the server again, due 1/weight later, by the weight at that moment.
 #[derive(Debug, Default)]
 pub(crate) struct Edf {
-    /// Which of the beginnings it has.
+    /// Index of its initial order.
     order: usize,
-    /// So many in it have had their first turn.
+    /// Number of servers in that order that have had their first turn.
     begun: usize,
-    /// Who has had a turn.
+    /// Servers that have had a turn.
     entries: BinaryHeap<Entry>,
     now: f64,
     entered: u64,
@@ -36,18 +39,19 @@ struct Entry {
     slot: usize,
 }
 
-/// Picks that may be passed over before the search for an open server is left to others.
+/// Picks that may be skipped before the pick gives up.
 const STEPS_MAX: usize = 16;
 
-/// Different beginnings for workers, so that they do not go in step.
+/// Number of different initial orders for workers, so that they do not go in step.
 const SPREAD: usize = 8;
 
-/// Those with one beginning are apart by up to as many turns.
+/// Most turns by which workers with the same initial order start apart.
 const LEAD_MAX: u64 = 32;
 
 impl Beginnings {
-    /// Of these servers with these weights. `number` differs from that of the pool's rosters before: whoever comes late in one is not
-    /// to come late in the next.
+    /// Creates the initial orders of servers with these weights. `number` differs from that of the pool's
+    /// earlier rosters, so
+    /// that the same server is not late in each roster.
     pub(crate) fn new(slots: &[usize], number: u64, weight: impl Fn(usize) -> f64) -> Self {
         let sorted = |deadline: &dyn Fn(usize) -> f64| -> Box<[Entry]> {
             let entry = |(order, slot): (usize, &usize)| Entry {
@@ -56,39 +60,39 @@ impl Beginnings {
                 slot: *slot,
             };
             let mut entries: Vec<Entry> = slots.iter().enumerate().map(entry).collect();
-            // The earliest is the greatest.
+            // The entry with the earliest deadline is the greatest.
             entries.sort_unstable_by(|one, other| other.cmp(one));
             entries.into()
         };
         let seeds = (0..SPREAD as u64).map(|order| nth(mix(number), order));
-        // Each server anywhere between two of its turns.
+        // Each server starts anywhere between two of its turns.
         let spread = seeds.map(|seed| sorted(&|slot: usize| part(nth(seed, slot as u64)) / weight(slot)));
         let first = sorted(&|slot: usize| 1.0 / weight(slot));
         Self { orders: iter::once(first).chain(spread).collect() }
     }
 }
 
-/// Of 1, from 0 on.
+/// Maps `random` to a number from 0 to below 1.
 fn part(random: u64) -> f64 {
     const MANTISSA_BITS: u32 = 53;
     (random >> (u64::BITS - MANTISSA_BITS)) as f64 / (1_u64 << MANTISSA_BITS) as f64
 }
 
 impl Edf {
-    /// Begins anew at the schedule's beginning: Envoy's own, where `random` is 0, else one that is spread.
+    /// Starts over with an initial order: Envoy's own if `random` is 0, else one of the spread ones.
     pub(crate) fn start(&mut self, beginnings: &Beginnings, random: u64, weight: impl Fn(usize) -> f64) {
         self.order = if random == 0 { 0 } else { 1 + below(random, SPREAD as u64) as usize };
         let servers = beginnings.orders.first().map_or(0, |order| order.len());
         (self.now, self.begun, self.entered) = (0.0, 0, servers as u64);
         self.entries.clear();
-        // Once for all of their turns: nothing if there never were more.
+        // Reserves room for all turns at once; allocates only if there are more servers than before.
         self.entries.reserve(servers);
         for _ in 0..below(random.rotate_left(32), LEAD_MAX) {
             self.step(beginnings, &weight);
         }
     }
 
-    /// The next server that is open; those on the way lose their turn. None if there were too many of those.
+    /// Returns the next open server; others on the way lose their turn. `None` = too many were not open.
     pub(crate) fn pick(
         &mut self,
         beginnings: &Beginnings,
@@ -121,7 +125,7 @@ impl Edf {
 }
 
 impl Ord for Entry {
-    /// The earliest is the greatest, as the heap has it.
+    /// Compares so that the earliest deadline is the greatest, as the heap needs it.
     fn cmp(&self, other: &Self) -> Ordering {
         other.deadline.total_cmp(&self.deadline).then(other.order.cmp(&self.order))
     }
@@ -151,7 +155,7 @@ mod tests {
         WEIGHTS[slot]
     }
 
-    /// Who has had how many of so many turns.
+    /// Returns the number of turns of each server after `picks` picks.
     fn turns(random: u64, number: u64, picks: usize) -> [usize; 5] {
         let beginnings = Beginnings::new(&[0, 1, 2, 3, 4], number, weight);
         let mut edf = Edf::default();

@@ -1,31 +1,36 @@
+//! IPVS's twos: the less loaded of two weighted random draws.
+
 use std::sync::Arc;
 
 use crate::Candidate;
 use crate::mix::nth;
 use crate::open_weights::OpenWeights;
 
-/// IPVS's twos (ip_vs_twos.c): of two servers drawn by weight the one that has less to do.
+/// IPVS's twos (ip_vs_twos.c): of two servers drawn by weight, the one with less load.
 ///
-/// The kernel draws a number from 0 to the sum of the weights of all open servers, both included, and takes these weights off it in
-/// the pool's order until nothing is left: the first server is drawn as if it weighed 1 more.
+/// The kernel draws a number from 0 to the sum of the weights of all open servers, both included. It
+/// subtracts these weights in
+/// the pool's order until nothing is left. So the first server is drawn as if its weight were 1 more.
 #[derive(Debug)]
 pub(crate) struct IpvsTwos(Arc<OpenWeights>);
 
-/// Draws before the search for an open server is left to others. More than two are made only where a server fills up at this moment.
+/// Draws before the pick gives up. It makes more than two only when a drawn server fills up at this moment.
 const DRAWS_MAX: u64 = 8;
 
 impl IpvsTwos {
-    /// From slots and weights above 0, in the pool's order.
+    /// Creates the draw from slots and weights above 0, in the pool's order.
     pub(crate) fn new(members: &[(usize, u32)]) -> Self {
         Self(Arc::new(OpenWeights::new(members)))
     }
 
-    /// What has to be told of servers that fill up or have room again.
+    /// Returns the weights that must be updated when servers fill up or have room again.
     pub(crate) fn open_weights(&self) -> &Arc<OpenWeights> {
         &self.0
     }
 
-    /// The first of two open servers that are drawn, be it the same twice, unless the second is better; None if none is open.
+    /// Draws two open servers, possibly the same one twice, and returns the first unless the second is
+    /// better; `None` = none is
+    /// open.
     pub(crate) fn pick<'a>(
         &self,
         random: u64,

@@ -1,8 +1,10 @@
-//! IPVS's weighted round robin (ip_vs_wrr.c): a threshold goes down from the highest weight by the greatest common
-//! divisor of all weights, and in each pass every server that weighs at least the threshold is chosen once.
+//! IPVS's weighted round robin (ip_vs_wrr.c). A threshold falls from the highest weight by the greatest
+//! common divisor of
+//! all weights. In each pass, every server whose weight is at least the threshold is chosen once.
 //!
-//! The kernel walks over all servers in each pass. Here the servers of each threshold are listed in advance, once for
-//! each different weight, and a pick looks at the next one only.
+//! The kernel visits all servers in each pass. This code lists the servers of each threshold in advance, once
+//! for each
+//! different weight, and a pick reads only the next one.
 
 use std::sync::Arc;
 
@@ -15,21 +17,21 @@ pub(crate) struct Thresholds(Arc<Table>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Table {
-    /// From the heaviest weight to the lightest.
+    /// Tiers from the heaviest weight to the lightest.
     tiers: Box<[Tier]>,
-    /// By how much the threshold falls.
+    /// Amount by which the threshold falls.
     step: u32,
 }
 
-/// The servers that weigh at least so much.
+/// Servers whose weight is at least `weight`.
 #[derive(Debug, PartialEq, Eq)]
 struct Tier {
     weight: u32,
-    /// In the pool's order, never empty.
+    /// Slots in the pool's order, never empty.
     slots: Box<[u32]>,
 }
 
-/// One worker's place in the sequence.
+/// One worker's position in the sequence.
 #[derive(Debug, Default)]
 pub(crate) struct IpvsWrr {
     table: Option<Arc<Table>>,
@@ -39,11 +41,11 @@ pub(crate) struct IpvsWrr {
     last_picked: Option<u32>,
 }
 
-/// Servers passed over in one pick before the search for an open one is left to others.
+/// Servers skipped in one pick before it gives up.
 const PASSED_OVER_MAX: usize = 64;
 
 impl Thresholds {
-    /// From slots and weights above 0, in the pool's order.
+    /// Creates the tiers from slots and weights above 0, in the pool's order.
     pub(crate) fn new(members: &[(usize, u32)]) -> Self {
         let mut weights: Vec<u32> = members.iter().map(|(_, weight)| *weight).collect();
         let step = gcd_of(weights.iter().copied());
@@ -58,9 +60,11 @@ impl Thresholds {
 }
 
 impl IpvsWrr {
-    /// Goes on with another set of servers at the threshold that it had reached, behind the server picked last. (The kernel
-    /// goes back to the first server, ip_vs_wrr_dest_changed; with many changes the last ones would starve.)
-    /// The first time it starts at one that `random` says, so that workers do not go in step; 0 = the highest.
+    /// Switches to another set of servers: continues at the current threshold, behind the server picked last.
+    ///
+    /// The kernel goes back to the first server (ip_vs_wrr_dest_changed); with many changes the last servers
+    /// would starve. The
+    /// first time, `random` selects the threshold, so that workers do not go in step; 0 = the highest.
     pub(crate) fn turn_to(&mut self, thresholds: &Thresholds, random: u64) {
         if self.table.as_ref().is_some_and(|mine| *mine == thresholds.0) {
             return;
@@ -75,7 +79,7 @@ impl IpvsWrr {
         self.threshold = highest.saturating_sub(lowered * table.step).max(table.step.min(highest));
         self.tier = table.tiers.partition_point(|tier| tier.weight >= self.threshold).saturating_sub(1);
         let place = |slot: u32| table.tiers.get(self.tier)?.slots.iter().position(|other| *other == slot);
-        // With one threshold only, workers start at different servers instead.
+        // With only one threshold, workers start at different servers instead.
         let first = match &*table.tiers {
             [only] => below(random.rotate_left(32), only.slots.len() as u64) as usize,
             _ => 0,
@@ -84,7 +88,7 @@ impl IpvsWrr {
         self.table = Some(table);
     }
 
-    /// The next server in the sequence that is open; the others on the way lose their turn.
+    /// Returns the next open server in the sequence; others on the way lose their turn.
     pub(crate) fn pick(&mut self, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let table = Arc::clone(self.table.as_ref()?);
         (0..PASSED_OVER_MAX).find_map(|_| self.step(&table).filter(|slot| is_open(*slot)))
@@ -103,7 +107,7 @@ impl IpvsWrr {
         Some(slot as usize)
     }
 
-    /// The next threshold: one step down, or the highest weight again.
+    /// Moves to the next threshold: one step down, or the highest weight again.
     fn lower(&mut self, table: &Table) {
         if self.threshold <= table.step {
             self.tier = 0;
@@ -123,13 +127,13 @@ mod tests {
 
     use super::*;
 
-    /// The kernel's loop as it stands (ip_vs_wrr_schedule), with every server available.
+    /// Runs the kernel's loop (ip_vs_wrr_schedule) unchanged, with every server available.
     fn kernel(weights: &[u32], picks: usize) -> Vec<usize> {
         let di = gcd_of(weights.iter().copied());
         let mw = weights.iter().max().copied().unwrap_or(0) - (di - 1);
         let (mut cw, mut current) = (0_i64, None::<usize>);
         let mut picked = Vec::new();
-        // "cw" starts at 0: the first pass begins with the highest threshold.
+        // "cw" starts at 0, so the first pass begins with the highest threshold.
         while picked.len() < picks {
             let from = current.map_or(0, |index| index + 1);
             match (from..weights.len()).find(|index| cw > 0 && i64::from(weights[*index]) >= cw) {

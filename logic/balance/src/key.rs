@@ -1,21 +1,22 @@
-//! What requests are kept together by, in the form that the algorithms of the hash family take it.
+//! Keys by which the hash algorithms keep requests together.
 
 use std::io::Write;
 use std::net::IpAddr;
 
 use crate::hash::{Digest, HashFunction};
 
-/// What one request goes by. Small, so that it is worked out once and kept while the request waits or is tried again.
+/// Key of one request. It is small: it is computed once and kept while the request waits or is retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
-    /// An address, and its port where that counts; else 0.
+    /// An address, and its port where the port counts, else 0.
     Address(IpAddr, u16),
-    /// Any bytes.
+    /// Digest of any bytes.
     Digest(Digest),
 }
 
 impl Key {
-    /// HAProxy's and IPVS's hash of an address, not mixed further; the digest's hash.
+    /// Returns the digest's hash, or the hash of an address as HAProxy and IPVS compute it, without further
+    /// mixing.
     pub fn hash(self) -> u32 {
         match self {
             Self::Address(address, _) => fold(address),
@@ -23,7 +24,7 @@ impl Key {
         }
     }
 
-    /// The port of an address; 0 = it does not count.
+    /// Returns the port of an address; 0 = the port does not count.
     pub(crate) fn port(self) -> u16 {
         match self {
             Self::Address(_, port) => port,
@@ -31,13 +32,14 @@ impl Key {
         }
     }
 
-    /// As NGINX hashes: the digest, or the CRC-32 of an address as it is written (`$remote_addr`).
+    /// Returns the digest as NGINX computes it: for an address, the CRC-32 of its text (`$remote_addr`).
     pub(crate) fn text_digest(self) -> Digest {
         let address = match self {
             Self::Digest(digest) => return digest,
             Self::Address(address, _) => address.to_canonical(),
         };
-        // The longest IPv6 address has 39 characters; a pick allocates nothing.
+        // The longest IPv6 address has 39 characters. The buffer is on the stack because a pick must not
+        // allocate.
         let mut text = [0; 48];
         let mut rest = &mut text[..];
         let room = rest.len();
@@ -52,11 +54,13 @@ impl From<IpAddr> for Key {
     }
 }
 
-/// An address's 32-bit words in network order, XORed: HAProxy's `balance source` (get_server_sh in backend.c), and what IPVS
-/// makes of IPv6 addresses before it hashes them.
+/// XORs an address's 32-bit words in network order: HAProxy's `balance source` (get_server_sh in backend.c).
+/// IPVS does the
+/// same with IPv6 addresses before it hashes them.
 ///
-/// An IPv4 client on a socket of both families hashes as IPv4; HAProxy would hash the mapped IPv6 address it sees
-/// there. So a client keeps its server whichever kind of socket it comes in by.
+/// An IPv4 client on a dual-stack socket hashes as IPv4; HAProxy would hash the mapped IPv6 address that it
+/// sees there. So a
+/// client keeps its server whichever kind of socket accepts it.
 fn fold(address: IpAddr) -> u32 {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_bits(),

@@ -1,42 +1,49 @@
+//! Keys by which a tournament compares servers: one number from a server's load, weight and order.
+
 use weir_model::Weight;
 
 use crate::bounded_load::load_key;
 use crate::measure::{Average, Moment};
 use crate::{Algorithm, Candidate, Portion, ResponseEnd, Scheduling, ServerLoad};
 
-/// How a server's load becomes the key that servers are compared by; the smallest is chosen.
+/// Formula that turns a server's load into a comparison key; the server with the smallest key is chosen.
 ///
-/// Fractions have 16 bits behind the point: two that differ, with weights up to 256, differ by at least
-/// 1/(256 * 256), and so do the keys.
+/// Fractions have 16 binary digits after the point. Two different fractions with weights up to 256 differ by
+/// at least
+/// 1/(256 * 256), so their keys differ too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyRule {
-    /// HAProxy's leastconn (lb_fwlc.c): 0 for an idle server whatever its weight, else
-    /// (inflight + 1) * 4096 / eweight, where the effective weight is 16 times the configured one.
+    /// HAProxy's leastconn (lb_fwlc.c): 0 for an idle server whatever its weight, else (inflight + 1) * 4096
+    /// / eweight,
+    /// where the effective weight is 16 times the configured one.
     LeastConnections,
-    /// ip_vs_lc.c: overhead = active * 256 + inactive, whatever the weight. A proxy's connections are all active (a closed
-    /// one is no longer known here), so that active alone compares alike.
+    /// ip_vs_lc.c: overhead = active * 256 + inactive, whatever the weight. All connections of a proxy are
+    /// active, because a
+    /// closed one is forgotten at once. So `active` alone gives the same order.
     IpvsLeastConnections,
-    /// ip_vs_wlc.c: overhead / weight; as above.
+    /// ip_vs_wlc.c: overhead / weight, with `active` as the overhead, as above.
     IpvsWeightedLeastConnections,
     /// ip_vs_sed.c: (active + 1) / weight.
     ShortestExpectedDelay,
-    /// ip_vs_nq.c: any idle server, else as the shortest expected delay.
+    /// ip_vs_nq.c: any idle server, else the shortest expected delay.
     NeverQueue,
-    /// HAProxy's first (lb_fas.c): the order of the servers alone.
+    /// HAProxy's first (lb_fas.c): only the order of the servers.
     First,
     /// ip_vs_fo.c: the highest weight.
     Failover,
-    /// ip_vs_ovf.c: the highest weight of those with active <= weight; the others after them, by active / weight.
+    /// ip_vs_ovf.c: the highest weight of the servers with active <= weight; the other servers follow, by
+    /// active / weight.
     Overflow,
-    /// ngx_http_upstream_least_time_module.c: the estimated time for what it has to do, over its weight.
+    /// ngx_http_upstream_least_time_module.c: the estimated time for all of a server's work, divided by its
+    /// weight.
     LeastResponseTime(ResponseRule),
-    /// NetScaler's least bandwidth: bytes in 14 seconds, over the weight.
+    /// NetScaler's least bandwidth: bytes in 14 seconds, divided by the weight.
     LeastBandwidth,
-    /// Requests in flight over the weight: what a bound on loads goes by.
+    /// Requests in flight divided by the weight; used by the bound on loads.
     FairPart,
 }
 
-/// What counts as a response time.
+/// The definition of a response time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseRule {
     until: ResponseEnd,
@@ -45,16 +52,16 @@ pub(crate) struct ResponseRule {
     forgive_s: u32,
 }
 
-/// A unit of weight of which all counts.
+/// Share of one unit of weight that counts in full, in thousandths.
 const WHOLE: u64 = Portion::WHOLE.get() as u64;
 const FRACTION_BITS: u32 = 16;
-/// Loads over weights count up to here: 64 million requests for each unit of weight.
+/// Largest quotient of load and weight that keys distinguish: 64 million requests for each unit of weight.
 const PER_WEIGHT_MAX: u64 = (1 << 42) - 1;
-/// Above every key of a server that is not overflowing.
+/// Base of the keys of overflowing servers, above every key of a server that is not overflowing.
 const OVERFLOWING: u64 = 1 << 42;
 
 impl KeyRule {
-    /// The rule of an algorithm that goes by keys.
+    /// Returns the rule of an algorithm that compares keys, else `None`.
     pub(crate) fn of(scheduling: &Scheduling) -> Option<Self> {
         Some(match scheduling.algorithm {
             Algorithm::LeastConnections => Self::LeastConnections,
@@ -93,31 +100,33 @@ impl KeyRule {
         })
     }
 
-    /// Whether equal keys are chosen in turn; else the first server in the pool's order is.
+    /// Returns true if servers with equal keys take turns; else the first one in the pool's order is chosen.
     pub(crate) fn takes_turns(self) -> bool {
         matches!(self, Self::LeastConnections | Self::LeastResponseTime(_) | Self::LeastBandwidth)
     }
 
-    /// Whether a key changes while nothing happens at its server.
+    /// Returns true if a key changes with time alone, without any event at its server.
     pub(crate) fn goes_by_time(self) -> bool {
         matches!(self, Self::LeastResponseTime(_) | Self::LeastBandwidth)
     }
 
-    /// Notes that a server has been chosen, where that counts.
+    /// Records that a server was chosen, if the rule needs that.
     pub(crate) fn chosen(self, load: &ServerLoad, moment: Moment) {
         if let Self::LeastResponseTime(rule) = self {
             load.measures().chosen(moment.now_ms, rule.forgive_s);
         }
     }
 
-    /// The key: below 2^31 where turns are taken, for requests up to eight million per server; else below 2^43.
+    /// Computes the key. It is below 2^31 where servers take turns, for up to eight million requests per
+    /// server; else below
+    /// 2^43.
     pub(crate) fn key(self, entrant: &Candidate, active: u32, moment: Moment) -> u64 {
         const EFFECTIVE_WEIGHT_SCALE: u64 = 16;
         const EFFECTIVE_WEIGHT_MAX: u64 = 256 * EFFECTIVE_WEIGHT_SCALE;
         let active = u64::from(active);
         let load = &*entrant.load;
         let weight = u64::from(entrant.weight.get()).max(1);
-        // In thousandths, as what counts of a weight is.
+        // The share is in thousandths, as the portion is.
         let share = u64::from(entrant.share()).max(1);
         let per_weight =
             |load: u64| ((load << FRACTION_BITS).saturating_mul(WHOLE) / share).min(PER_WEIGHT_MAX);
@@ -126,7 +135,8 @@ impl KeyRule {
             Self::LeastConnections if active == 0 => 0,
             Self::LeastConnections => {
                 let of_weight_one = (active + 1) * (EFFECTIVE_WEIGHT_MAX / EFFECTIVE_WEIGHT_SCALE);
-                // What most servers weigh. A request has four keys worked out, and a division is what takes longest in it.
+                // Most servers have weight 1. Each request computes four keys, and the division is the
+                // slowest part of each.
                 if share == WHOLE { of_weight_one } else { of_weight_one * WHOLE / share }
             }
             Self::IpvsLeastConnections => active,
@@ -145,11 +155,12 @@ impl KeyRule {
 }
 
 impl ResponseRule {
-    /// NGINX's estimated time until the server has done what it has to do, the new request included.
+    /// Returns NGINX's estimate of the time in which the server finishes all its work, the new request
+    /// included.
     fn eta_ms(self, load: &ServerLoad, active: u64, moment: Moment) -> u64 {
-        /// Slower ones are equally bad: then requests alone count.
+        /// Slower servers count as equally slow; then only the number of requests decides.
         const WORST_MS: u64 = 5_000;
-        /// Response times within such a step are equally good, so that close ones take turns.
+        /// Response times within one such step count as equal, so that servers of similar speed take turns.
         const STEP_MS: u64 = 20;
         let measures = load.measures();
         let average: &Average = match self.until {
@@ -166,8 +177,10 @@ impl ResponseRule {
     }
 }
 
-/// `value` / `share` as a number of 31 bits that compares alike, to 24 binary digits: equal quotients are equal.
+/// Returns `value` / `share` as a 31-bit number that keeps the order, to 24 binary digits. Equal quotients
+/// give equal
+/// numbers.
 fn ordered(value: u64, share: u64) -> u64 {
-    // The bits of positive floating point numbers are in the order of the numbers.
+    // The bit patterns of positive floating point numbers sort like the numbers.
     ((value as f64 * WHOLE as f64 / share as f64) as f32).to_bits().into()
 }

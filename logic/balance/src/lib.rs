@@ -1,19 +1,27 @@
-//! Which server gets the next request: every scheduling algorithm, and the load they decide on.
+//! Scheduling algorithms: pick the server for the next request, and keep the load figures that they compare.
 //!
-//! Pure: the caller brings randomness and time. Does not know what a connection is, nor why a server is ineligible.
+//! This crate is pure: the caller supplies randomness and time. It knows nothing about connections, nor about
+//! the reason
+//! for which a server is ineligible.
 //!
-//! The parts, and who holds them:
-//! - [`ServerLoad`]: one per server, shared by all workers: what it has to do right now.
-//! - [`Roster`]: one per pool, immutable but for the keys in it; made anew when a server comes, goes or changes.
-//! - [`Watch`]: one per request: measures it, where the algorithm goes by measurements.
-//! - [`Picker`]: one per worker and pool: the worker's own place in round robin.
-//! - [`Concurrency`]: one per server where the limit of its requests is to be found: follows its latency.
-//! - [`Queue`]: one per pool: the order of those who wait because nobody has room. Only touched while somebody waits.
-//! - [`ServiceTimes`], [`weigh`]: where a server's weight is to be found, what was measured, and what comes of it.
-//! - [`StickyTable`], [`StickyToken`], [`Standing`]: which server a client is bound to, and whether it may have it.
+//! The main types, and how many of each exist:
+//! - [`ServerLoad`]: one per server, shared by all workers. Counts the work that the server has right now.
+//! - [`Roster`]: one per pool. Immutable except for the keys in it; replaced when a server is added, removed
+//!   or changed.
+//! - [`Watch`]: one per request. Measures the request if the algorithm uses measurements.
+//! - [`Picker`]: one per worker and pool. Holds the worker's own position in round robin.
+//! - [`Concurrency`]: one per server whose request limit is adaptive. Follows the server's latency.
+//! - [`Queue`]: one per pool. Orders the requests that wait because no server has room; touched only while
+//!   requests wait.
+//! - [`ServiceTimes`], [`weigh`]: measurements of a server with an automatic weight, and the weight computed
+//!   from them.
+//! - [`StickyTable`], [`StickyToken`], [`Standing`]: the server that a client is bound to, and whether the
+//!   client may
+//! still use it.
 //!
-//! To pick is to ask the picker with the roster, then at once [`Roster::begin`]; when the request is over,
-//! [`Roster::end`] on the roster of that moment.
+//! To pick a server, call the picker with the roster and then, without delay, [`Roster::begin`]. When the
+//! request ends,
+//! call [`Roster::end`] on the roster that is current at that moment.
 
 mod algorithm;
 mod auto_weight;

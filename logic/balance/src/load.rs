@@ -1,22 +1,28 @@
+//! The current load of one server, shared by all workers.
+
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
 use crate::bounded_load::TotalLoad;
 use crate::measure::Measures;
 
-/// What one server has to do right now, as all workers together know it.
+/// Current work of one server, as counted by all workers together.
 ///
-/// Alone on its cache lines, or two servers' workers would slow each other down (128 bytes: the prefetcher fetches
-/// lines in pairs). Changed through [`Roster::begin`](crate::Roster::begin) and [`Roster::end`](crate::Roster::end)
-/// only, which keep the keys that least-connections goes by in step.
+/// It has its own cache lines; otherwise workers of two servers would slow each other down (128 bytes: the
+/// prefetcher
+/// fetches lines in pairs). Only [`Roster::begin`](crate::Roster::begin) and
+/// [`Roster::end`](crate::Roster::end) change it,
+/// because they also update the keys of least-connections.
 ///
-/// What each request changes stands first and together: with thousands of servers no cache holds it.
+/// The fields that each request changes come first and share a line: with thousands of servers, no cache
+/// holds all.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct ServerLoad {
-    /// And in the highest bit, whether they are in their pool's total as well: in one word, so that no request can come in
-    /// between.
+    /// Requests in flight. The highest bit says whether the pool's total includes them; one word holds both,
+    /// so that no
+    /// request can come in between.
     active: AtomicU32,
-    /// A limit that was found by measurement.
+    /// Limit found by measurement.
     limit: AtomicU32,
     measures: Measures,
 }
@@ -27,17 +33,17 @@ impl Default for ServerLoad {
     }
 }
 
-/// A change of this server's count goes into the pool's total, too.
+/// Bit of `active`: changes of this server's count also change the pool's total.
 const IN_TOTAL: u32 = 1 << 31;
 
-/// What was added to the total for a request that is about to be counted.
+/// Amount added to the total in advance for a request that is about to be counted.
 struct Foreseen<'a> {
     total: &'a TotalLoad,
     counted: bool,
 }
 
 impl Foreseen<'_> {
-    /// It has been counted as one of those that are in the total, or not.
+    /// Corrects the total, once it is known whether the request counts in it.
     fn settle(self, counts: bool) {
         match (self.counted, counts) {
             (true, false) => self.total.subtract(1),
@@ -48,14 +54,16 @@ impl Foreseen<'_> {
 }
 
 impl ServerLoad {
-    /// Requests (in TCP mode: connections) in flight.
+    /// Returns the requests (in TCP mode: connections) in flight.
     #[inline]
     pub fn active(&self) -> u32 {
-        // SeqCst, here and below: the tournament relies on one order of all counts and keys (see its page).
+        // SeqCst, here and below: the tournament relies on one order of all counts and keys (see
+        // `tournament.rs`).
         self.active.load(SeqCst) & !IN_TOTAL
     }
 
-    /// With this many requests in flight it takes no more, whatever its candidate permits; `u32::MAX` = no such limit.
+    /// Returns the most requests in flight that the server takes, whatever its candidate permits; `u32::MAX`
+    /// = no such limit.
     /// [`Roster::limit`](crate::Roster::limit) changes it.
     pub fn limit(&self) -> u32 {
         self.limit.load(SeqCst)
@@ -65,7 +73,7 @@ impl ServerLoad {
         self.limit.store(limit, SeqCst);
     }
 
-    /// What was measured, as far as the pool's algorithm asks for it.
+    /// Returns the measurements that the pool's algorithm needs.
     pub(crate) fn measures(&self) -> &Measures {
         &self.measures
     }
@@ -76,7 +84,7 @@ impl ServerLoad {
         foreseen.settle(before & IN_TOTAL != 0);
     }
 
-    /// Counts one more unless that would be more than `max`.
+    /// Counts one more request, unless the count would exceed `max`.
     #[inline]
     pub(crate) fn add_one_within(&self, max: u32, total: &TotalLoad) -> bool {
         let within = |active: u32| (active & !IN_TOTAL < max).then(|| active + 1);
@@ -86,8 +94,11 @@ impl ServerLoad {
         before.is_ok()
     }
 
-    /// A request is in the total before it is in the server's count, and leaves that first: so the total is never less than the sum of
-    /// all, and somebody is always within a bound that comes from it.
+    /// Adds a request to the total before the server's count includes it.
+    ///
+    /// A request leaves the server's count before it leaves the total. So the total is never less than the
+    /// sum of all counts,
+    /// and some server is always within a bound computed from the total.
     fn foresee<'a>(&self, total: &'a TotalLoad) -> Foreseen<'a> {
         let counted = self.active.load(SeqCst) & IN_TOTAL != 0;
         if counted {
@@ -96,7 +107,9 @@ impl ServerLoad {
         Foreseen { total, counted }
     }
 
-    /// One too many must not wrap around: a server with four billion requests would never be chosen again.
+    /// Counts one request less. A surplus call must not wrap around: a server with four billion requests
+    /// would never be chosen
+    /// again.
     #[inline]
     pub(crate) fn remove_one(&self, total: &TotalLoad) {
         let one_less = |active: u32| (active & !IN_TOTAL > 0).then(|| active - 1);
@@ -106,7 +119,7 @@ impl ServerLoad {
         }
     }
 
-    /// From now on its requests, those in flight included, are in the total; or they are not.
+    /// Includes the server's requests in the total from now on, those in flight as well, or excludes them.
     pub(crate) fn set_in_total(&self, wanted: bool, total: &TotalLoad) {
         if wanted {
             let before = self.active.fetch_or(IN_TOTAL, SeqCst);

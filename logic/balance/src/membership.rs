@@ -1,4 +1,5 @@
-//! Which servers take part, and with what weight: tiers, subsets, zones.
+//! Selection of the servers that take part, and of the fraction of their weights that counts: tiers, subsets,
+//! zones.
 
 use std::collections::BTreeSet;
 
@@ -7,41 +8,46 @@ use weir_model::Weight;
 
 use crate::{Candidate, Portion, Subset};
 
-/// Who takes part of those who could.
+/// Rule that selects the servers that take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Membership {
-    /// A tier suffices if at least this share of its weight is up, in percent; 0 = one server does.
+    /// Share of a tier's weight that must be up for the tier to be enough, in percent; 0 = one server is
+    /// enough.
     pub min_healthy_percent: u8,
-    /// Servers of the same zone are preferred; `None` = zones do not count.
+    /// Rule by which servers of the same zone are preferred; `None` = zones do not count.
     pub zones: Option<ZoneRule>,
-    /// Only a part of the servers is for this Weir; `None` = all.
+    /// Part of the servers that this Weir uses; `None` = all.
     pub subset: Option<Subset>,
 }
 
-/// What came of it: slots, ascending.
+/// Result of [`Membership::settle`]: slots in ascending order.
 #[derive(Debug)]
 pub(crate) struct Settled {
-    /// Those that requests may be given to.
+    /// Slots of servers that requests may be given to.
     pub(crate) members: Box<[usize]>,
-    /// The members, and who would be one of them if it were up: the same subset, zone and tiers as theirs.
+    /// The members, and the servers that would be members if they were up: those of the same subset, zone and
+    /// tiers.
     pub(crate) standing: Box<[usize]>,
 }
 
-/// When requests go to other zones.
+/// Rule for sending requests to other zones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ZoneRule {
-    /// As long as at least this share of the zone's weight is up, all requests stay in it, 1 to 100 percent. Below it,
-    /// (up / all) / (this share) of them do.
+    /// Share of the zone's weight, 1 to 100 percent. All requests stay in the zone while at least this share
+    /// is up. Below it,
+    /// (up / all) / (this share) of them stay.
     pub stay_percent: u8,
 }
 
 impl Membership {
-    /// Who takes part. What counts of a server's weight is multiplied by what the subset and the zone leave of it.
+    /// Selects the servers that take part. Multiplies the portion of each server's weight by the parts that
+    /// the subset and the
+    /// zone assign.
     pub(crate) fn settle(&self, candidates: &mut [Option<Candidate>]) -> Settled {
         let mut parts = self.parts(candidates);
         let mut chosen = self.tiers(candidates.iter().flatten().filter(|one| parts[one.slot].is_some()));
         if chosen.is_empty() {
-            // Better a server that is another Weir's than none.
+            // A server that belongs to another Weir is better than none.
             parts.iter_mut().for_each(|part| *part = part.or(Some(Portion::WHOLE)));
             chosen = self.tiers(candidates.iter().flatten());
         }
@@ -63,13 +69,13 @@ impl Membership {
         Settled { members, standing }
     }
 
-    /// What of each server, by slot, is in the subset.
+    /// Returns the part of each server that is in the subset, by slot.
     fn parts(&self, candidates: &[Option<Candidate>]) -> Vec<Option<Portion>> {
         let mut parts = vec![Some(Portion::WHOLE); candidates.len()];
         let Some(subset) = self.subset else { return parts };
         let mut in_order: Vec<&Candidate> = candidates.iter().flatten().collect();
         in_order.sort_by_key(|one| (one.rank, one.slot));
-        // Each tier has a ring of its own, or a Weir might have none but spares.
+        // Each tier has its own ring. Otherwise a Weir might get only backup servers.
         in_order.sort_by_key(|one| tier(one));
         for same in in_order.chunk_by(|a, b| tier(a) == tier(b)) {
             for (one, part) in same.iter().zip(subset.portions(same.len())) {
@@ -79,14 +85,14 @@ impl Membership {
         parts
     }
 
-    /// Those that can be chosen of the best tier; and of further ones, until one suffices.
+    /// Returns the usable servers of the best tier, and of further tiers until one is enough.
     fn tiers<'a>(&self, all: impl Iterator<Item = &'a Candidate>) -> Vec<&'a Candidate> {
         let mut by_tier: Vec<&Candidate> = all.collect();
         by_tier.sort_by_key(|one| tier(one));
         let mut chosen = Vec::new();
         for same in by_tier.chunk_by(|a, b| tier(a) == tier(b)) {
             let usable = same.iter().copied().filter(|one| one.is_usable());
-            // A half-open server takes a few requests at a time: it cannot serve the others.
+            // A half-open server takes only a few requests at a time, so it cannot replace the others.
             let up = weight(usable.clone().filter(|one| !one.half_open));
             let of = weight(same.iter().copied());
             chosen.extend(usable);
@@ -99,13 +105,15 @@ impl Membership {
 }
 
 impl ZoneRule {
-    /// Leaves out whom the zone does not need. Returns what counts of the weights of other zones' servers.
+    /// Removes the servers that the zone does not need. Returns the portion that counts of the weights of
+    /// servers in other
+    /// zones.
     fn remote_portion<'a>(
         self,
         all: impl Iterator<Item = &'a Candidate>,
         chosen: &mut Vec<&'a Candidate>,
     ) -> Portion {
-        // Seen from a tier that is in use, spares that are not do not count.
+        // Backup tiers that are not in use do not count.
         let last = chosen.iter().map(|one| tier(one)).max();
         let of = weight(all.filter(|one| one.is_local && Some(tier(one)) <= last));
         let up = weight(chosen.iter().copied().filter(|one| one.is_local && !one.half_open));
@@ -118,19 +126,22 @@ impl ZoneRule {
             chosen.retain(|one| one.is_local);
             return Portion::WHOLE;
         }
-        // So that the others' weights are (1 - stays) of all; but none is worth more than its weight.
+        // Scales the remote weights so that they are (1 - stays) of the total; no server counts for more than
+        // its weight.
         let leaves = up as f64 * (1.0 - stays) / stays;
         Portion::share((leaves / remote as f64).min(1.0))
     }
 }
 
-/// Tiers in order: the lowest priority number first, backups last.
+/// Returns the sort key of tiers: the lowest priority number first, backups last.
 fn tier(candidate: &Candidate) -> (bool, u16) {
     (candidate.backup, candidate.priority)
 }
 
-/// The server that a retry goes to once every member has failed the request: the least loaded one with room of the best tier that
-/// takes no part, those of this zone first. O(number of servers).
+/// Returns the server for a retry once every member has failed the request. O(number of servers).
+///
+/// It is the least loaded server with room in the best tier that takes no part; servers in this zone come
+/// first.
 pub(crate) fn next_in_line(
     candidates: &[Option<Candidate>],
     takes_part: impl Fn(usize) -> bool,
@@ -141,7 +152,7 @@ pub(crate) fn next_in_line(
     });
     let least = others.min_by(|a, b| {
         let place = |one: &Candidate| (tier(one), !one.is_local);
-        // a / weight of a < b / weight of b, without the division.
+        // Compares a / weight of a < b / weight of b without the division.
         let load =
             |one: &Candidate, other: &Candidate| u64::from(one.load.active()) * u64::from(other.weight.get());
         place(a).cmp(&place(b)).then_with(|| load(a, b).cmp(&load(b, a))).then_with(|| a.rank.cmp(&b.rank))
@@ -163,7 +174,7 @@ mod tests {
     use crate::ServerLoad;
     use crate::bounded_load::TotalLoad;
 
-    /// Servers of weight 1, all up, of the first tier, in this zone.
+    /// Creates servers of weight 1, all up, in the first tier and in this zone.
     fn servers(count: usize) -> Vec<Option<Candidate>> {
         (0..count).map(candidate).map(Some).collect()
     }
@@ -338,7 +349,8 @@ mod tests {
             };
             let stays = share(true) / (share(true) + share(false));
             let formula = (up as f64 / local as f64 / (f64::from(stay_percent) / 100.0)).min(1.0);
-            // Nobody elsewhere counts for more than its weight: few of them cannot take all that leaves.
+            // A server in another zone never counts for more than its weight, so few of them cannot take all
+            // that leaves.
             let at_least = up as f64 / (up + remote) as f64;
             prop_assert!((stays - formula.max(at_least)).abs() < 0.05, "{stays} for {formula}");
         }

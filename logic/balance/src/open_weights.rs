@@ -1,3 +1,5 @@
+//! A weighted random draw among only the servers that have room.
+
 #[cfg(test)]
 mod tests;
 
@@ -7,20 +9,23 @@ use crate::Candidate;
 use crate::mix::below;
 use crate::tree::{Entries, FAN_OUT, Tree, settle};
 
-/// The weights of the servers with room in the pool's order, and their sums: one of them is drawn by weight at one look for each level
-/// of a tree, however few they are of however many.
+/// Weights of the servers with room, in the pool's order, and their sums in a tree.
+///
+/// A draw by weight reads one node for each level of the tree, however few servers have room.
 #[derive(Debug)]
 pub(crate) struct OpenWeights {
-    /// Slots and weights.
+    /// Slots and weights of the members.
     members: Box<[(usize, u32)]>,
-    /// By slot, one more than its place among the members; 0 = it is none of them.
+    /// Index among the members plus one, by slot; 0 = not a member.
     places: Box<[u32]>,
-    /// By place the weight, or 0 of one without room; above them their sums.
+    /// Leaves: the weight by index, or 0 for a server without room. Above them: their sums.
     tree: Tree,
 }
 
 impl OpenWeights {
-    /// From slots and weights above 0, in the pool's order. All have room until [`OpenWeights::refresh`] says otherwise.
+    /// Creates the tree from slots and weights above 0, in the pool's order. All have room until
+    /// [`OpenWeights::refresh`] says
+    /// otherwise.
     pub(crate) fn new(members: &[(usize, u32)]) -> Self {
         let slots = members.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
         let mut places = vec![0; slots];
@@ -33,7 +38,7 @@ impl OpenWeights {
         Self { members: members.into(), places: places.into(), tree }
     }
 
-    /// The server in `slot` is `candidate`, whose requests or limit may have changed.
+    /// Updates the weight of the server in `slot` after its requests or its limit may have changed.
     pub(crate) fn refresh(&self, slot: usize, candidate: &Candidate) {
         let Some(place) = self.place(slot) else { return };
         let weight = || if candidate.has_room() { u64::from(self.members[place].1) } else { 0 };
@@ -42,14 +47,19 @@ impl OpenWeights {
         }
     }
 
-    /// As the kernel draws one: `random` becomes a number from 0 to the sum of all weights, both included, and these weights are taken
-    /// off it in the pool's order until nothing is left. None if nobody outside `exclude` has room, or if that changes at this moment.
+    /// Draws a server as the kernel does. Returns `None` if no server outside `exclude` has room, or if that
+    /// changes at this
+    /// moment.
+    ///
+    /// `random` becomes a number from 0 to the sum of all weights, both included. The weights are subtracted
+    /// from it in the
+    /// pool's order until nothing is left.
     pub(crate) fn draw(&self, random: u64, exclude: &[usize]) -> Option<usize> {
         let total = sum(&self.line(0, 0, exclude)?);
         if total == 0 {
             return None;
         }
-        // 0 leaves nothing already before the first.
+        // The number 0 leaves nothing even before the first weight, so it draws the first server.
         let mut rest = below(random, total + 1).saturating_sub(1);
         let mut at = 0;
         for level in 0..self.tree.levels() {
@@ -64,7 +74,7 @@ impl OpenWeights {
         self.members.get(at).map(|(slot, _)| *slot)
     }
 
-    /// The entries of a line, as if who is in `exclude` had no room.
+    /// Returns the entries of a tree node, as if the servers in `exclude` had no room.
     fn line(&self, level: usize, line: usize, exclude: &[usize]) -> Option<Entries> {
         let mut entries = self.tree.line(level, line)?;
         let below = FAN_OUT.pow((self.tree.levels() - 1 - level) as u32);

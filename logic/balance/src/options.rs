@@ -1,46 +1,51 @@
+//! Options of the algorithms that draw servers at random or use measurements, and their defaults.
+
 use serde::Serialize;
 use weir_model::Millis;
 
 use crate::Algorithm;
 use crate::measure::Wants;
 
-/// Options of the algorithms that draw servers or go by measurements; the others do not look at them.
+/// Options of the algorithms that draw servers at random or use measurements; the other algorithms ignore
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MeasureOptions {
-    /// `random` and `least-request`: servers drawn for each request, at least 1.
+    /// `random` and `least-request`: number of servers drawn for each request, at least 1.
     pub draws: u8,
-    /// `random`: each server drawn differs from the one drawn before it, where there are others.
+    /// `random`: true if each drawn server differs from the one drawn before it, where the pool has others.
     pub distinct: bool,
-    /// `least-request`: how much requests in flight count against a server, in hundredths; None = 1, and not at all in
-    /// the draws that are made where all weights are equal.
+    /// `least-request`: the exponent of a server's active requests, in hundredths. `None` = 1, and no bias
+    /// for the draws
+    /// that are made when all weights are equal.
     pub bias: Option<Hundredths>,
-    /// `peak-ewma`: what an old round trip time fades with, to 1/e within this time.
+    /// `peak-ewma`: time in which an old round trip time decays to 1/e.
     pub decay: Millis,
-    /// `peak-ewma`: the round trip time that is supposed before there is one.
+    /// `peak-ewma`: round trip time assumed before the first measurement.
     pub default_rtt: Millis,
-    /// `least-response-time`: so many servers are drawn for each request, and compared; None = all are.
+    /// `least-response-time`: number of servers drawn and compared for each request; `None` = compare all.
     pub drawn: Option<u8>,
-    /// `least-response-time`: what is measured.
+    /// `least-response-time`: the part of a response that is measured.
     pub until: ResponseEnd,
-    /// `least-response-time`: whether requests count that are still waiting.
+    /// `least-response-time`: true if requests that still wait for their response count.
     pub inflight: bool,
-    /// `least-response-time`: after each such time without a request, half of a server's response time is forgiven.
-    /// Whole seconds count.
+    /// `least-response-time`: a server's response time is halved for each such interval without a request.
+    /// Only whole
+    /// seconds count.
     pub forgive: Millis,
 }
 
-/// A number with two digits behind the point.
+/// A number with two decimal places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Hundredths(pub u32);
 
-/// Until when a response time counts.
+/// The end of the measured response time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ResponseEnd {
-    /// Until the response's head has come.
+    /// The arrival of the response's head.
     #[default]
     Header,
-    /// Until its last byte has come.
+    /// The arrival of the response's last byte.
     LastByte,
 }
 
@@ -61,7 +66,7 @@ impl Default for MeasureOptions {
 }
 
 impl MeasureOptions {
-    /// What an algorithm with these options wants to be measured.
+    /// Returns the measurements that `algorithm` needs with these options.
     pub(crate) fn wants(&self, algorithm: Algorithm) -> Wants {
         match algorithm {
             Algorithm::PeakEwma => Wants { round_trip_decay_ms: Some(self.decay.0), ..Wants::default() },
@@ -78,14 +83,14 @@ impl MeasureOptions {
 }
 
 impl Hundredths {
-    /// As a floating point number.
+    /// Converts to a floating point number.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / 100.0
     }
 }
 
 impl std::fmt::Display for Hundredths {
-    /// `1`, `0.5`, `1.25`.
+    /// Writes the shortest form: `1`, `0.5`, `1.25`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.as_f64())
     }

@@ -1,3 +1,5 @@
+//! Picks a server by the roster's algorithm; holds the part of its state that belongs to one worker.
+
 use crate::cost::{costs_less_by_peak, is_less_for_share, is_less_loaded, request_weight};
 use crate::draw::Draw;
 use crate::edf::Edf;
@@ -9,10 +11,15 @@ use crate::schedule::Schedule;
 use crate::static_rr::StaticRr;
 use crate::{Algorithm, Candidate, HashOptions, Key, Roster, locality};
 
-/// One worker's way of choosing in one pool: its own place in round robin, so that workers share nothing here.
+/// Selection state of one worker in one pool. Each worker has its own position in round robin, so workers
+/// share nothing
+/// here.
 ///
-/// A pick costs O(1) or O(log n) in the number of servers and allocates nothing. The first one after a change of the roster may ask for
-/// memory where there are more servers, or more different weights, than ever before, and looks for its place among the servers.
+/// A pick costs O(1) or O(log n) in the number of servers and allocates nothing. The first pick after a
+/// change of the roster
+/// is an exception: it finds its position among the servers. It may allocate if there are more servers, or
+/// more different
+/// weights, than before.
 #[derive(Debug)]
 pub struct Picker {
     seed: u64,
@@ -22,41 +29,44 @@ pub struct Picker {
     static_rr: StaticRr,
     ipvs_wrr: IpvsWrr,
     edf: Edf,
-    /// Whose key was last brought up to date, where keys change with the time.
+    /// Slot whose key was updated last, where keys change with time.
     refreshed: usize,
     unkeyed: u32,
 }
 
-/// What a choice is made for.
+/// Inputs of one pick.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PickInput<'a> {
-    /// What it goes by in the hash family; `None` = it has nothing of the kind (a Unix socket's peer has no address), and the
-    /// servers take turns.
+    /// Key for the hash algorithms. `None` = the request has none (a Unix socket's peer has no address), and
+    /// the servers take
+    /// turns.
     pub key: Option<Key>,
-    /// Evenly spread over all 64 bits, another for each pick. Used by the algorithms that
+    /// A random number, evenly distributed over all 64 bits, different for each pick. Used by algorithms that
     /// draw servers.
     pub random: u64,
-    /// Milliseconds since a moment that stays the same for all pickers of a pool. Used by algorithms that remember or
-    /// measure.
+    /// Milliseconds since a fixed moment, the same for all pickers of a pool. Used by algorithms that
+    /// remember or measure.
     pub now_ms: u64,
-    /// Servers that this request has been tried on already: used again only if nobody else has room.
+    /// Servers already tried for this request; used again only if no other server has room.
     pub exclude: &'a [usize],
 }
 
-/// Who gets the request.
+/// Result of a pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pick {
     /// The server in this slot. Call [`Roster::begin`] before anything else is picked.
     Server(usize),
-    /// There are eligible servers, but each is at its `connections_max`, or has its share of a bound on loads.
+    /// There are eligible servers, but each is at its `connections_max` or has its share under a bound on
+    /// loads.
     Busy,
     /// No server is eligible.
     Nobody,
 }
 
 impl Picker {
-    /// Workers with different seeds start at different places in the round, so that they do not all send their first
-    /// requests to one server. Seed 0 starts at the beginning.
+    /// Creates a picker. Different seeds start at different positions in the round, so that workers do not
+    /// all send their
+    /// first requests to one server. Seed 0 starts at the beginning.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -71,7 +81,8 @@ impl Picker {
         }
     }
 
-    /// Chooses by the roster's algorithm. A busy or excluded server is passed over: in round robin it loses its turn.
+    /// Chooses a server by the roster's algorithm. Skips busy and excluded servers; in round robin they lose
+    /// their turn.
     pub fn pick(&mut self, roster: &Roster, input: &PickInput<'_>) -> Pick {
         if roster.members().is_empty() {
             return Pick::Nobody;
@@ -83,7 +94,7 @@ impl Picker {
         let is_open = |slot: usize| roster.is_open(slot, exclude);
         let is_open_member = |slot: usize| roster.is_member(slot) && is_open(slot);
         let options = &roster.scheduling().hash;
-        // A server that has failed the request is no longer waited for.
+        // A request does not wait for a server that has already failed it.
         if let Some(own) = Self::only_server(roster, input.key).filter(|own| !exclude.contains(own)) {
             return if roster.is_open(own, &[]) { Pick::Server(own) } else { Pick::Busy };
         }
@@ -178,7 +189,7 @@ impl Picker {
         choice.map_or(Pick::Busy, Pick::Server)
     }
 
-    /// The one server that may have a request of this key, be it open or not; `None` = several may.
+    /// Returns the only server that may take a request with this key, open or not; `None` = several may.
     pub fn only_server(roster: &Roster, key: Option<Key>) -> Option<usize> {
         let options = &roster.scheduling().hash;
         if options.fallback {
@@ -196,27 +207,33 @@ impl Picker {
         }
     }
 
-    /// The server that a request of this key waits for when its pick has found everybody busy; `None` = any that becomes free.
-    /// As in [`Picker::pick`], one that has failed the request is no longer waited for, unless all have; the hashes of the
-    /// kernel know no other server.
+    /// Returns the server that a request with this key waits for when its pick found all servers busy; `None`
+    /// = any that
+    /// becomes free.
+    ///
+    /// As in [`Picker::pick`], a request does not wait for a server that has failed it, unless all have
+    /// failed it. The kernel's
+    /// hashes are an exception: they know no other server.
     pub fn awaited_server(roster: &Roster, input: &PickInput<'_>) -> Option<usize> {
         let own = Self::only_server(roster, input.key)?;
         let has_failed = input.exclude.contains(&own) && !excludes_all(roster, input.exclude);
         (!has_failed || matches!(roster.schedule(), Schedule::Ipvs(_))).then_some(own)
     }
 
-    /// The next open server in weighted round robin.
+    /// Returns the next open server in weighted round robin.
     fn in_turn(&mut self, roster: &Roster, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         self.round_robin.pick(roster.turns()?, is_open)
     }
 
-    /// The next number of those that requests without a key go by.
+    /// Returns the next number that stands in for the key of a request without one.
     fn turn(&mut self) -> u32 {
         self.unkeyed = self.unkeyed.wrapping_add(1);
         self.unkeyed
     }
 
-    /// Goes on where it was as far as the new roster has the same, else at a place of its own.
+    /// Switches to a new roster. Continues at the old position as far as the new roster has it, else starts
+    /// at a position of
+    /// its own.
     fn turn_to(&mut self, roster: &Roster) {
         let start =
             if self.seed == 0 && self.rosters_seen == 0 { 0 } else { nth(self.seed, self.rosters_seen) };
@@ -230,8 +247,9 @@ impl Picker {
         match roster.schedule() {
             Schedule::RoundRobin(classes) => self.round_robin.turn_to(classes, start),
             Schedule::IpvsWrr(thresholds) => self.ipvs_wrr.turn_to(thresholds, start),
-            // From its beginning only once: a light server, whose turn comes late, would starve if the schedule began anew at
-            // each change.
+            // The schedule starts at its beginning only once. A light server's turn comes late: it would
+            // starve if each change
+            // restarted the schedule.
             Schedule::Edf(beginnings) => {
                 self.edf.start(beginnings, start, |slot| edf_weight(roster, slot));
             }
@@ -242,7 +260,7 @@ impl Picker {
     }
 }
 
-/// What a key is to the algorithms that hash.
+/// Returns the hash of a key, mixed once more if the options say so.
 fn hashed(key: Key, options: &HashOptions) -> u32 {
     let hash = key.hash();
     if options.avalanche { avalanche(hash) } else { hash }
@@ -252,7 +270,9 @@ fn edf_weight(roster: &Roster, slot: usize) -> f64 {
     roster.candidate(slot).map_or(1.0, |candidate| request_weight(candidate, &roster.scheduling().measure))
 }
 
-/// Then they are all allowed again. Cheap in the usual case: few are excluded.
+/// Returns true if all members are excluded, which makes all of them eligible again. Usually cheap, because
+/// few servers
+/// are excluded.
 fn excludes_all(roster: &Roster, exclude: &[usize]) -> bool {
     exclude.len() >= roster.members().len() && roster.members().iter().all(|slot| exclude.contains(slot))
 }

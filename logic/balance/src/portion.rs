@@ -1,18 +1,20 @@
+//! The fraction of a server's weight that counts.
+
 use serde::Serialize;
 
-/// How much of its weight counts for a server right now: slow start, what its agent says, its part in a subset.
+/// Fraction of a server's weight that counts right now. Slow start, the server's agent and subsets set it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Portion(u32);
 
 const WHOLE: u32 = 1_000;
 
 impl Portion {
-    /// All of it.
+    /// The whole weight.
     pub const WHOLE: Self = Self(WHOLE);
-    /// Ten times its weight.
+    /// Ten times the weight.
     pub const MAX: Self = Self(10 * WHOLE);
 
-    /// In thousandths, at least one: who shall get nothing is not eligible.
+    /// Creates a portion from thousandths, at least 1. A server that must get nothing is ineligible instead.
     pub const fn thousandths(thousandths: u32) -> Self {
         match thousandths {
             0 => Self(1),
@@ -21,38 +23,39 @@ impl Portion {
         }
     }
 
-    /// In percent, at least a tenth of one.
+    /// Creates a portion from percent, at least a tenth of one percent.
     pub const fn percent(percent: u32) -> Self {
         Self::thousandths(percent.saturating_mul(WHOLE / 100))
     }
 
-    /// Of a share from 0 to 1.
+    /// Creates a portion from a share between 0 and 1.
     pub fn share(share: f64) -> Self {
         Self::thousandths((share * f64::from(WHOLE)).round() as u32)
     }
 
-    /// A portion of this portion.
+    /// Multiplies two portions.
     pub fn of(self, other: Self) -> Self {
         Self::thousandths((u64::from(self.0) * u64::from(other.0) / u64::from(WHOLE)) as u32)
     }
 
-    /// In thousandths.
+    /// Returns the portion in thousandths.
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// What counts of a weight, rounded up.
+    /// Returns the part of `weight` that counts, rounded up.
     pub const fn weight(self, weight: u32) -> u32 {
         weight.saturating_mul(self.0).div_ceil(WHOLE)
     }
 
-    /// What counts of a limit on requests at once, rounded down, but at least 1 of a limit that lets any pass.
+    /// Returns the part of a limit on concurrent requests that counts, rounded down. It is at least 1, unless
+    /// the limit is 0.
     pub fn of_limit(self, limit: u32) -> u32 {
         let part = u64::from(limit) * u64::from(self.0) / u64::from(WHOLE);
         u32::try_from(part).unwrap_or(u32::MAX).max(limit.min(1))
     }
 
-    /// In percent, rounded up.
+    /// Returns the portion in percent, rounded up.
     pub const fn as_percent(self) -> u32 {
         self.0.div_ceil(WHOLE / 100)
     }

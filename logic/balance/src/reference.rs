@@ -1,3 +1,5 @@
+//! The generated reference page about the algorithms.
+
 use std::fmt::Write;
 
 use crate::counterparts::COUNTERPARTS;
@@ -14,7 +16,7 @@ Common to all: a server with weight 0, one that is down, ejected, drained or in 
 other server is eligible. n is the number of servers.
 ";
 
-/// The page of docs/reference about the algorithms.
+/// Returns the text of the docs/reference page about the algorithms.
 pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     for entry in &ALGORITHMS {

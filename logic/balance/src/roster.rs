@@ -1,3 +1,5 @@
+//! The roster of a pool: the servers to choose from, and everything that is computed in advance for picks.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -13,57 +15,62 @@ use crate::slot_set::SlotSet;
 use crate::tournament::Tournament;
 use crate::{Algorithm, Candidate, Portion, Scheduling, ServerLoad, Watch};
 
-/// Who may be chosen in one pool, and everything that can be worked out in advance for choosing.
+/// The servers of one pool that may be chosen, and everything that can be computed in advance for choosing.
 ///
-/// Made anew whenever a server comes, goes, or changes its weight or state; shared by all workers through an `Arc`.
-/// Immutable but for the keys of the servers, which are lock-free.
+/// A new roster is made whenever a server is added or removed, or changes its weight or state. All workers
+/// share it
+/// through an `Arc`. It is immutable except for the keys of the servers, which are lock-free.
 ///
-/// Servers come in tiers: those with the lowest priority number first, backup servers last. A tier takes part only when
-/// those before it do not suffice, and then all of it, balanced (HAProxy's `option allbackups`; its default is the first
-/// backup server alone).
+/// Servers form tiers: the lowest priority number first, backup servers last. A tier takes part only when the
+/// tiers before
+/// it are not enough. Then all its servers take part, balanced (HAProxy's `option allbackups`; HAProxy's
+/// default is the
+/// first backup server alone).
 #[derive(Debug)]
 pub struct Roster {
     scheduling: Scheduling,
     generation: u64,
-    /// How many the pool had before.
+    /// Number of rosters that the pool had before.
     number: u64,
     candidates: Arc<[Option<Candidate>]>,
     members: Box<[usize]>,
-    /// The same, for whoever asks whether one slot is among them.
+    /// The members as a set, to test single slots.
     member_set: SlotSet,
-    /// Slots that have a server. Asked instead of the servers themselves where none can be full: of thousands no cache holds all.
+    /// Slots that contain a server. Read instead of the servers if none can be full: no cache holds thousands
+    /// of servers.
     taken_set: SlotSet,
-    /// Some server can be full, whether it is a member or not.
+    /// True if some server, member or not, can be full.
     may_be_full: bool,
     schedule: Schedule,
     bound: Option<Bound>,
-    /// Some member can be full.
+    /// True if some member can be full.
     is_limited: bool,
-    /// For requests that have nothing to go by, where the algorithm has no way of its own.
+    /// Round robin for requests without a key, if the algorithm has no rule of its own for them.
     turns: Option<Classes>,
     tournament: Option<Arc<Tournament>>,
     hub: Arc<Hub>,
 }
 
 impl Roster {
-    /// Puts `candidates` up for choice, in place of `previous`, the last roster of the same pool. Their slots must
-    /// differ; of two with the same slot the latter counts.
+    /// Creates the roster that replaces `previous`, the last roster of the same pool.
     ///
-    /// `previous` may still be in use by workers when this returns: what they begin and end there counts here too.
+    /// The slots of `candidates` must differ; of two candidates with the same slot, the latter counts.
+    /// Workers may still use
+    /// `previous` when this returns: requests that they begin and end there count here too.
     pub fn new(
         scheduling: impl Into<Scheduling>,
         candidates: Vec<Candidate>,
         previous: Option<&Self>,
     ) -> Self {
         let scheduling = scheduling.into();
-        // Only ever compared for equality, so that a picker notices another roster: no hidden input.
+        // Only compared for equality, so that a picker notices a different roster. It is not a hidden input.
         static GENERATION: AtomicU64 = AtomicU64::new(1);
         let generation = GENERATION.fetch_add(1, Relaxed);
 
         let mut candidates = by_slot(candidates);
         let Settled { members, standing } = scheduling.membership.settle(&mut candidates);
         if !scheduling.algorithm.weighs_portions() {
-            // So that nobody is shown a part that does not count.
+            // Resets the portions so that reports show no fraction that does not count.
             candidates.iter_mut().flatten().for_each(|candidate| candidate.portion = Portion::WHOLE);
         }
         let candidates: Arc<[Option<Candidate>]> = candidates.into();
@@ -99,33 +106,35 @@ impl Roster {
         roster.with_tournament(previous)
     }
 
-    /// The algorithm that pickers follow here, and its options.
+    /// Returns the algorithm of the pool and its options.
     pub fn scheduling(&self) -> &Scheduling {
         &self.scheduling
     }
 
-    /// The algorithm that pickers follow here.
+    /// Returns the algorithm of the pool.
     pub fn algorithm(&self) -> Algorithm {
         self.scheduling.algorithm
     }
 
-    /// Differs from that of every other roster in this process; says nothing about age.
+    /// Returns a number that differs from that of every other roster in this process. It does not express
+    /// age.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The server in `slot`, whether it may be chosen or not.
+    /// Returns the server in `slot`, whether it may be chosen or not.
     pub fn candidate(&self, slot: usize) -> Option<&Candidate> {
         self.candidates.get(slot)?.as_ref()
     }
 
-    /// The slots that picks are made from, busy servers included, in ascending order: the eligible servers of the best
-    /// tier, as far as zone and subset permit.
+    /// Returns the slots that picks choose from, busy servers included, in ascending order. They are the
+    /// eligible servers of
+    /// the best tier, reduced by zone and subset.
     pub fn members(&self) -> &[usize] {
         &self.members
     }
 
-    /// Counts a request that has been given to the server in `slot`. False if there is no such server.
+    /// Counts a request that was given to the server in `slot`. Returns false if there is no such server.
     pub fn begin(&self, slot: usize) -> bool {
         let Some(candidate) = self.candidate(slot) else { return false };
         candidate.load.add_one(self.hub.total_load());
@@ -133,14 +142,18 @@ impl Roster {
         true
     }
 
-    /// As [`Roster::begin`], unless the server is at its `connections_max`: two workers that pick at the same moment
-    /// may both have seen its last free place. False if nothing was counted.
+    /// Counts a request like [`Roster::begin`], unless the server is at its `connections_max`. Returns false
+    /// if it counted
+    /// nothing.
+    ///
+    /// Two workers that pick at the same moment may both have seen the server's last free place.
     pub fn try_begin(&self, slot: usize) -> bool {
         self.candidate(slot).is_some_and(|candidate| self.try_begin_of(slot, &candidate.load))
     }
 
-    /// As [`Roster::try_begin`], for whoever has at hand the `load` of the server in `slot`: then it need not be looked up, which
-    /// takes a line of memory that with thousands of servers is in no cache.
+    /// Counts a request like [`Roster::try_begin`], for a caller that already holds the `load` of the server
+    /// in `slot`. That
+    /// saves a look-up, and with it a cache miss if there are thousands of servers.
     #[inline]
     pub fn try_begin_of(&self, slot: usize, load: &Arc<ServerLoad>) -> bool {
         let max = match self.may_be_full {
@@ -154,13 +167,14 @@ impl Roster {
         counted
     }
 
-    /// Whether the algorithm goes by measurements.
+    /// Returns true if the algorithm uses measurements.
     pub fn measures(&self) -> bool {
         self.scheduling.measure.wants(self.scheduling.algorithm).anything()
     }
 
-    /// Measures a request that has just been given to the server in `slot`. `now_ms` counts from where
-    /// [`PickInput::now_ms`](crate::PickInput::now_ms) does.
+    /// Starts to measure a request that was just given to the server in `slot`. `now_ms` has the same origin
+    /// as
+    /// [`PickInput::now_ms`](crate::PickInput::now_ms).
     #[inline]
     pub fn watch(&self, slot: usize, now_ms: u64) -> Watch {
         let wants = self.scheduling.measure.wants(self.scheduling.algorithm);
@@ -169,16 +183,19 @@ impl Roster {
             .map_or_else(|| Watch::off(slot), |candidate| Watch::new(slot, wants, &candidate.load, now_ms))
     }
 
-    /// Counts a request as over. `load` is that of the server it was given to, which may have left its slot since;
-    /// any roster of the pool will do, the present one is best.
+    /// Counts a request as ended. `load` belongs to the server that got the request, which may have left its
+    /// slot since.
+    ///
+    /// Any roster of the pool may be used; the current one is best.
     #[inline]
     pub fn end(&self, slot: usize, load: &Arc<ServerLoad>) {
         load.remove_one(self.hub.total_load());
         self.refresh(slot, load, false);
     }
 
-    /// The server in `slot` takes this many requests at most from now on, if its candidate has a limit at all. As for
-    /// [`Roster::end`], any roster of the pool will do.
+    /// Sets the most requests that the server in `slot` takes from now on; it applies if the candidate has a
+    /// limit. As for
+    /// [`Roster::end`], any roster of the pool may be used.
     pub fn limit(&self, slot: usize, load: &Arc<ServerLoad>, limit: u32) {
         if load.limit() != limit {
             load.set_limit(limit);
@@ -186,26 +203,29 @@ impl Roster {
         }
     }
 
-    /// Works out every key from the true loads. [`Roster::new`] has done so already: calling this is harmless.
+    /// Recomputes every key from the current loads. [`Roster::new`] has already done so; another call is
+    /// harmless.
     pub fn refresh_all(&self) {
         if let Some(tournament) = &self.tournament {
             tournament.refresh_all(self.hub.moment());
         }
     }
 
-    /// Whether there are servers to choose from, and none of them may be given a request. O(log n).
+    /// Returns true if there are servers to choose from, and none of them can take a request. O(log n).
     pub fn is_busy(&self) -> bool {
         !self.members.is_empty() && self.spare(&[], 0).is_none()
     }
 
-    /// Whether a server in this slot may be chosen, has room for one more request, and is within the bound on loads.
+    /// Returns true if the server in `slot` may be chosen, has room for one more request, and is within the
+    /// bound on loads.
     pub fn has_room(&self, slot: usize) -> bool {
         let is_within = |bound: &Bound| bound.is_within(slot, self.active(slot), self.hub.total_load());
         self.is_member(slot) && self.is_open(slot, &[]) && self.bound.as_ref().is_none_or(is_within)
     }
 
-    /// How many more requests all servers together have room for; `u64::MAX` if one has no limit, `None` if there is no
-    /// server to choose from. O(number of servers).
+    /// Returns how many more requests all servers together have room for. `u64::MAX` = a server has no limit;
+    /// `None` = there is
+    /// no server to choose from. O(number of servers).
     pub fn room(&self) -> Option<u64> {
         if self.members.is_empty() {
             return None;
@@ -214,15 +234,17 @@ impl Roster {
         Some(rooms.fold(0, u64::saturating_add))
     }
 
-    /// The least key's slot where keys change with the time. An idle server's key is then as of its last change; each
-    /// pick brings one more up to date, the one in `slot`, and the least again until it stays the least: it does where its key
-    /// has become smaller.
+    /// Returns the slot with the least key where keys change with time.
+    ///
+    /// An idle server's key dates from its last change. Each pick advances `slot` and updates that server's
+    /// key. Then it updates
+    /// the least key until the least one stays the least, which is so once an update does not increase it.
     pub(crate) fn pick_by_time(&self, exclude: &[usize], now_ms: u64, slot: &mut usize) -> Option<usize> {
         const LOOKS_MAX: usize = 4;
         let tournament = self.tournament.as_deref()?;
         self.hub.set_clock(now_ms);
         let mut moment = self.hub.moment();
-        // This pick counts, too.
+        // This pick counts as well.
         moment.picks = moment.picks.wrapping_add(1);
         *slot = (*slot + 1) % tournament.slots().max(1);
         tournament.refresh_one(*slot, moment);
@@ -237,11 +259,11 @@ impl Roster {
         Some(least)
     }
 
-    /// Whether the first of two servers has the lesser key right now.
+    /// Returns a comparison: true if the first of two servers has the lesser key at `now_ms`.
     pub(crate) fn by_time(&self, now_ms: u64) -> impl Fn(&Entrant, &Entrant) -> bool {
         self.hub.set_clock(now_ms);
         let mut moment = self.hub.moment();
-        // This pick counts, too.
+        // This pick counts as well.
         moment.picks = moment.picks.wrapping_add(1);
         let rule = KeyRule::of(&self.scheduling);
         let key = move |entrant: &Entrant| {
@@ -251,14 +273,16 @@ impl Roster {
         move |one, other| key(one) < key(other)
     }
 
-    /// Whether keys change while nothing happens.
+    /// Returns true if keys change with time alone.
     pub(crate) fn goes_by_time(&self) -> bool {
         self.tournament.as_ref().is_some_and(|tournament| tournament.goes_by_time())
     }
 
-    /// The server that a retry goes to when all members are in `exclude`, which have failed the request: one of those that take no part
-    /// (a tier that waits, another zone, another subset) and are not in `exclude` themselves. `None` = a member is left, or nobody else
-    /// has room.
+    /// Returns the server for a retry when all members are in `exclude`, that is, have failed the request.
+    ///
+    /// It is a server that takes no part (another tier, zone or subset) and is not in `exclude` itself.
+    /// `None` = a member is
+    /// left, or no other server has room.
     pub fn next_in_line(&self, exclude: &[usize]) -> Option<usize> {
         let is_left = |slot: &usize| !exclude.contains(slot);
         if exclude.len() < self.members.len() || self.members.iter().any(is_left) {
@@ -275,17 +299,18 @@ impl Roster {
         self.turns.as_ref()
     }
 
-    /// Whether picks are made from this server.
+    /// Returns true if picks choose from this slot.
     pub(crate) fn is_member(&self, slot: usize) -> bool {
         self.member_set.contains(slot)
     }
 
-    /// The first by the tournament's keys among those with room; None if there are none, or no such keys.
+    /// Returns the server with room whose tournament key is the least. `None` = no server has room, or there
+    /// are no keys.
     pub(crate) fn least_loaded(&self, exclude: &[usize]) -> Option<usize> {
         self.tournament.as_ref()?.pick(exclude)
     }
 
-    /// Whether a member may be given a request now: not excluded, and below its `connections_max`.
+    /// Returns true if a member can take a request now: it is not excluded and below its `connections_max`.
     pub(crate) fn is_open(&self, slot: usize, exclude: &[usize]) -> bool {
         if exclude.contains(&slot) {
             return false;
@@ -296,12 +321,12 @@ impl Roster {
         }
     }
 
-    /// Whether there is a bound on loads.
+    /// Returns true if the pool has a bound on loads.
     pub(crate) fn is_bounded(&self) -> bool {
         self.bound.is_some()
     }
 
-    /// Whether the bound on loads, if there is one, permits a member another request, to be given to it in its turn.
+    /// Returns true if the bound on loads, if there is one, lets a member take one more request in its turn.
     pub(crate) fn is_within_bound(&self, slot: usize) -> bool {
         let Some(bound) = &self.bound else { return true };
         bound.permits(slot, self.active(slot), self.hub.total_load())
@@ -311,18 +336,22 @@ impl Roster {
         self.candidate(slot).map_or(0, |candidate| candidate.load.active())
     }
 
-    /// Who gets a request that the algorithm has found nobody for: someone outside `exclude`, or else inside; None if all are busy.
+    /// Returns the server for a request for which the algorithm found none. Prefers servers outside
+    /// `exclude`; `None` = all
+    /// are busy.
     ///
-    /// With a bound on loads it is the least loaded of those that have room. If that one is not within its bound, those who are have no
-    /// room, and the request has to wait for one of them.
+    /// With a bound on loads, it is the least loaded server that has room. If that one exceeds its bound, the
+    /// servers within
+    /// their bound have no room, and the request must wait for one of them.
     pub(crate) fn spare(&self, exclude: &[usize], start: usize) -> Option<usize> {
         if let (Some(bound), Some(tournament)) = (&self.bound, &self.tournament) {
-            // Where somebody may be full; and others choose at the same time.
+            // Other workers choose at the same time, so the least loaded server may have filled up in
+            // between.
             const LOOKS_MAX: usize = 3;
             let is_within = |slot: &usize| {
                 let is_within = bound.is_within(*slot, self.active(*slot), self.hub.total_load());
                 if !is_within {
-                    // Somebody may have counted a request there, and not come to say so.
+                    // Another worker may have counted a request there without having updated the key yet.
                     tournament.refresh_one(*slot, self.hub.moment());
                 }
                 is_within
@@ -340,8 +369,11 @@ impl Roster {
         self.any_open(exclude, start)
     }
 
-    /// The least loaded member outside `exclude`, or else inside; None if all are busy. Where no server has a limit
-    /// and the algorithm does not count, loads are not compared: the first from `start` on.
+    /// Returns the least loaded member, preferably outside `exclude`; `None` = all are busy.
+    ///
+    /// If no server has a limit and the algorithm does not count requests, it does not compare loads: it
+    /// returns the first
+    /// member from `start` on.
     pub(crate) fn any_open(&self, exclude: &[usize], start: usize) -> Option<usize> {
         if let Some(tournament) = &self.tournament {
             return tournament.pick(exclude).or_else(|| tournament.pick(&[]));
@@ -351,7 +383,7 @@ impl Roster {
         (0..count).filter_map(nth).find(|slot| !exclude.contains(slot)).or_else(|| nth(0))
     }
 
-    /// A new measurement of the server in `slot` is there.
+    /// Updates the key of the server in `slot` after a new measurement.
     pub(crate) fn measured(&self, slot: usize, load: &Arc<ServerLoad>, now_ms: u64) {
         self.hub.set_clock(now_ms);
         self.refresh(slot, load, false);
@@ -362,20 +394,22 @@ impl Roster {
         if let Some(tournament) = &self.tournament {
             tournament.refresh(slot, load, turns, self.moment_of(tournament));
         }
-        // After the count has changed, never before: a roster made before this line has its keys refreshed here, one
-        // made after it has read the new count.
+        // This must follow the change of the count. A roster made before this line has its keys refreshed
+        // here; a roster made
+        // after it has read the new count.
         if let Some(newer) = self.hub.newer_than(self.generation) {
             newer.refresh(slot, load, turns, self.moment_of(&newer));
         }
     }
 
-    /// The moment, if it counts: asking for it costs a look at what all workers write.
+    /// Returns the moment if the keys depend on it. Reading it touches memory that all workers write.
     fn moment_of(&self, tournament: &Tournament) -> Moment {
         if tournament.goes_by_time() { self.hub.moment() } else { Moment::default() }
     }
 
-    /// Sets up keys where they will be asked for: by algorithms that go by them, and to find a server with room among
-    /// many that have none.
+    /// Creates the keys where something uses them: an algorithm that compares keys, or a search for a server
+    /// with room among
+    /// many full ones.
     fn with_tournament(mut self, previous: Option<&Self>) -> Self {
         let limited = |slot: &usize| self.candidate(*slot).is_some_and(|c| c.connections_max.is_some());
         let is_limited = self.members.iter().any(limited);
@@ -398,7 +432,7 @@ impl Roster {
     }
 }
 
-/// The bound that holds: only some algorithms have one.
+/// Returns the bound on loads, which only some algorithms have.
 fn bounded_load(scheduling: &Scheduling) -> Option<u32> {
     let bounds = matches!(scheduling.algorithm, Algorithm::Ring | Algorithm::Ketama | Algorithm::Random);
     scheduling.hash.bounded_load_percent.filter(|_| bounds)

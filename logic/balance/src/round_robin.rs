@@ -1,30 +1,35 @@
-//! Smooth weighted round robin: NGINX's sequence, without looking at every server.
+//! Smooth weighted round robin: NGINX's sequence, without visiting every server.
 //!
-//! NGINX (ngx_http_upstream_round_robin.c) adds its weight to every server's counter, picks the highest counter, the
-//! first of equals, and takes the total of all weights off it. Servers of one weight are therefore picked in turn,
-//! and always differ by at most one pick, so that one counter for each *weight* tells who is next:
-//! `rounds * weight - times through the class * total`. A pick looks at each different weight once.
+//! NGINX (ngx_http_upstream_round_robin.c) adds each server's weight to its counter, picks the highest
+//! counter (the first of
+//! equals), and subtracts the total of all weights from it. So servers of equal weight are picked in turn and
+//! never differ by
+//! more than one pick. One counter for each *weight* is therefore enough:
+//! `rounds * weight - times through the class * total`. A pick visits each different weight once.
 //!
-//! Weights are at most 256, so that there are few. Where only parts of them count (slow start, agents, zones) there may be as many as
-//! servers, which NGINX knows nothing of: then each server is due again 1 / weight after its last turn, and who is due first is next.
+//! Weights are at most 256, so there are few different ones. With fractions of weights (slow start, agents,
+//! zones) there may
+//! be as many as servers; NGINX has no such case. Then each server is due again 1 / weight after its last
+//! turn, and the one
+//! that is due first is next.
 
 use std::sync::Arc;
 
 use crate::edf::{Beginnings, Edf};
 use crate::mix::below;
 
-/// Servers by weight.
+/// Servers grouped by weight.
 #[derive(Debug)]
 pub(crate) enum Classes {
-    /// Each pick looks at all weights.
+    /// At most 256 different weights: each pick visits all of them.
     Few(Arc<Table>),
-    /// Each pick looks at whoever is due.
+    /// More different weights: each pick takes the server that is due first.
     Many(Arc<Many>),
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// By class. Apart from the slots, so that a pick reads few cache lines.
+    /// Weight of each class. Kept apart from the slots, so that a pick reads few cache lines.
     weights: Box<[i64]>,
     classes: Box<[Class]>,
     total: i64,
@@ -33,7 +38,7 @@ pub(crate) struct Table {
 #[derive(Debug)]
 pub(crate) struct Many {
     slots: Box<[usize]>,
-    /// By slot.
+    /// Weight of each slot.
     weights: Box<[u32]>,
     beginnings: Beginnings,
 }
@@ -42,14 +47,14 @@ pub(crate) struct Many {
 #[derive(Debug, PartialEq, Eq)]
 struct Class(Box<[usize]>);
 
-/// One worker's place in the sequence.
+/// One worker's position in the sequence.
 #[derive(Debug, Default)]
 pub(crate) struct RoundRobin {
     table: Option<Arc<Table>>,
-    /// By class: NGINX's counter of the server that is next in it.
+    /// By class: NGINX's counter of the next server in it.
     values: Vec<i64>,
     places: Vec<Place>,
-    /// The sequence is that of the servers counted from this slot on.
+    /// Slot at which the sequence starts counting servers.
     first: usize,
     last_picked: Option<usize>,
     many: Option<Arc<Many>>,
@@ -63,17 +68,17 @@ struct Place {
     next: usize,
 }
 
-/// As many different weights as whole ones can be.
+/// Number of different whole weights.
 const FEW_MAX: usize = weir_model::Weight::MAX.get() as usize;
 
-/// Sequence steps that one pick may take to get past busy and excluded servers.
+/// Sequence steps that one pick may take to skip busy and excluded servers.
 const STEPS_MAX: usize = 16;
 
-/// How far into the sequence a worker may start; working that out takes as many steps.
+/// Most steps into the sequence at which a worker may start; each costs one computation.
 const LEAD_MAX: u64 = 256;
 
 impl Classes {
-    /// From slots and weights above 0, ascending by slot. `number` is that of the roster among its pool's.
+    /// Groups slots and weights above 0, ascending by slot. `number` is the roster's number in its pool.
     pub(crate) fn new(members: &[(usize, u32)], number: u64) -> Self {
         let mut sorted = members.to_vec();
         sorted.sort_by_key(|(_, weight)| *weight);
@@ -89,9 +94,13 @@ impl Classes {
 }
 
 impl RoundRobin {
-    /// Starts on `classes`: with the same servers and weights where it was; else behind the server picked last, and
-    /// with several weights somewhere in the sequence, as `random` has it, for a sequence starts with the heaviest
-    /// and many changes would starve the others. `random` = 0 is the start of the sequence.
+    /// Switches to `classes`. With the same servers and weights it continues at its position; else behind the
+    /// server picked
+    /// last.
+    ///
+    /// With several weights it then starts somewhere in the sequence, as `random` says. A sequence starts
+    /// with the heaviest
+    /// servers, so many changes would otherwise starve the others. `random` = 0 is the start of the sequence.
     pub(crate) fn turn_to(&mut self, classes: &Classes, random: u64) {
         match classes {
             Classes::Few(table) => {
@@ -101,7 +110,8 @@ impl RoundRobin {
             Classes::Many(many) => {
                 self.table = None;
                 if self.many.as_ref().is_none_or(|mine| mine != many) {
-                    // Everyone somewhere in its own time: then it gets its share however short the time is.
+                    // Each server starts somewhere between two of its turns. So it gets its share however
+                    // short the time is.
                     self.edf.start(&many.beginnings, random.max(1), |slot| many.weight(slot));
                     self.many = Some(Arc::clone(many));
                 }
@@ -133,15 +143,15 @@ impl RoundRobin {
         }
     }
 
-    /// The next server in the sequence that is open; the others on the way lose their turn. None if there were too
-    /// many of those.
+    /// Returns the next open server in the sequence. Others on the way lose their turn. `None` = too many
+    /// were not open.
     pub(crate) fn pick(&mut self, classes: &Classes, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let picked = match classes {
             Classes::Few(table) => {
                 (0..STEPS_MAX).filter_map(|_| self.step(table)).find(|slot| is_open(*slot))
             }
             Classes::Many(many) => {
-                // Of two that are equal, the one whose turns it has begun with.
+                // Two equal tables may exist; use the one that the turns were started with.
                 let mine = self.many.as_ref().unwrap_or(many);
                 self.edf.pick(&mine.beginnings, is_open, |slot| mine.weight(slot))
             }
@@ -156,7 +166,8 @@ impl RoundRobin {
             *value += weight;
             highest = highest.max(*value);
         }
-        // Most often there is one; of equals the first in the sequence's own order is picked.
+        // Usually one class has the highest value. Of equals, the first in the sequence's own order is
+        // picked.
         let turn = |class: usize| table.classes[class].0[self.places[class].next].wrapping_sub(self.first);
         let equals = self.values.iter().enumerate().filter(|(_, value)| **value == highest);
         let (turn, class) = equals.map(|(class, _)| (turn(class), class)).min()?;
@@ -170,7 +181,8 @@ impl RoundRobin {
 }
 
 impl Table {
-    /// Some server's slot for each `share` of the total, each as often as it weighs.
+    /// Returns a server's slot for each `share` of the total; each server covers as many shares as its weight
+    /// says.
     fn slot_at(&self, share: u64) -> usize {
         let mut rest = share;
         for (Class(slots), weight) in self.classes.iter().zip(&self.weights) {
@@ -204,7 +216,7 @@ fn weight_in(weights: &[u32], slot: usize) -> f64 {
     weights.get(slot).copied().unwrap_or(1).into()
 }
 
-/// Where turns begin does not matter.
+/// Compares without the beginnings, which do not matter.
 impl PartialEq for Many {
     fn eq(&self, other: &Self) -> bool {
         self.slots == other.slots && self.weights == other.weights

@@ -1,4 +1,4 @@
-//! What each algorithm works out in advance, from the servers that there are.
+//! Data that each algorithm computes in advance from the servers.
 
 use std::sync::Arc;
 
@@ -17,23 +17,24 @@ use crate::round_robin::Classes;
 use crate::weighted_map::WeightedMap;
 use crate::{Algorithm, Candidate, Portion, RingPoints, Scheduling};
 
-/// What each algorithm works out in advance.
+/// Data that each algorithm computes in advance.
 #[derive(Debug)]
 pub(crate) enum Schedule {
-    /// By the tournament's keys.
+    /// The algorithm compares the tournament's keys.
     Keys,
     RoundRobin(Classes),
     StaticRr(WeightedMap),
-    /// IPVS's rr is its wrr with equal weights.
+    /// IPVS's wrr; its rr is the same with equal weights.
     IpvsWrr(Thresholds),
     Random(WeightedDraw),
     IpvsTwos(IpvsTwos),
-    /// Envoy's least request where all weights are equal.
+    /// Envoy's least request if all weights are equal.
     FewestRequests(WeightedDraw),
-    /// Envoy's least request where weights differ: each picker's own, from one of these on.
+    /// Envoy's least request if weights differ. Each picker has its own schedule, which starts at one of
+    /// these.
     Edf(Beginnings),
     PeakEwma(WeightedDraw),
-    /// The least response time of a few.
+    /// Least response time among a few drawn servers.
     Times(WeightedDraw),
     Map(WeightedMap),
     Ring(Ring),
@@ -43,7 +44,7 @@ pub(crate) enum Schedule {
     NginxIpHash(ByWeight),
     NginxHash(ByWeight),
     Ipvs(IpvsTable),
-    /// By the tournament's keys, unless the key's server is known.
+    /// The algorithm compares the tournament's keys, unless the key already has a server.
     Locality(Arc<Localities>),
 }
 
@@ -51,20 +52,21 @@ pub(crate) enum Schedule {
 pub(crate) struct Cohort<'a> {
     pub(crate) candidates: &'a [Option<Candidate>],
     pub(crate) members: &'a [usize],
-    /// The members, and who would be one of them if it were up.
+    /// The members, and the servers that would be members if they were up.
     pub(crate) standing: &'a [usize],
-    /// How many rosters the pool had before.
+    /// Number of rosters that the pool had before.
     pub(crate) number: u64,
 }
 
 impl Cohort<'_> {
-    /// By slot.
+    /// Returns the members' slots and weights, by slot.
     pub(crate) fn weights(&self) -> Vec<(usize, u32)> {
         self.members().map(|candidate| (candidate.slot, candidate.weight.get())).collect()
     }
 
-    /// What counts of each member's weight, by slot and in the largest unit: in the usual case the weights themselves, so that a
-    /// sequence is that of its origin.
+    /// Returns the part of each member's weight that counts, by slot, in the largest possible unit. Usually
+    /// these are the
+    /// weights themselves, so that a sequence equals that of the original algorithm.
     pub(crate) fn shares(&self) -> Vec<(usize, u32)> {
         let whole = Portion::WHOLE.get();
         let mut shares: Vec<_> =
@@ -75,7 +77,7 @@ impl Cohort<'_> {
         shares
     }
 
-    /// Draws from members with these shares, by slot.
+    /// Creates a draw from members with these slots and shares.
     fn draw(&self, shares: &[(usize, u32)]) -> WeightedDraw {
         let entrant = |&(slot, share): &(usize, u32)| {
             Some(Entrant::new(slot, share, &self.candidates[slot].as_ref()?.load))
@@ -83,7 +85,7 @@ impl Cohort<'_> {
         WeightedDraw::new(shares.iter().filter_map(entrant).collect())
     }
 
-    /// As [`Cohort::shares`], in the pool's order.
+    /// Returns [`Cohort::shares`] in the pool's order.
     fn ranked_shares(&self) -> Vec<(usize, u32)> {
         let mut shares = self.shares();
         let rank = |slot: usize| self.candidates[slot].as_ref().map_or(0, |candidate| candidate.rank);
@@ -91,29 +93,29 @@ impl Cohort<'_> {
         shares
     }
 
-    /// In the pool's order.
+    /// Returns the members' slots and weights in the pool's order.
     fn weights_in_order(&self) -> Vec<(usize, u32)> {
         addressed(self.members(), whole_weight).into_iter().map(|(slot, weight, _)| (slot, weight)).collect()
     }
 
-    /// In thousandths, in the pool's order.
+    /// Returns the members' slots and shares, in thousandths, in the pool's order.
     pub(crate) fn shares_in_order(&self) -> Vec<(usize, u32)> {
         self.by_share().into_iter().map(|(slot, share, _)| (slot, share)).collect()
     }
 
-    /// In the pool's order.
+    /// Returns the members with their weights and addresses, in the pool's order.
     fn by_weight(&self) -> Vec<Addressed<'_>> {
         addressed(self.members(), whole_weight)
     }
 
-    /// In thousandths, in the pool's order.
+    /// Returns the members with their shares, in thousandths, and addresses, in the pool's order.
     fn by_share(&self) -> Vec<Addressed<'_>> {
         addressed(self.members(), Candidate::share)
     }
 
-    /// What counts of each member's weight, and what its points on the ring are hashed from.
+    /// Returns each member's slot, its share, and the number that its points on the ring are hashed from.
     fn on_ring(&self, points: RingPoints) -> Vec<(usize, u32, u32)> {
-        // Of servers that are alike those that are down keep their numbers.
+        // Servers with equal addresses are numbered; those that are down keep their numbers.
         let all = addressed(self.candidates.iter().flatten(), Candidate::share);
         let candidates: Vec<&Candidate> =
             all.iter().filter_map(|(slot, ..)| self.candidates[*slot].as_ref()).collect();
@@ -135,7 +137,7 @@ impl Cohort<'_> {
         self.by_share().into_iter().map(|(slot, share, _)| (slot, share, by_slot[slot])).collect()
     }
 
-    /// The members, and the servers that would be among them if they were up.
+    /// Returns the members, and the servers that would be members if they were up.
     fn up_or_down(&self) -> impl Iterator<Item = &Candidate> {
         self.standing.iter().filter_map(|slot| self.candidates[*slot].as_ref())
     }
@@ -145,12 +147,12 @@ impl Cohort<'_> {
         ByWeight::new(&servers.map(|(slot, weight, _)| (slot, weight)).collect::<Vec<_>>())
     }
 
-    /// Those of all servers, usable or not.
+    /// Returns the weights of all servers, usable or not.
     fn all_weights(&self) -> impl Iterator<Item = u32> {
         self.candidates.iter().flatten().map(|candidate| candidate.weight.get())
     }
 
-    /// Those of all servers that are up or down, in thousandths, as if all of each counted.
+    /// Returns the full weights of all servers, up or down, in thousandths.
     fn whole_weights(&self) -> impl Iterator<Item = u32> {
         self.up_or_down().map(|candidate| candidate.weight.get() * Portion::WHOLE.get())
     }
@@ -164,7 +166,7 @@ fn whole_weight(candidate: &Candidate) -> u32 {
     candidate.weight.get()
 }
 
-/// In the pool's order, with what `weight` says of them.
+/// Returns the candidates in the pool's order, each with the value of `weight` and its address.
 fn addressed<'a>(
     candidates: impl Iterator<Item = &'a Candidate>,
     weight: impl Fn(&Candidate) -> u32,
@@ -175,7 +177,7 @@ fn addressed<'a>(
 }
 
 impl Schedule {
-    /// `known` is what the same algorithm had before.
+    /// Creates the schedule of an algorithm. `known` is the previous schedule of the same algorithm.
     pub(crate) fn new(scheduling: Scheduling, cohort: &Cohort<'_>, known: Option<&Self>) -> Self {
         let map = || WeightedMap::new(&cohort.shares_in_order(), cohort.all_weights());
         let shares = cohort.shares();
@@ -236,7 +238,7 @@ impl Schedule {
         }
     }
 
-    /// The weights of those with room, where they are drawn among alone.
+    /// Returns the weights of the servers with room, if the algorithm draws only among those.
     pub(crate) fn open_weights(&self) -> Option<&Arc<OpenWeights>> {
         match self {
             Self::IpvsTwos(servers) => Some(servers.open_weights()),
@@ -244,7 +246,7 @@ impl Schedule {
         }
     }
 
-    /// Whether requests without a key, or whose tries have been in vain, go by round robin.
+    /// Returns true if round robin serves requests without a key, or those for which all attempts failed.
     pub(crate) fn needs_turns(&self) -> bool {
         matches!(
             self,

@@ -1,62 +1,70 @@
+//! The scheduling configuration of a pool: the algorithm and its options.
+
 use serde::Serialize;
 use weir_model::Millis;
 
 use crate::hash::{self, name_key};
 use crate::{Algorithm, HashFunction, Key, MeasureOptions, Membership};
 
-/// An algorithm and its options: how one pool chooses.
+/// An algorithm and its options, as one pool uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Scheduling {
-    /// The algorithm.
     pub algorithm: Algorithm,
-    /// What the algorithms that draw servers or go by measurements are told.
+    /// Options of the algorithms that draw servers at random or use measurements.
     pub measure: MeasureOptions,
-    /// Which of the servers take part.
+    /// The rule that selects the servers that take part.
     pub membership: Membership,
-    /// What the algorithms of the hash family go by; the others do not look at it, but for `bounded_load_percent`.
+    /// Options of the hash family. The other algorithms use only `bounded_load_percent`.
     pub hash: HashOptions,
 }
 
 /// Options of the hash family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct HashOptions {
-    /// How a key that is not an address becomes a number.
+    /// Function that turns a key other than an address into a number.
     pub function: HashFunction,
-    /// Whether the key's hash is mixed once more (HAProxy's `avalanche`). Used by `hash`, `source` and `ring`.
+    /// True if the key's hash is mixed once more (HAProxy's `avalanche`). Used by `hash`, `source` and
+    /// `ring`.
     pub avalanche: bool,
-    /// What a server's points on the ring come from. Used by `ring`.
+    /// Source of a server's points on the ring. Used by `ring`.
     pub points: RingPoints,
-    /// No server may have more than this share of its fair part of all requests, in percent, over 100; `None` = no bound.
-    /// Used by `ring`, `ketama` and `random` (HAProxy's hash-balance-factor).
+    /// Most requests that a server may have, in percent of its fair share of all requests; above 100. `None`
+    /// = no bound. Used
+    /// by `ring`, `ketama` and `random` (HAProxy's hash-balance-factor).
     pub bounded_load_percent: Option<u32>,
-    /// Whether another server is sought when the key's own has no room; else the request waits for that one. Used by `source`, `hash`, `ring`,
-    /// `maglev`, `rendezvous` and IPVS's hashes.
+    /// True if another server is chosen when the key's own server has no room; else the request waits for its
+    /// server. Used
+    /// by `source`, `hash`, `ring`, `maglev`, `rendezvous` and IPVS's hashes.
     pub fallback: bool,
-    /// Whether the client's port counts as well as its address, where it is known. Used by `ipvs-sh` and `ipvs-mh`.
+    /// True if the client's port counts as well as its address, where the port is known. Used by `ipvs-sh`
+    /// and `ipvs-mh`.
     pub port: bool,
-    /// Places in the table, a prime number. Used by `maglev`.
+    /// Number of entries in the table, a prime number. Used by `maglev`.
     pub table_size: u32,
-    /// How long `lblc` and `lblcr` remember a key that nobody asks for, and `lblcr` keeps a set that does not change.
+    /// Time for which `lblc` and `lblcr` remember an unused key, and for which `lblcr` keeps an unchanged set
+    /// of servers.
     pub expiration: Millis,
 }
 
-/// What a server's points on HAProxy's ring come from.
+/// Source of a server's points on HAProxy's ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RingPoints {
-    /// Its address (HAProxy's `hash-key addr-port`): who else is in the pool, and in which order, does not matter.
+    /// The server's address (HAProxy's `hash-key addr-port`). The other servers in the pool and their order
+    /// do not matter.
     #[default]
     Address,
-    /// The same without the port (HAProxy's `hash-key addr`).
+    /// The server's address without the port (HAProxy's `hash-key addr`).
     Host,
-    /// Its name (HAProxy's `hash-key guid`): it may move to another address and keeps its keys.
+    /// The server's name (HAProxy's `hash-key guid`). The server keeps its keys when its address changes.
     Name,
-    /// Its place in the pool's order (HAProxy's `hash-key id`, its default): when a server is taken out of the config, those behind
-    /// it change their points.
+    /// The server's position in the pool (HAProxy's `hash-key id`, its default). When a server is removed
+    /// from the config,
+    /// the points of all later servers change.
     Position,
-    /// The same, hashed, as releases of HAProxy 3.0 to 3.2 from before October 2025 did by mistake.
+    /// The position, hashed, as HAProxy 3.0 to 3.2 computed it by mistake in releases before October 2025.
     Id,
-    /// The same, hashed in network order (HAProxy's `hash-key id32`, from 3.4 on).
+    /// The position, hashed in network byte order (HAProxy's `hash-key id32`, since 3.4).
     Id32,
 }
 
@@ -69,10 +77,10 @@ impl HashOptions {
     /// Envoy's largest table_size.
     pub const TABLE_SIZE_MAX: u32 = 5_000_011;
 
-    /// So many buckets has `rendezvous`, each of which is one server's.
+    /// Number of buckets of `rendezvous`; one server owns each bucket.
     pub const BUCKETS: u32 = hash::BUCKETS;
 
-    /// What holds for an algorithm that is named alone.
+    /// Returns the defaults for an algorithm.
     pub const fn of(algorithm: Algorithm) -> Self {
         Self {
             function: algorithm.own_function(),
@@ -86,7 +94,7 @@ impl HashOptions {
         }
     }
 
-    /// The key that stands for these bytes.
+    /// Hashes `bytes` into a key.
     pub fn key_of(&self, bytes: &[u8]) -> Key {
         Key::Digest(self.function.digest(bytes))
     }
@@ -100,10 +108,10 @@ impl From<Algorithm> for Scheduling {
 }
 
 impl RingPoints {
-    /// Each of them.
+    /// All variants.
     pub const ALL: [Self; 6] = [Self::Address, Self::Host, Self::Name, Self::Position, Self::Id, Self::Id32];
 
-    /// The name in config.
+    /// Returns the name in config.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Address => "address",
@@ -115,7 +123,7 @@ impl RingPoints {
         }
     }
 
-    /// What a server's name counts as where points come from names; else 0, for nobody asks.
+    /// Returns the number that stands for a server's name if points come from names, else 0.
     pub fn name_key(self, name: &str) -> u32 {
         if self == Self::Name { name_key(name) } else { 0 }
     }

@@ -1,4 +1,4 @@
-//! Slow start: a server that has just come up gets little at first.
+//! Slow start: a server that has just come up gets little traffic at first.
 
 use std::time::Duration;
 
@@ -7,24 +7,27 @@ use weir_model::Millis;
 
 use crate::{Hundredths, Portion};
 
-/// How the weight of a server rises that has come up, and its limit with it (Envoy's slow start, which knows no limit; with
-/// an aggression of 1 also HAProxy's).
+/// Rule by which the weight of a server rises after it came up, and its limit with it.
+///
+/// This is Envoy's slow start, which has no limit; with an aggression of 1 it is also HAProxy's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SlowStart {
-    /// How long it takes.
+    /// Duration of the rise.
     pub window: Millis,
-    /// 1 = in proportion to the time; above it faster at first, below it slower. Above 0.
+    /// Shape of the rise, above 0: 1 = in proportion to time; above 1 faster at first, below 1 slower at
+    /// first.
     pub aggression: Hundredths,
-    /// What it begins with, 1 to 100 percent.
+    /// Initial portion, 1 to 100 percent.
     pub min_percent: u8,
 }
 
 impl SlowStart {
-    /// The weight rises at most so many times: each rise makes new rosters.
+    /// Most steps in which the weight rises; each step makes new rosters.
     pub const STEPS: u32 = 20;
 
-    /// What counts of its weight so long after it came up: max(min, (max(t, 1 s) / window)^(1 / aggression)), t being the
-    /// last step's time.
+    /// Returns the portion of the weight that counts at `up_for` after the server came up.
+    ///
+    /// It is max(min, (max(t, 1 s) / window)^(1 / aggression)), t being the time of the last step.
     pub fn portion(&self, up_for: Duration) -> Portion {
         let window = self.window.duration();
         if up_for >= window {
@@ -36,7 +39,7 @@ impl SlowStart {
         Portion::share(rise.max(f64::from(self.min_percent) / 100.0)).min(Portion::WHOLE)
     }
 
-    /// How long until the weight rises next; `None` = it is whole.
+    /// Returns the time until the weight rises next; `None` = the weight is whole.
     pub fn next_rise(&self, up_for: Duration) -> Option<Duration> {
         if up_for >= self.window.duration() {
             return None;
@@ -49,8 +52,11 @@ impl SlowStart {
         Some(next.saturating_sub(up_for).max(Duration::from_millis(1)))
     }
 
-    /// From one rise in a pool to the next, where making its roster took so long: a step's length, but rosters take no more than a tenth of the
-    /// time. A pool whose roster is dear to make, such as a `maglev` table with a million places, rises in fewer and larger steps.
+    /// Returns the pause between two rises in a pool whose roster took `roster_took` to make.
+    ///
+    /// It is a step's length, or longer so that making rosters takes at most a tenth of the time. A pool with
+    /// an expensive roster,
+    /// such as a `maglev` table with a million entries, rises in fewer and larger steps.
     pub fn pause(&self, roster_took: Duration) -> Duration {
         const PAUSE_FACTOR: u32 = 10;
         self.step_length().max(roster_took.saturating_mul(PAUSE_FACTOR))

@@ -1,29 +1,35 @@
-//! A part of the servers for each of several Weirs, so that they do not all keep connections to all.
+//! Subsets: a part of the servers for each of several Weirs, so that they do not all keep connections to all
+//! servers.
 
 use serde::Serialize;
 
 use crate::Portion;
 
-/// Which part of the servers belongs to one of several Weirs (Finagle's and Envoy's deterministic aperture).
+/// Rule that assigns a part of the servers to each of several Weirs (Finagle's and Envoy's deterministic
+/// aperture).
 ///
-/// The servers lie on a ring in the pool's order, each as long as the others. Each Weir begins at its own of as many
-/// evenly spaced points as there are Weirs, and takes a stretch that is a whole number of those spaces long: so every
-/// stretch of the ring is taken by the same number of Weirs, and every server gets the same in all. A server that is
-/// only partly in the stretch counts with that part of its weight.
+/// The servers lie on a ring in the pool's order, each with the same length. As many evenly spaced points as
+/// there are Weirs
+/// divide the ring; each Weir starts at its own point. It takes a stretch that is a whole number of those
+/// spaces long. So the
+/// same number of Weirs takes every stretch of the ring, and every server gets the same in total. A server
+/// that lies only
+/// partly in the stretch counts with that part of its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Subset {
-    /// Servers for each Weir, at least; less only if there are not so many.
+    /// Minimum number of servers for each Weir; fewer only if the pool has fewer.
     pub size: u32,
-    /// Which of the Weirs this is, from 0.
+    /// Index of this Weir, from 0.
     pub instance: u32,
-    /// How many there are, at least 1.
+    /// Number of Weirs, at least 1.
     pub instances: u32,
 }
 
 impl Subset {
-    /// The part of each of `count` servers, in order; `None` = it is not in the subset.
+    /// Returns the part of each of `count` servers, in order; `None` = it is not in the subset.
     pub fn portions(&self, count: usize) -> impl Iterator<Item = Option<Portion>> {
-        // In units of 1 / (count * instances) of the ring: a server is `instances` long, a space between Weirs `count`.
+        // In units of 1 / (count * instances) of the ring, a server is `instances` long and a space between
+        // Weirs `count`.
         let (servers, instances) = (count as u64, u64::from(self.instances.max(1)));
         let ring = servers * instances;
         let spaces = (u64::from(self.size) * instances).div_ceil(servers.max(1)).clamp(1, instances);
@@ -31,7 +37,7 @@ impl Subset {
         let start = u64::from(self.instance) % instances * servers;
         (0..servers).map(move |server| {
             let begin = server * instances;
-            // The stretch may come round the end of the ring.
+            // The stretch may wrap round the end of the ring.
             let part = overlap((start, start + length), (begin, begin + instances))
                 + overlap((start, start + length), (begin + ring, begin + ring + instances));
             (part > 0).then(|| Portion::share(part.min(instances) as f64 / instances as f64))
@@ -62,7 +68,7 @@ mod tests {
 
     #[test]
     fn where_numbers_do_not_match_servers_are_shared() {
-        // Two Weirs, three servers: one and a half each.
+        // Two Weirs and three servers: one and a half for each.
         assert_eq!(portions(1, 0, 2, 3), [1_000, 500, 0]);
         assert_eq!(portions(1, 1, 2, 3), [0, 500, 1_000]);
         assert_eq!(portions(9, 1, 2, 3), [1_000; 3], "there are no more");
@@ -91,7 +97,7 @@ mod tests {
                 sums.iter_mut().zip(portions).for_each(|(sum, portion)| *sum += portion);
             }
             let (least, most) = (sums.iter().min().unwrap(), sums.iter().max().unwrap());
-            // Thousandths are rounded once for each Weir.
+            // Each Weir rounds thousandths once.
             prop_assert!(most - least <= instances, "{sums:?}");
         }
     }

@@ -1,7 +1,10 @@
-//! The least loaded server of many, known at any moment: a tournament tree of keys, shared by all workers.
+//! The least loaded server of many: a tournament tree of keys, shared by all workers.
 //!
-//! Each leaf is a server's key; each entry above the smallest key below it. Whoever changes a server's load brings its leaf up to date,
-//! then the tree. While several workers are at it, a pick may follow an entry that is a moment old; it searches on by the leaves it finds.
+//! Each leaf is a server's key; each entry above it is the smallest key below. A worker that changes a
+//! server's load updates
+//! its leaf and then the tree. While several workers update the tree, a pick may follow an entry that is
+//! briefly out of
+//! date; then it continues the search with the leaves it finds.
 
 #[cfg(test)]
 mod tests;
@@ -16,20 +19,25 @@ use crate::open_weights::OpenWeights;
 use crate::tree::{Entries, FAN_OUT, Tree};
 use crate::{Candidate, ServerLoad};
 
-/// Keys of all servers that may be chosen, and the way to the smallest.
+/// Keys of all servers that may be chosen, and the tree that finds the smallest.
 #[derive(Debug)]
 pub(crate) struct Tournament {
     rule: KeyRule,
-    /// By slot, the roster's own: of ten thousand servers a second copy would be so much more for the caches to hold. Who takes part is
-    /// told by the leaves.
+    /// The roster's candidates, by slot. Shared, because a second copy of ten thousand servers would fill the
+    /// caches. The
+    /// leaves say which of them take part.
     candidates: Arc<[Option<Candidate>]>,
     tree: Tree,
-    /// Kept with the keys, where the algorithm draws among those with room.
+    /// Weights of servers with room, updated with the keys, if the algorithm draws only among those.
     open_weights: Option<Arc<OpenWeights>>,
 }
 
-/// A server's key, smaller is better: busy (1 bit), then its rule's key and what decides between equals: the turn it was
-/// last chosen at (31 and 32 bits), or the server's rank (43 and 20 bits) where the rule takes no turns.
+/// A server's key; smaller is better. The highest bit means busy, then follows its rule's key, then a
+/// tie-breaker.
+///
+/// With turns, the key has 31 bits and the turn at which the server was last chosen has 32 bits. Otherwise
+/// the key has 43 bits
+/// and the server's rank 20 bits.
 type Key = u64;
 
 const NEVER: Key = u64::MAX;
@@ -39,7 +47,9 @@ const TURN_MASK: Key = u32::MAX as u64;
 const RANK_BITS: u32 = 20;
 
 impl Tournament {
-    /// Those of `candidates` (by slot) take part whose slots are `members`; the turns of those who did before are taken over.
+    /// Creates the tournament. The `candidates` (by slot) whose slots are in `members` take part. It keeps
+    /// the turns of servers
+    /// that took part before.
     pub(crate) fn new(
         rule: KeyRule,
         candidates: Arc<[Option<Candidate>]>,
@@ -59,18 +69,19 @@ impl Tournament {
         tournament
     }
 
-    /// These are brought up to date whenever keys are.
+    /// Adds the weights that are updated whenever keys are.
     pub(crate) fn with_open_weights(self, open_weights: Option<Arc<OpenWeights>>) -> Self {
         Self { open_weights, ..self }
     }
 
-    /// The smallest key's slot among those not in `exclude`; None if all of them are busy.
+    /// Returns the slot with the smallest key outside `exclude`; `None` = all of them are busy.
     pub(crate) fn pick(&self, exclude: &[usize]) -> Option<usize> {
         self.best_below(0, 0, exclude, BUSY).map(|(_, slot)| slot)
     }
 
-    /// Brings the key of `slot` up to date with its load, if `load` is what this tournament knows there: a slot may
-    /// have been given to another server since. With `turns` the server has just been chosen.
+    /// Updates the key of `slot` from its load, if `load` belongs to the server known there. The slot may
+    /// have been given to
+    /// another server since. `turns` is present if the server has just been chosen.
     pub(crate) fn refresh(&self, slot: usize, load: &Arc<ServerLoad>, turns: Option<&Turns>, moment: Moment) {
         let Some(entrant) = self.entrant(slot) else { return };
         if !Arc::ptr_eq(&entrant.load, load) {
@@ -82,14 +93,14 @@ impl Tournament {
         }
     }
 
-    /// Brings every key up to date with its load.
+    /// Updates every key from its load.
     pub(crate) fn refresh_all(&self, moment: Moment) {
         for slot in 0..self.slots() {
             self.refresh_one(slot, moment);
         }
     }
 
-    /// Brings one key up to date, whoever has it. Returns whether it is larger than before.
+    /// Updates the key of whichever server is in `slot`. Returns true if the key became larger.
     pub(crate) fn refresh_one(&self, slot: usize, moment: Moment) -> bool {
         let Some(entrant) = self.entrant(slot) else { return false };
         self.refresh_open_weights(slot, entrant);
@@ -101,17 +112,18 @@ impl Tournament {
         self.leaf(slot).load(SeqCst) > before
     }
 
-    /// Whether keys change while nothing happens at their servers.
+    /// Returns true if keys change with time alone.
     pub(crate) fn goes_by_time(&self) -> bool {
         self.rule.goes_by_time()
     }
 
-    /// Slots, free ones included.
+    /// Returns the number of slots, free ones included.
     pub(crate) fn slots(&self) -> usize {
         self.candidates.len()
     }
 
-    /// The server in `slot`, if it takes part: the leaf of one that does never says otherwise.
+    /// Returns the server in `slot` if it takes part. The leaf of a server that takes part never has the
+    /// value `NEVER`.
     fn entrant(&self, slot: usize) -> Option<&Candidate> {
         let candidate = self.candidates.get(slot)?.as_ref()?;
         (self.leaf(slot).load(SeqCst) != NEVER).then_some(candidate)
@@ -123,7 +135,7 @@ impl Tournament {
         }
     }
 
-    /// Returns whether the leaf was changed.
+    /// Updates the leaf. Returns true if it changed.
     fn settle_leaf(&self, slot: usize, entrant: &Candidate, turns: Option<&Turns>, moment: Moment) -> bool {
         let leaf = self.leaf(slot);
         if turns.is_some() {
@@ -133,8 +145,9 @@ impl Tournament {
         let mut changed = false;
         loop {
             let old = leaf.load(SeqCst);
-            // The turn is drawn after the old key was read: should the turns begin anew in between, the old key is
-            // overwritten, the exchange fails, and a number of the old count cannot slip into the new one.
+            // The turn is drawn after reading the old key. If the turns wrap around in between, the old key
+            // is overwritten and the
+            // exchange fails. So a number from before the wrap cannot get in after it.
             let turn = chosen.map_or(old & TURN_MASK, |turns| u64::from(turns.next()));
             if chosen.is_some() && turn == 0 {
                 self.forget_turns();
@@ -151,7 +164,8 @@ impl Tournament {
         }
     }
 
-    /// The turns' count has come round (every four billion requests): all are equal again, once.
+    /// Resets the turns when their counter has wrapped, every four billion requests: all servers are equal
+    /// once.
     fn forget_turns(&self) {
         for slot in 0..self.slots() {
             if self.entrant(slot).is_some() {
@@ -161,7 +175,7 @@ impl Tournament {
         self.tree.settle_all(smallest);
     }
 
-    /// The smallest key below `limit` in the subtree of one line, by the leaves' own keys.
+    /// Returns the smallest key below `limit` in the subtree of one line, using the leaves' own keys.
     fn best_below(&self, depth: usize, line: usize, exclude: &[usize], limit: Key) -> Option<(Key, usize)> {
         let mut entries = self.tree.line(depth, line)?;
         let mut best: Option<(Key, usize)> = None;
@@ -198,7 +212,7 @@ fn key(rule: KeyRule, entrant: &Candidate, turn: u64, moment: Moment) -> Key {
     if rule.takes_turns() {
         busy | load.min(LOAD_MAX) << 32 | turn
     } else {
-        // One less than there is room for, so that no key can be `NEVER`.
+        // One less than the largest value, so that no key can be `NEVER`.
         busy | load << RANK_BITS | u64::from(entrant.rank).min((1 << RANK_BITS) - 2)
     }
 }

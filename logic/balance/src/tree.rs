@@ -1,25 +1,33 @@
-//! A tree of numbers that all workers share: each inner entry says what the eight below it, which fill one cache line, come to: the
-//! smallest of them, or their sum. With 10,000 leaves that is five lines from the root to a leaf. No locks: whoever changes a leaf
-//! brings the entries above it up to date, until one needs no change.
+//! A tree of numbers that all workers share without locks. Each inner entry holds the result for the eight
+//! entries below
+//! it: their minimum or their sum.
 //!
-//! Why no change gets lost: an entry is written by compare-and-swap, and who has written below it or has written it
-//! leaves it only after having seen it equal to what the entries below come to, reading the entry first. So whoever
-//! does the last write, of the entry or below it, still sees all final values and would correct it. (Entries, and what leaves come
-//! from, are read and written sequentially consistent for that.) While several workers are at it, who reads may find an entry that is
-//! a moment old.
+//! Eight entries fill one cache line. With 10,000 leaves, a path from the root to a leaf has five lines. A
+//! worker that changes
+//! a leaf updates the entries above it, until one needs no change.
+//!
+//! No change gets lost, for this reason. Workers write an entry by compare-and-swap. A worker that has
+//! written an entry, or
+//! one below it, leaves only after it has seen the entry equal to the result of the entries below; it reads
+//! the entry
+//! first. So the worker that makes the last write, to the entry or below it, still sees all final values and
+//! would correct
+//! it. This needs sequentially consistent reads and writes of the entries and of the data behind the leaves.
+//! While several
+//! workers update the tree, a reader may find an entry that is briefly out of date.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// The leaves and what they come to.
+/// The leaves and the results above them.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// From the root's only line to the leaves'.
+    /// Levels from the root's only line to the leaves' lines.
     levels: Box<[Box<[Line]>]>,
 }
 
 pub(crate) const FAN_OUT: usize = 8;
 
-/// What is read of one line.
+/// Values read from one line.
 pub(crate) type Entries = [u64; FAN_OUT];
 
 #[derive(Debug)]
@@ -27,7 +35,8 @@ pub(crate) type Entries = [u64; FAN_OUT];
 struct Line([AtomicU64; FAN_OUT]);
 
 impl Tree {
-    /// Every entry has this value; so must what entries of it come to.
+    /// Creates a tree in which every entry has `value`, which must also be the result of a line of such
+    /// entries.
     pub(crate) fn new(leaves: usize, value: u64) -> Self {
         let lines = |count: usize| -> Box<[Line]> {
             (0..count).map(|_| Line(std::array::from_fn(|_| AtomicU64::new(value)))).collect()
@@ -42,7 +51,7 @@ impl Tree {
         Self { levels: levels.into() }
     }
 
-    /// From the root's to the leaves'.
+    /// Returns the number of levels, from the root to the leaves.
     pub(crate) fn levels(&self) -> usize {
         self.levels.len()
     }
@@ -51,13 +60,14 @@ impl Tree {
         &self.levels[self.levels.len() - 1][index / FAN_OUT].0[index % FAN_OUT]
     }
 
-    /// The entries of one line, as they are at this moment; None if there is no such line. The line below the entry at `index` of line
+    /// Returns the current entries of one line; `None` = there is no such line. The line below the entry at
+    /// `index` of line
     /// `line` is `line * FAN_OUT + index`.
     pub(crate) fn line(&self, level: usize, line: usize) -> Option<Entries> {
         self.levels.get(level)?.get(line).map(Line::read)
     }
 
-    /// Brings the entries above a leaf that was changed up to date, as far up as something changes.
+    /// Updates the entries above a changed leaf, as far up as something changes.
     pub(crate) fn settle_above(&self, leaf: usize, come_to: impl Fn(&Entries) -> u64) {
         let mut line = leaf / FAN_OUT;
         for level in (1..self.levels.len()).rev() {
@@ -69,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// Brings all entries up to date with the leaves.
+    /// Updates all entries from the leaves.
     pub(crate) fn settle_all(&self, come_to: impl Fn(&Entries) -> u64) {
         for level in (1..self.levels.len()).rev() {
             for (index, line) in self.levels[level].iter().enumerate() {
@@ -79,7 +89,7 @@ impl Tree {
         }
     }
 
-    /// Whether every entry is what those below it come to.
+    /// Returns true if every entry equals the result of the entries below it.
     #[cfg(test)]
     pub(crate) fn is_settled(&self, come_to: impl Fn(&Entries) -> u64) -> bool {
         let entry =
@@ -97,7 +107,8 @@ impl Line {
     }
 }
 
-/// Makes `entry` equal to `value`, and leaves only when it has been seen to be. Returns whether it had to be changed.
+/// Sets `entry` to `value` and returns only after seeing them equal. Returns true if the entry had to be
+/// changed.
 pub(crate) fn settle(entry: &AtomicU64, value: impl Fn() -> u64) -> bool {
     let mut changed = false;
     loop {

@@ -1,34 +1,46 @@
-//! HAProxy's weighted map for hashes and static-rr (lb_map.c): each server as many times as it weighs, in HAProxy's order, so that
-//! a client gets the server it would get there.
+//! HAProxy's weighted map for hashes and static-rr (lb_map.c). Each server occurs as often as its weight
+//! says, in HAProxy's
+//! order, so that a client gets the same server as in HAProxy.
 //!
-//! HAProxy fills each place of the map by looking at every server: it adds its weight to its score, takes the first
-//! server of those with the most whole totals in their score, and takes the total off it. Here a server is looked at
-//! only when its score passes a whole total, which makes 10,000 servers a matter of a millisecond.
+//! HAProxy fills each entry of the map by visiting every server. It adds the server's weight to its score,
+//! takes the first
+//! server with the most whole totals in its score, and subtracts the total from that score. This code visits
+//! a server only
+//! when its score passes a whole total; so 10,000 servers take about a millisecond.
 //!
-//! Where this differs: HAProxy lets a request wait for its server when that one is at its maxconn; here it goes to the
-//! next open server in the map, unless `fallback = false`. Only the first backup server counts there, all of them here. A client without an
-//! address goes round the map, as it does there.
+//! Differences from HAProxy:
+//! - HAProxy lets a request wait for its server when that server is at its maxconn. Here the request goes to
+//!   the next open
+//! server in the map, unless `fallback = false`.
+//! - HAProxy counts only the first backup server; here all of them count.
+//!
+//! As in HAProxy, clients without an address go round the map.
 
 use crate::gcd::gcd_of;
 
-/// Which slot each place belongs to.
+/// The slot of each entry of the map.
 #[derive(Debug)]
 pub(crate) struct WeightedMap(Box<[u32]>);
 
 const THOUSANDTHS: u64 = 1_000;
 
-/// A part of a weight is as many hundredths, as long as there is room.
+/// Entries per unit of weight if some weight counts in part: hundredths, as long as there is room.
 const PARTS: u64 = 100;
 
-/// With more places than this a part of a weight is rounded more coarsely: the map would cost more memory than it is worth.
+/// Most entries of a map with hundredths. Beyond that, fractions are rounded more coarsely, because the map
+/// would need
+/// too much memory.
 const FINE_PLACES_MAX: u64 = 1 << 20;
 
-/// Places looked at, from the hash's own on, before the search for an open server is left to others.
+/// Number of entries searched for an open server, from the hash's own entry on, before the search gives up.
 const PLACES_MAX: usize = 64;
 
 impl WeightedMap {
-    /// From slots and what counts of their weights, in thousandths, in the pool's order. `all_weights` are those of every server in
-    /// the pool, usable or not: their common divisor is taken out of the map, and must not change with the servers' health.
+    /// Creates the map from slots and shares, in thousandths, in the pool's order.
+    ///
+    /// `all_weights` are the weights of every server in the pool, usable or not. The map is divided by their
+    /// greatest common
+    /// divisor, which must not change with the servers' health.
     pub(crate) fn new(members: &[(usize, u32)], all_weights: impl Iterator<Item = u32>) -> Self {
         let unit = u64::from(gcd_of(all_weights)) * THOUSANDTHS;
         let shares = || members.iter().map(|(_, share)| u64::from(*share));
@@ -43,12 +55,12 @@ impl WeightedMap {
         Self(order(&weights).into_iter().map(slot).collect())
     }
 
-    /// The open server at `hash` or next to it. None if there was none within reach.
+    /// Returns the open server at `hash` or the next one in the map; `None` = none within reach.
     pub(crate) fn pick(&self, hash: usize, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         self.find(hash, is_open).map(|(_, slot)| slot)
     }
 
-    /// The first place from `start` on, round the map, whose server is open, and that server.
+    /// Returns the first entry from `start` on, round the map, whose server is open, and that server.
     pub(crate) fn find(&self, start: usize, is_open: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
         let places = self.0.len();
         let first = start.checked_rem(places)?;
@@ -60,10 +72,11 @@ impl WeightedMap {
     }
 }
 
-/// The map's places as indices into `weights`.
+/// Returns the map's entries as indices into `weights`.
 ///
-/// In round r a server's score is r * weight - picks * total, and what counts of it are the whole totals, plus one.
-/// So its level is 1 at first, falls by one with each pick, and rises by one in the rounds k * total / weight.
+/// In round r, a server's score is r * weight - picks * total; its level is the number of whole totals in it,
+/// plus one. So
+/// the level starts at 1, falls by one with each pick, and rises by one in the rounds k * total / weight.
 fn order(weights: &[u64]) -> Vec<usize> {
     let total: u64 = weights.iter().sum();
     let mut level = vec![1_usize; weights.len()];
@@ -95,7 +108,7 @@ fn order(weights: &[u64]) -> Vec<usize> {
 /// HAProxy's "result between 0 and 3".
 const LEVEL_MAX: usize = 3;
 
-/// Which members rise in which round; each is on it once at most.
+/// The members that rise in each round; each member is on the agenda at most once.
 struct Agenda {
     first: Vec<u32>,
     next: Vec<u32>,
@@ -108,7 +121,7 @@ impl Agenda {
         Self { first: vec![NOBODY; rounds as usize + 1], next: vec![NOBODY; members] }
     }
 
-    /// Rounds after the last are not kept.
+    /// Adds `member` to a round. Drops rounds after the last one.
     fn put(&mut self, round: u64, member: usize) {
         if let Some(first) = self.first.get_mut(round as usize) {
             self.next[member] = std::mem::replace(first, member as u32);
@@ -123,7 +136,8 @@ impl Agenda {
     }
 }
 
-/// A set of small numbers that knows its smallest: one bit each, and one bit for each 64 of those.
+/// A set of small numbers that finds its smallest quickly: one bit for each number, and one bit for each 64
+/// of those.
 #[derive(Clone)]
 struct IndexSet {
     bits: Vec<u64>,
@@ -161,7 +175,7 @@ mod tests {
 
     use super::*;
 
-    /// HAProxy's way of filling the map, as it stands: every server for every place.
+    /// Fills the map exactly as HAProxy does: it visits every server for every entry.
     fn haproxy_order(weights: &[u64]) -> Vec<usize> {
         let total: u64 = weights.iter().sum();
         let mut score = vec![0_i64; weights.len()];

@@ -1,4 +1,4 @@
-//! A pick is made for every request: it must not ask for memory.
+//! Tests that picks do not allocate memory: each request makes one.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use weir_balance::{
 };
 use weir_model::{ServerAddress, Weight};
 
-/// With `parts`, another part of each weight counts.
+/// Creates a roster; with `parts`, each server has a different portion.
 fn roster(scheduling: Scheduling, servers: usize, connections_max: Option<u32>, parts: bool) -> Roster {
     let candidate = |slot: usize| Candidate {
         slot,
@@ -32,7 +32,7 @@ fn roster(scheduling: Scheduling, servers: usize, connections_max: Option<u32>, 
     Roster::new(scheduling, (0..servers).map(candidate).collect(), None)
 }
 
-/// Every algorithm, alone and with the options that make it choose otherwise.
+/// Returns every algorithm, with defaults and with the options that change its choices.
 fn schedulings() -> Vec<Scheduling> {
     let mut all: Vec<Scheduling> = Algorithm::ALL.into_iter().map(Scheduling::from).collect();
     for algorithm in [Algorithm::Ring, Algorithm::Ketama, Algorithm::Random] {
@@ -66,14 +66,14 @@ fn schedulings() -> Vec<Scheduling> {
     all
 }
 
-/// Without a key it is as from a Unix socket.
+/// Picks with a key, or without one, as for a client on a Unix socket.
 fn pick(picker: &mut Picker, roster: &Roster, number: u64, has_key: bool, exclude: &[usize]) -> Pick {
     let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let key = has_key.then(|| IpAddr::V4(Ipv4Addr::from_bits((random >> 32) as u32)).into());
     picker.pick(roster, &PickInput { key, random, now_ms: number, exclude })
 }
 
-/// It is answered and over.
+/// Ends a request after its response.
 fn end(roster: &Roster, slot: usize, mut watch: Watch, now_ms: u64) {
     if let Some(candidate) = roster.candidate(slot) {
         watch.answered(roster, &candidate.load, now_ms, 1_000, true);
@@ -96,7 +96,7 @@ fn no_algorithm_allocates_when_it_picks_and_counts() {
         ] {
             let roster = roster(scheduling, servers, connections_max, parts);
             let mut picker = Picker::new(7);
-            // The very first pick may.
+            // The very first pick may allocate.
             pick(&mut picker, &roster, 0, has_key, &[]);
             let mut picked = 0;
             let counted = allocation_counter::measure(|| {
@@ -120,7 +120,7 @@ fn no_algorithm_allocates_when_it_picks_and_counts() {
 
 #[test]
 fn the_first_pick_after_a_change_allocates_nothing_where_there_were_as_many_servers_before() {
-    // What lblc and lblcr know of keys is the pool's, and these rosters are of different ones.
+    // The data of lblc and lblcr belongs to the pool, and these rosters are of different pools.
     let of_keys = [Algorithm::Lblc, Algorithm::Lblcr];
     for scheduling in schedulings().into_iter().filter(|one| !of_keys.contains(&one.algorithm)) {
         for (parts, has_key) in [(false, true), (false, false), (true, true), (true, false)] {

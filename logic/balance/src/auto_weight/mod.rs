@@ -1,11 +1,14 @@
-//! `weight = "auto"`: a server's weight from what was measured of it.
+//! `weight = "auto"`: a server's weight computed from measurements.
 //!
-//! The formula is that of the published study of weights for heterogeneous clusters: `w = a * Pp + (1 - a) * Pm`, where
-//! `a = dynamic / (dynamic + static)` is the share of requests that make a server compute, Pp its speed at those, and Pm its
-//! speed at the others, which make it fetch. There, both come from a benchmark of the hardware; here they are given, or
-//! come from the service times that the servers' own requests show.
+//! The formula comes from the published study of weights for heterogeneous clusters:
+//! `w = a * Pp + (1 - a) * Pm`. Here
+//! `a = dynamic / (dynamic + static)` is the share of requests that make a server compute. Pp is the server's
+//! speed at those,
+//! and Pm its speed at the others, for which it fetches data. The study takes both from a hardware benchmark.
+//! Here they are
+//! configured, or come from the service times of the servers' own requests.
 //!
-//! Pure: the caller measures and says when to judge.
+//! This module is pure: the caller measures and decides when to update the weights.
 
 mod request_mix;
 mod service_times;
@@ -22,64 +25,69 @@ pub use request_mix::RequestMix;
 pub use service_times::{ClassWindow, RequestClass, ServiceTimes};
 pub use suitability::WeightUse;
 
-/// Between which weights, and from how many requests on.
+/// Limits of automatic weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AutoWeightRule {
-    /// Never below it.
+    /// Lowest weight.
     pub min: Weight,
-    /// Never above it.
+    /// Highest weight.
     pub max: Weight,
-    /// Requests of a class that a server must have answered for its speed at them to be judged anew, and requests that the pool must have
-    /// answered for their mix to be. Fewer are kept until more have come.
+    /// Requests of a class that a server must have answered before its speed at them is updated, and requests
+    /// that the pool
+    /// must have answered before the mix is updated. Fewer requests are kept until more have come.
     pub requests_min: u32,
 }
 
-/// A server's speeds where they are given; 1 = an average server's.
+/// Configured speeds of a server; 1 = the speed of an average server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct KnownSpeeds {
-    /// At requests that make it compute.
+    /// Speed at requests that make it compute.
     pub processor: Option<Hundredths>,
-    /// At requests that make it fetch.
+    /// Speed at requests for which it fetches data.
     pub storage: Option<Hundredths>,
 }
 
-/// What is known of one server's speed so far. Part of the caller's record of the server.
+/// Measured speed of one server so far. Part of the caller's record of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SpeedEstimate {
-    /// Typical service times of each class in microseconds, smoothed; none yet where there were too few requests.
+    /// Typical service time of each class in microseconds, smoothed; `None` = too few requests yet.
     times_us: [Option<f64>; RequestClass::COUNT],
-    /// Requests of each class that have been seen, but were too few to say anything yet.
+    /// Requests of each class that were seen but were too few to use yet.
     kept: [u64; RequestClass::COUNT],
 }
 
-/// Why a weight is what it is: for status pages and `weir ctl`.
+/// The parts of a weight's computation, for status pages and `weir ctl`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct AutoWeight {
-    /// What the server gets.
+    /// Weight that the server gets.
     pub weight: Weight,
-    /// What the formula alone says now; the weight moves towards it.
+    /// Weight by the formula alone; the actual weight moves towards it.
     pub wanted: f64,
-    /// The share of requests that make servers compute.
+    /// Share of requests that make servers compute.
     pub dynamic_share: f64,
-    /// Pp, in relation to the pool's average; none as long as too few such requests were seen.
+    /// Pp relative to the pool's average; `None` = too few such requests yet.
     pub processor: Option<f64>,
-    /// Pm, likewise.
+    /// Pm relative to the pool's average; `None` = too few such requests yet.
     pub storage: Option<f64>,
 }
 
-/// A server of average speed weighs this: half as fast and twice as fast can be told apart, and so can a tenth more.
+/// Weight of a server with average speed. It is large enough to express half and double the speed, and also a
+/// tenth more.
 pub const AVERAGE_WEIGHT: u32 = 16;
 
-/// Of the newest window, this much goes into the estimate.
+/// Share of the newest window in the smoothed estimate.
 const SMOOTHING: f64 = 0.3;
-/// A weight moves by no more than this share of itself (and at least by 1) when it is judged.
+/// Largest change of a weight at one update, as a share of itself; a change of 1 is always possible.
 const STEP: f64 = 0.25;
-/// Nobody is believed to be faster or slower than this by comparison.
+/// Largest ratio of speeds that is accepted, in either direction.
 const SPEED_MAX: f64 = 16.0;
 
 impl SpeedEstimate {
-    /// Takes up what was measured since the last judgement; of a class in which that is too little, it stays until it is
-    /// enough: so a server that gets few requests is measured, too, if less often. Returns the new requests of each class.
+    /// Adds the measurements since the last update. Returns the new requests of each class.
+    ///
+    /// A class with too few requests stays unread until there are enough. So a server that gets few requests
+    /// is measured as well,
+    /// but less often.
     pub fn learn(&mut self, rule: &AutoWeightRule, times: &ServiceTimes) -> [u64; RequestClass::COUNT] {
         RequestClass::ALL.map(|class| {
             let seen = std::mem::take(&mut self.kept[class as usize]);
@@ -91,7 +99,7 @@ impl SpeedEstimate {
             let window = times.take(class);
             let new_us = window.typical_us.max(1.0);
             let time_us = &mut self.times_us[class as usize];
-            // On a scale of ratios: twice as slow and twice as fast count alike.
+            // Smooths logarithms, so that twice as slow and twice as fast have the same effect.
             *time_us = Some(match *time_us {
                 None => new_us,
                 Some(old_us) => (old_us.ln() + SMOOTHING * (new_us.ln() - old_us.ln())).exp(),
@@ -101,20 +109,21 @@ impl SpeedEstimate {
     }
 }
 
-/// One server, as it is judged.
+/// Input for one server.
 #[derive(Debug, Clone, Copy)]
 pub struct Judged<'a> {
-    /// What it weighs now.
+    /// Current weight.
     pub weight: Weight,
-    /// Its speeds, where they are given.
+    /// Configured speeds.
     pub known: KnownSpeeds,
-    /// Its speeds, as far as they were measured.
+    /// Measured speeds.
     pub estimate: &'a SpeedEstimate,
 }
 
-/// Judges all servers of a pool whose weight is found; `dynamic_share` is `a`, from 0 to 1.
+/// Computes the weights of all servers of a pool that have automatic weights; `dynamic_share` is `a`, from 0
+/// to 1.
 ///
-/// A class in which a server has neither a given nor a measured speed counts as average for it.
+/// A server with neither a configured nor a measured speed in a class counts as average in it.
 pub fn weigh(rule: &AutoWeightRule, dynamic_share: f64, servers: &[Judged<'_>]) -> Vec<AutoWeight> {
     let share = if dynamic_share.is_finite() { dynamic_share.clamp(0.0, 1.0) } else { 0.5 };
     let averages = [RequestClass::Dynamic, RequestClass::Static].map(|class| average_us(class, servers));
@@ -134,7 +143,8 @@ pub fn weigh(rule: &AutoWeightRule, dynamic_share: f64, servers: &[Judged<'_>]) 
     servers.iter().map(judge).collect()
 }
 
-/// The geometric mean of the servers' times: then a server that is twice as fast and one that is half as fast balance.
+/// Returns the geometric mean of the servers' times, in which a server twice as fast and one half as fast
+/// balance.
 fn average_us(class: RequestClass, servers: &[Judged<'_>]) -> Option<f64> {
     let times = || servers.iter().filter_map(|server| server.estimate.times_us[class as usize]);
     let count = times().count();

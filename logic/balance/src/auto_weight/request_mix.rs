@@ -1,20 +1,23 @@
+//! The share of a pool's requests that make servers compute.
+
 use super::{AutoWeightRule, RequestClass, SMOOTHING};
 
-/// What the requests of a pool are: the `a` of the formula, followed slowly. Part of the caller's record of the pool.
+/// Mix of a pool's requests: the `a` of the formula, smoothed. Part of the caller's record of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RequestMix {
-    /// None before there were enough requests.
+    /// Smoothed share; `None` = too few requests yet.
     dynamic_share: Option<f64>,
-    /// Requests of each class that were too few to say anything yet.
+    /// Requests of each class that were too few to use yet.
     kept: [u64; RequestClass::COUNT],
 }
 
-/// As long as nothing is known.
+/// Share assumed while there is no measurement.
 const EVEN: f64 = 0.5;
 
 impl RequestMix {
-    /// Takes up the new requests of each class, of all servers whose weight is found. Too few are kept until they are enough: one
-    /// request in a quiet time says nothing of what the others are like.
+    /// Adds the new requests of each class, of all servers with automatic weights. Too few requests are kept
+    /// until there are
+    /// enough, because one request in a quiet time does not represent the others.
     pub fn learn(&mut self, rule: &AutoWeightRule, new: [u64; RequestClass::COUNT]) {
         for (kept, new) in self.kept.iter_mut().zip(new) {
             *kept += new;
@@ -31,7 +34,7 @@ impl RequestMix {
         self.kept = [0; RequestClass::COUNT];
     }
 
-    /// The share of requests that make servers compute, from 0 to 1.
+    /// Returns the share of requests that make servers compute, from 0 to 1.
     pub fn dynamic_share(&self) -> f64 {
         self.dynamic_share.unwrap_or(EVEN)
     }

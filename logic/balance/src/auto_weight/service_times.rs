@@ -1,40 +1,43 @@
+//! Histograms of a server's service times, by class of request.
+
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// What a request makes a server do.
+/// Kind of work that a request causes at a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestClass {
-    /// Compute: the answer is made for this request.
+    /// Compute: the server generates the response for this request.
     Dynamic = 0,
-    /// Fetch: the answer lies in a file or a cache.
+    /// Fetch: the response is in a file or a cache.
     Static = 1,
 }
 
 impl RequestClass {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = 2;
-    /// Each of them, in the order of their numbers.
+    /// All classes, in the order of their numbers.
     pub const ALL: [Self; Self::COUNT] = [Self::Dynamic, Self::Static];
 }
 
 /// Buckets for each doubling of the time: a bucket is 19% wide.
 const PER_DOUBLING: usize = 4;
-/// From a microsecond to nearly five hours.
+/// Doublings from a microsecond to nearly five hours.
 const DOUBLINGS: usize = 34;
 const BUCKETS: usize = DOUBLINGS * PER_DOUBLING;
 
-/// The service times of one server by class, since each was last taken. Shared by all workers, without locks.
+/// Service times of one server by class, since each class was last taken. All workers share it without locks.
 #[derive(Debug)]
 pub struct ServiceTimes {
     classes: [[AtomicU32; BUCKETS]; RequestClass::COUNT],
 }
 
-/// What was measured of one class.
+/// Measurements of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClassWindow {
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// The lower quartile of their times in microseconds: a server that has to queue requests is no slower by that, and a single
-    /// answer from a cache makes it no faster.
+    /// Lower quartile of the times in microseconds. A server that queues requests does not appear slower by
+    /// it, and a single
+    /// response from a cache does not make it appear faster.
     pub typical_us: f64,
 }
 
@@ -45,19 +48,19 @@ impl Default for ServiceTimes {
 }
 
 impl ServiceTimes {
-    /// A request was answered: so long from its last byte to the response's first.
+    /// Records the time of an answered request, from its last byte to the response's first byte.
     pub fn add(&self, class: RequestClass, time_us: u64) {
         if let Some(bucket) = self.classes[class as usize].get(bucket_of(time_us)) {
             bucket.fetch_add(1, Relaxed);
         }
     }
 
-    /// How many requests of a class have come together.
+    /// Returns the number of recorded requests of a class.
     pub fn requests(&self, class: RequestClass) -> u64 {
         self.classes[class as usize].iter().map(|bucket| u64::from(bucket.load(Relaxed))).sum()
     }
 
-    /// What has come together of a class, which begins anew.
+    /// Returns the measurements of a class and resets them.
     pub fn take(&self, class: RequestClass) -> ClassWindow {
         let counts = self.classes[class as usize].each_ref().map(|bucket| u64::from(bucket.swap(0, Relaxed)));
         let requests: u64 = counts.iter().sum();
@@ -77,7 +80,7 @@ fn bucket_of(time_us: u64) -> usize {
     (position as usize).min(BUCKETS - 1)
 }
 
-/// The middle of a bucket, on the scale of ratios.
+/// Returns the geometric middle of a bucket.
 fn middle_us(bucket: usize) -> f64 {
     ((bucket as f64 + 0.5) / PER_DOUBLING as f64).exp2()
 }

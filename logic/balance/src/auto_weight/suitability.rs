@@ -1,22 +1,24 @@
+//! The effect of automatic weights on each algorithm.
+
 use crate::Algorithm;
 
-/// What an algorithm makes of weights that change again and again, in proportion to what servers can do.
+/// Effect of weights that change continually in proportion to the servers' speeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WeightUse {
-    /// Each server gets its part.
+    /// Each server gets its share.
     Shares,
-    /// Each server gets its part, and with every change most keys go to other servers.
+    /// Each server gets its share, but every change moves most keys to other servers.
     MovesKeys,
-    /// Only the order of weights counts: a change puts another server in front.
+    /// Only the order of the weights counts: a change puts another server in front.
     OrdersServers,
-    /// A weight is a number of requests at once, and not a part.
+    /// A weight is a number of concurrent requests, not a share.
     CountsRequests,
     /// Weights do not count.
     Nothing,
 }
 
 impl Algorithm {
-    /// What it makes of weights that are found by measurement.
+    /// Returns the effect of automatic weights on the algorithm.
     pub const fn weight_use(self) -> WeightUse {
         match self {
             Self::Source | Self::Hash | Self::NginxIpHash | Self::NginxHash | Self::IpvsSh => {

@@ -1,12 +1,15 @@
-/// The latency of the server without load: the smallest of the last half minute to minute, measured anew at half the
-/// limit every half minute.
+//! The latency of a server without load, measured from time to time.
+
+/// Latency of the server without load: the smallest latency of the last 30 to 60 seconds.
+///
+/// Every 30 seconds it is measured again at half the limit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Baseline {
-    /// The smallest of this half minute, and of the one before.
+    /// Smallest latency in this half minute; the next field holds that of the half minute before.
     smallest_us: Option<f64>,
     smallest_before_us: Option<f64>,
     half_began_us: Option<u64>,
-    /// Windows that are still to be measured at half the limit. The first one lets requests end that began before.
+    /// Remaining windows to measure at half the limit. The first of them lets requests end that began before.
     measuring: u8,
 }
 
@@ -14,12 +17,12 @@ const HALF_US: u64 = 30_000_000;
 const MEASURED_WINDOWS: u8 = 3;
 
 impl Baseline {
-    /// Whether the limit is to be halved right now.
+    /// Returns true if the limit must be halved right now.
     pub(super) fn is_being_measured(&self) -> bool {
         self.measuring > 0
     }
 
-    /// Takes in the mean latency of a window; returns the latency without load.
+    /// Adds the mean latency of a window. Returns the latency without load.
     pub(super) fn learn(&mut self, now_us: u64, mean_us: f64) -> f64 {
         let began_us = *self.half_began_us.get_or_insert(now_us);
         if self.measuring > 0 {

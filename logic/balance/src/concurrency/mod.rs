@@ -1,7 +1,8 @@
-//! How many requests a server takes well: a limit that follows its latency.
+//! Adaptive concurrency: a limit on a server's requests that follows its latency.
 //!
-//! Pure: the caller tells when a request has ended, and how; time is microseconds of any steady clock. What happens
-//! over the limit is the queue's matter.
+//! This module is pure: the caller reports each ended request; times are microseconds of any steady clock.
+//! The queue handles
+//! requests over the limit.
 
 mod baseline;
 mod window;
@@ -13,43 +14,52 @@ use serde::Serialize;
 use baseline::Baseline;
 use window::{Sample, Window};
 
-/// How a server's limit is found.
+/// Rule that determines a server's limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ConcurrencyRule {
-    /// By what.
+    /// Algorithm that computes the limit.
     pub algorithm: ConcurrencyAlgorithm,
-    /// The limit is never below this. At least 1.
+    /// Lower bound of the limit, at least 1.
     pub min: u32,
-    /// And never above this.
+    /// Upper bound of the limit.
     pub max: u32,
 }
 
-/// What a limit goes by.
+/// Algorithm of an adaptive limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ConcurrencyAlgorithm {
-    /// The ratio of the latency without load to the latency now, as Netflix's Gradient2Limit (concurrency-limits) has
-    /// it: `gradient = (1 + tolerance) * unloaded / latency`, kept within 0.5 to 1; then
-    /// `limit = 0.8 * limit + 0.2 * (limit * gradient + sqrt(limit))`, the root being the room for a queue.
+    /// Compares the latency without load to the current latency, as Netflix's Gradient2Limit
+    /// (concurrency-limits) does:
+    /// `gradient = (1 + tolerance) * unloaded / latency`, kept within 0.5 to 1; then
+    /// `limit = 0.8 * limit + 0.2 * (limit * gradient + sqrt(limit))`. The square root is the room for a
+    /// queue.
     ///
-    /// There, "unloaded" is a long average, which a long overload draws up with it. Here it is measured as Envoy's
-    /// adaptive concurrency filter does (minRTT): as the smallest latency of the last minute, for which the limit is
-    /// halved for a moment now and then. Half of the limit must leave the server unloaded for that: with the room for a queue
-    /// it does not where the capacity is below some eight requests, and the limit may then settle at several times the
-    /// capacity. Such a server is given its limit, not measured.
+    /// In Gradient2Limit, "unloaded" is a long average, which a long overload increases. Here it is measured
+    /// as in Envoy's
+    /// adaptive concurrency filter (minRTT): it is the smallest latency of the last minute, and the limit is
+    /// halved for a
+    /// moment now and then to measure it.
+    ///
+    /// The server must be unloaded at half of the limit. Below a capacity of about eight requests it is not,
+    /// because of the
+    /// room for a queue; the limit may then settle at several times the capacity. Give such a server a fixed
+    /// limit.
     Gradient {
-        /// By how much latency may exceed that of the unloaded server before the limit falls, in percent.
+        /// Percentage by which latency may exceed that of the unloaded server before the limit falls.
         tolerance_percent: u8,
     },
-    /// Additive increase, multiplicative decrease (Chiu and Jain 1989; Netflix's AIMDLimit): one more while latency is
-    /// good and the limit is used at least by half, else a tenth less.
+    /// Additive increase, multiplicative decrease (Chiu and Jain 1989; Netflix's AIMDLimit).
+    ///
+    /// The limit grows by one while latency is good and at least half of the limit is in use; else it falls
+    /// by a tenth.
     Aimd {
-        /// The mean latency that is too much, in microseconds.
+        /// Mean latency that is too high, in microseconds.
         latency_max_us: u64,
     },
 }
 
-/// One server's limit.
+/// Adaptive limit of one server.
 #[derive(Debug, Clone)]
 pub struct Concurrency {
     limit: f64,
@@ -58,7 +68,9 @@ pub struct Concurrency {
 }
 
 impl ConcurrencyRule {
-    /// Whether a latency is too much whatever was measured before. What that is by the gradient depends on the server.
+    /// Returns true if a latency is too high independently of earlier measurements. With the gradient this
+    /// depends on the
+    /// server, so it returns false.
     pub fn is_too_long(&self, latency: Duration) -> bool {
         match self.algorithm {
             ConcurrencyAlgorithm::Gradient { .. } => false,
@@ -67,13 +79,13 @@ impl ConcurrencyRule {
     }
 }
 
-/// A limit begins here, if the rule permits.
+/// Initial limit, if the rule permits it.
 const START: u32 = 20;
 const SMOOTHING: f64 = 0.2;
 const BACKOFF: f64 = 0.9;
 
 impl Concurrency {
-    /// A limit for a server of which nothing is known.
+    /// Creates the limit of a server without measurements.
     pub fn new(rule: &ConcurrencyRule) -> Self {
         Self {
             limit: START.clamp(rule.min.max(1), rule.max.max(rule.min).max(1)).into(),
@@ -82,14 +94,15 @@ impl Concurrency {
         }
     }
 
-    /// How many requests the server may have now.
+    /// Returns the number of requests that the server may have now.
     pub fn limit(&self, rule: &ConcurrencyRule) -> u32 {
         let limit = if self.baseline.is_being_measured() { self.limit / 2.0 } else { self.limit };
         (limit as u32).clamp(rule.min.max(1), rule.max.max(rule.min).max(1))
     }
 
-    /// A request has ended. `in_flight` counts it. A failed one counts as bad by any measure. Whether the limit was
-    /// judged anew.
+    /// Records an ended request. `in_flight` includes it; a failed request counts as bad whatever its
+    /// latency. Returns true if
+    /// the limit was updated.
     pub fn ended(
         &mut self,
         rule: &ConcurrencyRule,
@@ -117,7 +130,8 @@ impl Concurrency {
             return;
         }
         let (Some(mean_us), Some(unloaded_us)) = (sample.mean_us, unloaded_us) else { return };
-        // What is measured at half the limit says nothing about the limit; nor does what nobody uses.
+        // A measurement at half the limit does not judge the limit itself; nor does one while the limit is
+        // not used.
         if was_being_measured || f64::from(sample.in_flight_max) < self.limit / 2.0 {
             return;
         }

@@ -1,4 +1,6 @@
-/// Gathers requests until there are enough to judge by: a tenth of a second, and ten of them.
+//! Collects the requests of a short time into one sample.
+
+/// Collects requests until there are enough to judge: at least 0.1 seconds and ten requests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Window {
     began_us: Option<u64>,
@@ -8,12 +10,12 @@ pub(super) struct Window {
     in_flight_max: u32,
 }
 
-/// What was gathered.
+/// The collected figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Sample {
     pub(super) requests: u32,
     pub(super) failures: u32,
-    /// Of those that did not fail; none = all failed.
+    /// Mean latency of the requests that did not fail; `None` = all failed.
     pub(super) mean_us: Option<f64>,
     pub(super) in_flight_max: u32,
 }
@@ -21,7 +23,7 @@ pub(super) struct Sample {
 impl Window {
     const LENGTH_US: u64 = 100_000;
     const REQUESTS_MIN: u32 = 10;
-    /// After so long, fewer do: a slow server must not go without judgement.
+    /// Time after which fewer requests are enough, so that a slow server is judged as well.
     const LENGTH_MAX_US: u64 = 1_000_000;
 
     pub(super) fn add(
@@ -34,7 +36,7 @@ impl Window {
         let began_us = *self.began_us.get_or_insert(now_us);
         self.requests = self.requests.saturating_add(1);
         self.failures = self.failures.saturating_add(failed.into());
-        // A server that refuses at once is not fast.
+        // A server that refuses requests at once is not fast.
         if !failed {
             self.latency_sum_us += latency_us as f64;
         }

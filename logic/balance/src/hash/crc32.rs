@@ -1,20 +1,23 @@
-//! CRC-32 as Ethernet and zlib have it (IEEE 802.3), and what follows from its being linear.
+//! CRC-32 as used by Ethernet and zlib (IEEE 802.3), and combinations of CRCs, which are possible because CRC
+//! is linear.
 
-/// The CRC of several parts as if they were one.
+/// Returns the CRC of several parts as if they were joined.
 pub(crate) fn crc32(parts: &[&[u8]]) -> u32 {
     !parts.iter().fold(!0, |state, part| update(state, part))
 }
 
-/// The state (not yet inverted) after more bytes.
+/// Returns the state (not yet inverted) after more bytes.
 pub(crate) fn update(state: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(state, |state, byte| TABLE[usize::from(state as u8 ^ byte)] ^ (state >> 8))
 }
 
-/// The CRC of a text that begins with `first` and goes on with `bytes` bytes whose own CRC is `rest`: known without seeing
-/// them. As zlib's crc32_combine: `first` is carried over as many zero bytes.
+/// Returns the CRC of a text that starts with the bytes of CRC `first` and continues with `bytes` bytes of
+/// CRC `rest`. It
+/// needs only the CRCs, like zlib's crc32_combine: it shifts `first` by that many zero bytes.
 pub(crate) fn join(first: u32, rest: u32, bytes: u32) -> u32 {
     let mut carried = first;
-    // Each round squares "one byte on", from the lowest bit of the count up.
+    // Each round squares the map, from "one byte further" on, and uses it for one bit of the count, the
+    // lowest first.
     let mut on = byte_on();
     let mut left = bytes;
     while left > 0 {
@@ -27,10 +30,10 @@ pub(crate) fn join(first: u32, rest: u32, bytes: u32) -> u32 {
     carried ^ rest
 }
 
-/// A linear map of 32 bits: what becomes of each bit.
+/// A linear map of 32 bits: the image of each bit.
 type Map = [u32; 32];
 
-/// What one zero byte makes of a state.
+/// Returns the map that one zero byte applies to a state.
 fn byte_on() -> Map {
     std::array::from_fn(|bit| update(1 << bit, &[0]))
 }

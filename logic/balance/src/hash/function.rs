@@ -1,41 +1,43 @@
+//! HAProxy's hash functions for keys.
+
 use std::fmt;
 
 use serde::Serialize;
 
 use super::crc32::crc32;
 
-/// How the bytes of a key become a number: HAProxy's functions (hash-type, hash.c).
+/// Function that turns the bytes of a key into a number: HAProxy's functions (hash-type, hash.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HashFunction {
-    /// That of the sdbm database; HAProxy's default.
+    /// The function of the sdbm database; HAProxy's default.
     #[default]
     Sdbm,
-    /// Dan Bernstein's, times 33 and plus.
+    /// Dan Bernstein's function: times 33, plus the byte.
     Djb2,
-    /// Worktile's, by bits shifted as the bytes say.
+    /// Worktile's function, with rotations that depend on the bytes.
     Wt6,
-    /// CRC-32 as Ethernet has it (IEEE 802.3); also that of NGINX.
+    /// CRC-32 as used by Ethernet (IEEE 802.3); also NGINX's function.
     Crc32,
-    /// The key is a number, in decimal digits, and is its own hash (HAProxy's `none`).
+    /// No hash: the key is a decimal number (HAProxy's `none`).
     #[serde(rename = "none")]
     Number,
 }
 
-/// Bytes, hashed.
+/// Hash of some bytes, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Digest {
     /// The function's value.
     pub hash: u32,
-    /// How many bytes there were; with it, a CRC can be carried on as if the bytes were there.
+    /// Number of bytes. It allows a CRC to be continued as if the bytes were there.
     pub bytes: u32,
 }
 
 impl HashFunction {
-    /// Every function.
+    /// All functions.
     pub const ALL: [Self; 5] = [Self::Sdbm, Self::Djb2, Self::Wt6, Self::Crc32, Self::Number];
 
-    /// The name in config.
+    /// Returns the name in config.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sdbm => "sdbm",
@@ -46,7 +48,6 @@ impl HashFunction {
         }
     }
 
-    /// Hashes `bytes`.
     pub fn digest(self, bytes: &[u8]) -> Digest {
         let hash = match self {
             Self::Sdbm => sdbm(bytes),
@@ -59,17 +60,17 @@ impl HashFunction {
     }
 }
 
-/// hash * 65599 + byte.
+/// Computes hash * 65599 + byte for each byte, starting at 0.
 fn sdbm(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |hash: u32, byte| hash.wrapping_mul(65_599).wrapping_add(u32::from(*byte)))
 }
 
-/// hash * 33 + byte, from 5381 on.
+/// Computes hash * 33 + byte for each byte, starting at 5381.
 fn djb2(bytes: &[u8]) -> u32 {
     bytes.iter().fold(5_381, |hash: u32, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)))
 }
 
-/// Two halves take in each byte, are rotated by as many bits as the last round says, and change places.
+/// Adds each byte to two halves, rotates them by amounts taken from the previous round, and swaps them.
 fn wt6(bytes: &[u8]) -> u32 {
     let (mut first, mut second) = (0xa53c_965a_u32, 0x5ca6_953a_u32);
     let (mut second_by, mut first_by) = (6, 18);
@@ -84,7 +85,8 @@ fn wt6(bytes: &[u8]) -> u32 {
     first ^ second
 }
 
-/// The lower 32 bits of the number, of 64 bits and with a sign, that the key begins with; 0 = it begins with none.
+/// Returns the lower 32 bits of the signed 64-bit number at the start of the key; 0 = the key does not start
+/// with a number.
 fn number(bytes: &[u8]) -> u32 {
     let (sign, digits) = match bytes {
         [b'-', digits @ ..] => (-1, digits),
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!([of("7"), of("+7"), of("007"), of("7,5"), of("7 ")], [7; 5]);
         assert_eq!([of(""), of("x7"), of("-"), of("+-7")], [0; 4]);
         assert_eq!((of("-1"), of("4294967298")), (u32::MAX, 2));
-        // What is too large for 64 bits is the largest there is.
+        // A number too large for 64 bits becomes the largest 64-bit number.
         assert_eq!((of("99999999999999999999"), of("-99999999999999999999")), (u32::MAX, 0));
     }
 }

@@ -1,9 +1,12 @@
-//! What stands for a server where its points, preferences or draws are worked out: its address as the config has it, so that
-//! balancers with one config choose alike whatever they have been through, and a server that is added or removed leaves the others'
-//! keys alone.
+//! Numbers that stand for servers when hash points, preferences or draws are computed.
 //!
-//! Of several servers with one address, or at one host where only that counts, the second, third and further ones in the pool's order
-//! have numbers of their own.
+//! They come from a server's address as written in the config. So balancers with the same config choose
+//! alike, whatever
+//! their history, and adding or removing a server does not move the other servers' keys.
+//!
+//! Several servers may have the same address, or the same host where only that counts. The second and later
+//! ones, in the
+//! pool's order, get numbers of their own.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -15,10 +18,10 @@ use super::crc32::crc32;
 use super::xxh32::xxh32;
 use crate::mix::mix;
 
-/// A server in the pool's order: slot, share, address.
+/// A server's slot, share and address; lists of these are in the pool's order.
 pub(crate) type Addressed<'a> = (usize, u32, &'a ServerAddress);
 
-/// 64 bits for each server.
+/// Returns a 64-bit seed for each server.
 pub(crate) fn seeds(servers: &[Addressed<'_>]) -> Vec<u64> {
     let seed = |(address, nth): (&ServerAddress, u32)| {
         mix(text_hash(address.to_string().as_bytes()).wrapping_add(nth.into()))
@@ -26,23 +29,28 @@ pub(crate) fn seeds(servers: &[Addressed<'_>]) -> Vec<u64> {
     numbered(servers).map(seed).collect()
 }
 
-/// For each server what HAProxy's `hash-key addr-port` gives it (chash_compute_server_key, lb_chash.c). Names and Unix sockets,
-/// for which HAProxy falls back on server ids, count by the CRC-32 of their text.
+/// Returns for each server the key that HAProxy's `hash-key addr-port` gives it (chash_compute_server_key,
+/// lb_chash.c).
+///
+/// For names and Unix sockets HAProxy falls back to server ids; here they count by the CRC-32 of their text.
 pub(crate) fn ring_keys(servers: &[Addressed<'_>]) -> Vec<u32> {
     let key = |(address, nth): (&ServerAddress, u32)| match nth {
         0 => ring_key(address),
-        // HAProxy gives them the same points.
+        // HAProxy gives servers with the same address the same points.
         nth => avalanche(ring_key(address).wrapping_add(nth)),
     };
     numbered(servers).map(key).collect()
 }
 
-/// For each server what HAProxy's `hash-key addr` gives it: its port does not count. Otherwise as [`ring_keys`].
+/// Returns for each server the key that HAProxy's `hash-key addr` gives it, which ignores the port; otherwise
+/// like
+/// [`ring_keys`].
 pub(crate) fn host_keys(servers: &[Addressed<'_>]) -> Vec<u32> {
     apart(servers.iter().map(|(_, _, address)| host_key(address)))
 }
 
-/// These keys, but the second, third and further ones that are alike, to which HAProxy gives the same points, have others.
+/// Returns the keys, with the second and later ones of equal keys replaced. HAProxy gives those servers the
+/// same points.
 pub(crate) fn apart(keys: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut seen: HashMap<u32, u32> = HashMap::new();
     let own = |key: u32| {
@@ -54,7 +62,7 @@ pub(crate) fn apart(keys: impl Iterator<Item = u32>) -> Vec<u32> {
     keys.map(own).collect()
 }
 
-/// What HAProxy's `hash-key guid` gives the server whose guid this is: here, whose name.
+/// Returns the key that HAProxy's `hash-key guid` gives a server; the server's name stands for the guid.
 pub(crate) fn name_key(name: &str) -> u32 {
     xxh32(name.as_bytes(), 0)
 }
@@ -74,16 +82,16 @@ fn host_key(address: &ServerAddress) -> u32 {
     }
 }
 
-/// `port`: what the port counts as.
+/// Returns the key of an IP address. `port` is the number that stands for the port.
 fn ip_key(ip: IpAddr, port: u32) -> u32 {
     match ip {
-        // The address stands in network order in memory, and is read as a number of this byte order there.
+        // In memory the address is in network byte order; HAProxy on x86 reads it as a little-endian number.
         IpAddr::V4(ip) => avalanche(port.wrapping_add(u32::from_le_bytes(ip.octets()))),
         IpAddr::V6(ip) => xxh32(&ip.octets(), port),
     }
 }
 
-/// Each server's address, and how many before it have the same one.
+/// Returns each server's address and the number of earlier servers with the same address.
 fn numbered<'a>(servers: &[Addressed<'a>]) -> impl Iterator<Item = (&'a ServerAddress, u32)> {
     let mut seen: HashMap<&ServerAddress, u32> = HashMap::with_capacity(servers.len());
     let nth = |(_, _, address): &Addressed<'a>| {
@@ -94,7 +102,7 @@ fn numbered<'a>(servers: &[Addressed<'a>]) -> impl Iterator<Item = (&'a ServerAd
     servers.iter().map(nth).collect::<Vec<_>>().into_iter()
 }
 
-/// FNV-1a, of 64 bits: addresses that differ must have different seeds.
+/// Returns the 64-bit FNV-1a hash of a text, so that different addresses have different seeds.
 fn text_hash(text: &[u8]) -> u64 {
     text.iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
@@ -118,7 +126,7 @@ mod tests {
         assert_eq!(seeds(&[(0, 1, &one), (1, 1, &one)])[0], seeds(&[(5, 2, &one)])[0]);
     }
 
-    /// Worked out by the formula with full_hash as it stands in HAProxy's tools.h, apart from this code.
+    /// Expected values computed independently of this code, with full_hash as in HAProxy's tools.h.
     #[test]
     fn an_address_counts_as_with_haproxys_hash_key() {
         let key = |text: &str| ring_key(&text.parse().unwrap());

@@ -1,7 +1,9 @@
-//! IPVS's hashes (ip_vs_sh.c, ip_vs_dh.c, ip_vs_mh.c): a table of servers, and a hash of an address that is a place in it.
+//! IPVS's hashes (ip_vs_sh.c, ip_vs_dh.c, ip_vs_mh.c): a table of servers, and an address hash that is an
+//! index into it.
 //!
-//! A server that is down is not in the table, as when a health checker removes it there. One that is full, or that has just
-//! failed the request, is unavailable as with the kernel's overload flag. Keys that are not addresses stand for one by their
+//! A server that is down is not in the table, as if a health checker had removed it. A server that is full,
+//! or has just failed
+//! the request, is unavailable, as with the kernel's overload flag. A key other than an address counts by its
 //! hash.
 
 use weir_model::ServerAddress;
@@ -11,14 +13,14 @@ use super::siphash::hsiphash;
 use crate::Key;
 use crate::gcd::gcd_of;
 
-/// Which slot each place belongs to, and how keys become places.
+/// The slot of each table entry, and the rule that turns keys into indices.
 #[derive(Debug)]
 pub(crate) struct IpvsTable {
     kind: IpvsKind,
     places: Box<[u32]>,
 }
 
-/// Which of the schedulers.
+/// The kernel scheduler that a table imitates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IpvsKind {
     /// sh.
@@ -29,20 +31,21 @@ pub(crate) enum IpvsKind {
     Maglev,
 }
 
-/// CONFIG_IP_VS_SH_TAB_BITS and CONFIG_IP_VS_DH_TAB_BITS.
+/// Size of the sh and dh tables, in bits: CONFIG_IP_VS_SH_TAB_BITS and CONFIG_IP_VS_DH_TAB_BITS.
 const TABLE_BITS: u32 = 8;
-/// CONFIG_IP_VS_MH_TAB_INDEX = 12: the table's size, and how many bits of a weight count.
+/// Size of the mh table, and the number of bits of a weight that count, for CONFIG_IP_VS_MH_TAB_INDEX = 12.
 const MAGLEV_PLACES: usize = 4_093;
 const MAGLEV_WEIGHT_BITS: u32 = 6;
-/// Both halves of the keys for a server's offset, which is that for clients, too, and for its skip.
+/// Both halves of the SipHash key for a server's offset and for clients. `SKIP_KEY` is the same for a
+/// server's skip.
 const OFFSET_KEY: u64 = 2_654_435_761;
 const SKIP_KEY: u64 = 2_654_446_892;
-/// Places tried for another server before that is left to others (the kernel: all of them).
+/// Entries tried for another server before the pick gives up (the kernel tries all).
 const TRIES_MAX: u32 = 256;
 const FREE: u32 = u32::MAX;
 
 impl IpvsTable {
-    /// From slots, weights above 0 and addresses, in the pool's order.
+    /// Creates the table from slots, weights above 0 and addresses, in the pool's order.
     pub(crate) fn new(kind: IpvsKind, servers: &[(usize, u32, &ServerAddress)]) -> Self {
         let places = match kind {
             _ if servers.is_empty() => Box::default(),
@@ -53,8 +56,8 @@ impl IpvsTable {
         Self { kind, places }
     }
 
-    /// The server at the key's place, or without that with `fallback` another. None if that one is, or those tried are, not
-    /// open.
+    /// Returns the server at the key's entry, or with `fallback` another one. `None` = none of the servers
+    /// tried is open.
     pub(crate) fn pick(&self, key: Key, fallback: bool, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let first = self.place(key, 0)?;
         let slot = |place: usize| self.places[place] as usize;
@@ -77,18 +80,19 @@ impl IpvsTable {
     }
 }
 
-/// The kernel's hash_32 to 8 bits: the product with the golden ratio, its highest bits.
+/// Computes the kernel's hash_32 to 8 bits: the highest bits of the product with the golden ratio.
 fn hash_32(value: u32) -> u32 {
     value.wrapping_mul(0x61c8_8647) >> (u32::BITS - TABLE_BITS)
 }
 
-/// Each server as often in a row as it weighs, round and round until the table is full.
+/// Fills the table with each server as often in a row as its weight says, repeatedly until it is full.
 fn in_order(servers: impl Iterator<Item = (usize, usize)> + Clone) -> Box<[u32]> {
     let turns = servers.cycle().flat_map(|(slot, times)| std::iter::repeat_n(slot as u32, times));
     turns.take(1 << TABLE_BITS).collect()
 }
 
-/// Maglev's way: in turn, each server takes as many of the places it likes best as its weight says.
+/// Fills the table as Maglev does: in turn, each server takes as many of its preferred free entries as its
+/// weight says.
 fn by_preference(servers: &[(usize, u32, &ServerAddress)]) -> Box<[u32]> {
     let size = MAGLEV_PLACES as u32;
     let divisor = gcd_of(servers.iter().map(|(_, weight, _)| *weight));
@@ -104,7 +108,7 @@ fn by_preference(servers: &[(usize, u32, &ServerAddress)]) -> Box<[u32]> {
     loop {
         for ((slot, weight, _), (place, skip)) in servers.iter().zip(&mut next) {
             for _ in 0..((weight / divisor) >> shift).max(1) {
-                // There is a free place, and the skip leads to it: the size is prime.
+                // There is a free entry, and because the size is prime, the skip reaches it.
                 while table[*place as usize] != FREE {
                     *place = (*place + *skip) % size;
                 }
@@ -118,7 +122,9 @@ fn by_preference(servers: &[(usize, u32, &ServerAddress)]) -> Box<[u32]> {
     }
 }
 
-/// Port and folded address; of a name or path, which the kernel does not have, its CRC stands for the address.
+/// Returns the sum of port and folded address. For a name or a path, which the kernel does not have, the CRC
+/// replaces the
+/// address.
 fn value_of(address: &ServerAddress) -> u32 {
     let (hash, port) = match address {
         ServerAddress::Inet(address) => (Key::from(address.ip()).hash(), address.port()),

@@ -1,5 +1,8 @@
-//! Ketama as NGINX has it (`hash KEY consistent`, ngx_http_upstream_hash_module.c), compatible with Cache::Memcached::Fast:
-//! a server's points come from its address alone, so that balancers agree whatever the order of their servers.
+//! Ketama as in NGINX (`hash KEY consistent`, ngx_http_upstream_hash_module.c), compatible with
+//! Cache::Memcached::Fast.
+//!
+//! A server's points come from its address alone, so that balancers agree whatever the order of their
+//! servers.
 
 use weir_model::ServerAddress;
 
@@ -9,21 +12,23 @@ use super::ring::{Reduction, STEPS_MAX};
 use super::signpost::Signpost;
 use super::{Addressed, Digest};
 
-/// A ring of points.
+/// A ring of hash points.
 #[derive(Debug)]
 pub(crate) struct Ketama {
-    /// Place and slot, ascending by place.
+    /// Position and slot of each point, ascending by position.
     points: Box<[(u32, u32)]>,
     signpost: Signpost,
 }
 
 const POINTS_PER_WEIGHT: u64 = 160;
-/// With more points the ring would cost more memory than it is worth.
+/// Most points on the ring; beyond that it would need too much memory.
 const POINTS_MAX: u64 = 1 << 20;
 
 impl Ketama {
-    /// From servers with what counts of their weights, in thousandths and above 0, in the pool's order. Of two servers with one
-    /// address the first has the points. `whole_weights` as for the [`Ring`](super::Ring).
+    /// Creates the ring from servers and their shares, in thousandths and above 0, in the pool's order.
+    ///
+    /// Of two servers with the same address the first has the points. `whole_weights` is as for the
+    /// [`Ring`](super::Ring).
     pub(crate) fn new(servers: &[Addressed<'_>], whole_weights: impl Iterator<Item = u32>) -> Self {
         let points_of = |share: u32| (u64::from(share) * POINTS_PER_WEIGHT / 1_000).max(1);
         let wanted = whole_weights.map(points_of).sum();
@@ -38,21 +43,23 @@ impl Ketama {
                 points.push((previous, *slot as u32));
             }
         }
-        // Stable: of equal places the first server's stays in front.
+        // The sort is stable: of points with equal positions the first server's stays in front.
         points.sort_by_key(|(place, _)| *place);
         points.dedup_by_key(|(place, _)| *place);
         let signpost = Signpost::new(points.iter().map(|(place, _)| *place));
         Self { points: points.into(), signpost }
     }
 
-    /// The server of the first point at or behind a key's CRC-32, or of the next ones. None if there was no open one within
-    /// the tries.
+    /// Returns the server of the first point at or after the key's CRC-32, or of one of the next points.
+    /// `None` = none within
+    /// the permitted tries is open.
     pub(crate) fn pick(&self, key: Digest, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         self.walk(key, TRIES_MAX, is_open)
     }
 
-    /// The same where loads are bounded: whoever is passed over has its share, so that the walk goes as far as on the
-    /// [`Ring`](super::Ring), to find the next server for the key.
+    /// Returns the same where loads are bounded. Skipped servers have their full share, so the search goes as
+    /// far as on the
+    /// [`Ring`](super::Ring), to find the key's next server.
     pub(crate) fn pick_within(&self, key: Digest, permits: impl Fn(usize) -> bool) -> Option<usize> {
         self.walk(key, STEPS_MAX, permits)
     }
@@ -66,7 +73,7 @@ impl Ketama {
     }
 }
 
-/// The CRC's state after `HOST \0 PORT`; of a Unix socket the path is the host, and there is no port.
+/// Returns the CRC state after `HOST \0 PORT`. For a Unix socket the path is the host, and there is no port.
 fn base_of(address: &ServerAddress) -> u32 {
     let text = address.to_string();
     let (host, port) = match text.strip_prefix("unix:") {

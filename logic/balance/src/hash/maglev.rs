@@ -1,10 +1,15 @@
-//! Maglev hashing (Eisenbud et al., "Maglev: A Fast and Reliable Software Network Load Balancer", NSDI 2016, section
-//! 3.4): each server has its own order of preference of a table's places, and the servers take places in turn. Nearly
-//! even shares, a pick is one look, and few keys move when a server comes or goes.
+//! Maglev hashing (Eisenbud et al., "Maglev: A Fast and Reliable Software Network Load Balancer", NSDI 2016,
+//! section 3.4).
 //!
-//! How often a server's turn comes is proportional to its weight: its kth place is due at k / weight. So nothing but the quotients of weights
-//! counts, and a weight that changes a little moves few keys, too. The table's size is given, as Envoy's `table_size` is, and comes neither from the
-//! number of servers nor from their weights: in a table of another size nearly every key is at another place.
+//! Each server has its own order of preference of the table's entries, and the servers take entries in turn.
+//! The shares are
+//! nearly even, a pick is one look-up, and few keys move when a server is added or removed.
+//!
+//! A server takes entries in proportion to its weight: its kth entry is due at k / weight. So only the ratios
+//! of weights
+//! count, and a small change of a weight moves few keys. The table's size is configured, like Envoy's
+//! `table_size`. It does not
+//! depend on the servers, because in a table of another size nearly every key has another entry.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,29 +17,31 @@ use std::collections::BinaryHeap;
 use super::identity::{Addressed, seeds};
 use crate::mix::mix;
 
-/// Which slot each place of the table belongs to.
+/// The slot of each table entry.
 #[derive(Debug)]
 pub(crate) struct Maglev(Box<[u32]>);
 
-/// Places looked at before the search for an open server is left to others.
+/// Entries searched for an open server before the pick gives up.
 const PLACES_MAX: usize = 64;
 const FREE: u32 = u32::MAX;
 
 /// A server while the table is filled.
 struct Entrant {
     slot: u32,
-    /// What counts of its weight, in any unit.
+    /// Part of its weight that counts, in any unit.
     share: u32,
     taken: u32,
-    /// What its preferences come from.
+    /// Number that determines its preferences.
     seed: u64,
     next: u64,
     skip: u64,
 }
 
 impl Maglev {
-    /// From servers with what counts of their weights, in any unit and above 0: their preferences come from their addresses. `size` has to
-    /// be a prime number, or a server may not like all places.
+    /// Creates the table from servers and their shares, in any unit and above 0. Their preferences come from
+    /// their addresses.
+    ///
+    /// `size` must be a prime number; otherwise a server's preferences may not reach all entries.
     pub(crate) fn new(members: &[Addressed<'_>], size: u32) -> Self {
         if members.is_empty() || size < 2 {
             return Self(Box::default());
@@ -49,7 +56,7 @@ impl Maglev {
             skip: mix(!seed) % (size - 1) + 1,
         };
         let mut entrants: Vec<Entrant> = members.iter().zip(seeds(members)).map(entrant).collect();
-        // Whose turn is first must not depend on the order of the servers.
+        // The order of turns must not depend on the order of the servers.
         entrants.sort_unstable_by_key(|entrant| entrant.seed);
         let is_even = entrants.windows(2).all(|two| two[0].share == two[1].share);
         let table = Table { places: vec![FREE; size as usize].into(), free: size as usize };
@@ -60,7 +67,7 @@ impl Maglev {
         })
     }
 
-    /// The open server at `hash` or next to it. None if there was none within reach.
+    /// Returns the open server at `hash` or the next one in the table; `None` = none within reach.
     pub(crate) fn pick(&self, hash: u64, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let places = self.0.len();
         let first = (hash % places.max(1) as u64) as usize;
@@ -75,7 +82,7 @@ struct Table {
 }
 
 impl Table {
-    /// One after the other, as the paper has it.
+    /// Lets the servers take entries one after the other, as in the paper.
     fn filled_in_rounds(mut self, entrants: &mut [Entrant]) -> Box<[u32]> {
         while self.free > 0 {
             entrants.iter_mut().take(self.free).for_each(|entrant| entrant.take_one(&mut self));
@@ -83,7 +90,7 @@ impl Table {
         self.places
     }
 
-    /// Whose next place is due first; where several are, in turn.
+    /// Lets the server whose next entry is due first take it; servers due at the same time go in turn.
     fn filled_by_weight(mut self, entrants: &mut [Entrant]) -> Box<[u32]> {
         let all = 0..entrants.len();
         let mut due: BinaryHeap<_> = all.map(|index| Reverse((entrants[index].due(), index))).collect();
@@ -99,9 +106,9 @@ impl Table {
 }
 
 impl Entrant {
-    /// Takes the free place that it likes best. There must be one.
+    /// Takes the free entry that the server prefers most. There must be one.
     fn take_one(&mut self, table: &mut Table) {
-        // Every place comes in an order of preference: the size is prime.
+        // The order of preference contains every entry, because the size is prime.
         while table.places[self.next as usize] != FREE {
             self.step(table.places.len());
         }
@@ -111,7 +118,9 @@ impl Entrant {
         table.free -= 1;
     }
 
-    /// When its next place is due, as a number that compares alike. Equal quotients are equal, as divisions are rounded correctly.
+    /// Returns the time at which its next entry is due, as a number that keeps the order. Equal quotients
+    /// give equal numbers,
+    /// because divisions are rounded correctly.
     fn due(&self) -> u64 {
         (f64::from(self.taken) / f64::from(self.share)).to_bits()
     }
@@ -133,7 +142,7 @@ mod tests {
 
     const SIZE: u32 = HashOptions::TABLE_SIZE;
 
-    /// The table of servers with these weights, of which those with 0 are down.
+    /// Creates the table of servers with these weights; a server with weight 0 is down.
     fn table(weights: &[u32]) -> Maglev {
         let addresses: Vec<_> = (0..weights.len()).map(address).collect();
         let member = |(slot, weight): (usize, &u32)| (slot, *weight, &addresses[slot]);
@@ -150,7 +159,7 @@ mod tests {
         table.0.iter().filter(|owner| **owner as usize == slot).count() as f64
     }
 
-    /// The share of places that have changed hands between others than `slot`.
+    /// Returns the share of entries that moved between servers other than `slot`.
     fn moved(before: &Maglev, after: &Maglev, slot: usize) -> f64 {
         assert_eq!(before.0.len(), after.0.len());
         let is_moved = |(old, new): &(&u32, &u32)| old != new && ![**old, **new].contains(&(slot as u32));
@@ -235,7 +244,7 @@ mod tests {
             weights in prop_oneof![
                 prop::collection::vec(1_u32..=1, 3..40),
                 prop::collection::vec(1_u32..=9, 3..40),
-                // Without the first server there is a common divisor.
+                // Without the first server the weights have a common divisor.
                 prop::collection::vec(2_u32..=2, 10..40).prop_map(|twos| [&[3], &twos[..]].concat()),
             ],
             changed in any::<prop::sample::Index>(),
@@ -246,7 +255,7 @@ mod tests {
             let before = table(&weights);
             let mut weights = weights;
             weights[changed] = weight;
-            // The paper's figure 12: some percent, not none.
+            // The paper's figure 12 shows some percent, not zero.
             let share = moved(&before, &table(&weights), changed);
             prop_assert!(share < 0.06, "{share}");
         }

@@ -1,4 +1,4 @@
-//! Keys to servers: tables that few keys leave when a server comes or goes.
+//! Hash algorithms: tables from keys to servers that move few keys when a server is added or removed.
 
 mod avalanche;
 mod by_weight;

@@ -1,17 +1,19 @@
 //! NGINX's ip_hash (ngx_http_upstream_ip_hash_module.c).
 //!
-//! Servers that are down stay in the list, and those who fall to one are hashed again; after 21 vain tries the servers take
-//! turns. NGINX takes a client without an address for 0.0.0.
+//! Servers that are down stay in the list, and clients that hash to one are hashed again. After 21 failed
+//! tries the servers
+//! take turns. As in NGINX, a client without an address counts as 0.0.0.
 
 use std::net::IpAddr;
 
 use super::by_weight::ByWeight;
 use crate::Key;
 
-/// Tries before it is left to the turns.
+/// Number of tries before the servers take turns.
 pub(crate) const TRIES_MAX: usize = 21;
 
-/// The server for a key, which is the client's address. None if there was no open one within the tries.
+/// Returns the server for a key, which is the client's address; `None` = none found within the permitted
+/// tries is open.
 pub(crate) fn pick(servers: &ByWeight, key: Option<Key>, is_open: impl Fn(usize) -> bool) -> Option<usize> {
     let mut octets = [0; 16];
     let count = match key {
@@ -25,7 +27,7 @@ pub(crate) fn pick(servers: &ByWeight, key: Option<Key>, is_open: impl Fn(usize)
     })
 }
 
-/// Of an IPv4 address the network counts, not the last octet.
+/// Number of octets of an IPv4 address that count: the network without the last octet.
 const IPV4_OCTETS: usize = 3;
 
 fn octets_of(address: IpAddr, octets: &mut [u8; 16]) -> usize {

@@ -1,12 +1,20 @@
-//! Rendezvous hashing (Thaler, Ravishankar: "Using name-based mappings to increase hit rates", 1998), with weights: each
-//! server draws how long it lets the key wait, and the one that lets it wait least has it. When a server leaves, exactly its own keys
-//! move, each to its second choice; a server's weight takes keys from, or gives keys to, that server alone.
+//! Rendezvous hashing (Thaler, Ravishankar: "Using name-based mappings to increase hit rates", 1998), with
+//! weights.
 //!
-//! To ask every server for every key would cost O(n). Here keys are first put into buckets, a fixed number of them, and the
-//! servers draw for the bucket. Each server has the buckets in an order of its own, and draws by the place in that order; so the winners of
-//! all buckets are found by asking each server for its first few buckets only, however many servers there are. What is
-//! approximated is this: keys of one bucket always go together, and a server's share is a whole number of buckets, off its fair
-//! part by about one over the root of that number. What moves when servers change is exact.
+//! Each server draws a waiting time for the key, and the server with the shortest one gets the key. When a
+//! server is removed,
+//! exactly its own keys move, each to its second choice. A change of a server's weight moves keys only to or
+//! from that server.
+//!
+//! Asking every server for every key would cost O(n). Here keys first go into a fixed number of buckets, and
+//! the servers draw
+//! for the bucket. Each server orders the buckets in its own way and draws by the position in that order. So
+//! a few of each
+//! server's first buckets suffice to find the winners of all buckets, however many servers there are.
+//!
+//! The approximation is this: keys of one bucket always go together, and a server's share is a whole number
+//! of buckets. It
+//! differs from the fair share by about one over the square root of that number. The moves of keys are exact.
 
 mod entrant;
 
@@ -21,24 +29,32 @@ use entrant::Entrant;
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     entrants: Box<[Entrant]>,
-    /// For each bucket, one more than the slot of its winner; 0 = not worked out yet. Whoever works it out gets the same.
+    /// For each bucket, the winner's slot plus one; 0 = not computed yet. Every thread computes the same
+    /// value.
     winners: Box<[AtomicU32]>,
 }
 
-/// A constant: were it to depend on the number of servers, a server more could move all keys.
+/// Number of buckets, as a power of two. It is a constant: if it depended on the number of servers, one more
+/// server could
+/// move all keys.
 const BUCKET_BITS: u32 = 17;
 pub(crate) const BUCKETS: u32 = 1 << BUCKET_BITS;
 
-/// Up to so many servers all are asked: for a bucket's winner when it is first asked for, and for the next choice where that one has no
-/// room. Of more, the winners are worked out in advance, and the winners of other buckets are the next choices.
+/// Largest number of servers that are all asked, for a bucket's winner on first use, and for the next choice
+/// if the winner
+/// has no room.
+///
+/// With more servers, the winners are computed in advance, and the winners of other buckets are the next
+/// choices.
 const ASK_ALL_MAX: usize = 256;
 
-/// How many other buckets.
+/// Number of other buckets whose winners are tried.
 const DETOURS: u64 = 16;
 
 impl Rendezvous {
-    /// From servers with what counts of their weights, in thousandths and above 0, in the pool's order. They draw by their addresses; of
-    /// several with one address each has its own draws.
+    /// Creates the draws from servers and their shares, in thousandths and above 0, in the pool's order.
+    ///
+    /// The draws come from the addresses; of several servers with the same address each has its own draws.
     pub(crate) fn new(servers: &[Addressed<'_>]) -> Self {
         let entrant = |((slot, weight, _), seed): (&Addressed<'_>, u64)| Entrant::new(*slot, seed, *weight);
         let entrants: Box<[Entrant]> = servers.iter().zip(seeds(servers)).map(entrant).collect();
@@ -50,8 +66,9 @@ impl Rendezvous {
         Self { entrants, winners }
     }
 
-    /// The open server that the key's bucket prefers. O(1): however many servers there are, no more than [`ASK_ALL_MAX`] are asked.
-    /// None if no server that was asked is open.
+    /// Returns the open server that the key's bucket prefers; `None` = no server that was asked is open.
+    ///
+    /// O(1): it asks at most [`ASK_ALL_MAX`] servers, however many there are.
     pub(crate) fn pick(&self, hash: u32, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         let bucket = bucket_of(u64::from(hash));
         let first = self.winner(bucket)?;
@@ -67,7 +84,7 @@ impl Rendezvous {
         first_of(&self.entrants, open, bucket).map(|index| self.entrants[index].slot)
     }
 
-    /// Its slot.
+    /// Returns the slot of the bucket's winner.
     fn winner(&self, bucket: u32) -> Option<usize> {
         let known = &self.winners[bucket as usize];
         match known.load(Relaxed).checked_sub(1) {
@@ -82,7 +99,7 @@ impl Rendezvous {
     }
 }
 
-/// Which of these servers lets the bucket wait least; of equals the first in the pool's order.
+/// Returns the server that lets the bucket wait least; of equals the first in the pool's order.
 fn first_of(entrants: &[Entrant], indices: impl Iterator<Item = usize>, bucket: u32) -> Option<usize> {
     let mut best: Option<(f64, usize)> = None;
     for index in indices {
@@ -95,10 +112,13 @@ fn first_of(entrants: &[Entrant], indices: impl Iterator<Item = usize>, bucket: 
     best.map(|(_, index)| index)
 }
 
-/// The winner of each bucket. Some ten draws a bucket in all: each server draws for the first buckets in its order, until
-/// whatever it could still draw is longer than all but a few buckets have to wait; for those few all servers are asked.
+/// Returns the winner of each bucket, with about ten draws for each bucket in all.
+///
+/// Each server draws for the first buckets in its order, until its further draws would exceed the waiting
+/// times of all but
+/// a few buckets. All servers are asked for those few.
 fn winners(entrants: &[Entrant]) -> Vec<Option<u32>> {
-    /// With so many draws to be expected for each bucket, one of e^10 = 22,000 gets none.
+    /// Draws expected for each bucket. With this many, one bucket in e^10 = 22,000 gets none.
     const DRAWS_A_BUCKET: f64 = 10.0;
     let total: f64 = entrants.iter().map(Entrant::weight).sum();
     let horizon = DRAWS_A_BUCKET / total;
@@ -137,7 +157,7 @@ mod tests {
         ServerAddress::Inet((Ipv4Addr::from_bits(0x0a00_0000 + number), 80).into())
     }
 
-    /// From numbers and weights; the number is the slot, too.
+    /// Creates draws from numbers and weights; the number is also the slot.
     fn draws(servers: &[(u32, u32)]) -> Rendezvous {
         let addresses: Vec<_> = servers.iter().map(|(number, _)| address(*number)).collect();
         let servers = servers.iter().zip(&addresses);
@@ -149,7 +169,7 @@ mod tests {
     #[test]
     fn winners_worked_out_in_advance_are_those_of_whom_all_are_asked() {
         for weight in [|_| 1_000, |number: u32| 1 + number % 7 * 1_000, |number| 1 + (number % 300) * 8_533] {
-            // So that no slot is the place in the list.
+            // The slots differ from the indices in the list.
             let servers: Vec<_> = (0..1_000).map(|number| (number + 7, weight(number))).collect();
             let draws = draws(&servers);
             for bucket in (0..BUCKETS).step_by(37) {
@@ -171,7 +191,8 @@ mod tests {
             for bucket in 0..BUCKETS {
                 buckets[draws.winner(bucket).unwrap()] += 1;
             }
-            // The sum over the servers of (share - expected)^2 / expected has this mean, and twice it as its variance.
+            // The sum over the servers of (share - expected)^2 / expected has this mean, and a variance of
+            // twice the mean.
             let freedom = f64::from(count - 1);
             let squares: f64 = servers
                 .iter()
@@ -208,7 +229,7 @@ mod tests {
                 let second = draws.pick(key, |slot| slot != first).unwrap();
                 assert_ne!(first, second);
                 assert_eq!(draws.pick(key, |slot| slot != first), Some(second));
-                // Of very many, the others are left to those who know loads.
+                // With very many servers, the caller chooses among the others by load.
                 let only = if count as usize > ASK_ALL_MAX { None } else { Some(1) };
                 assert!([only, Some(1)].contains(&draws.pick(key, |slot| slot == 1)));
                 assert_eq!(draws.pick(key, |_| false), None);

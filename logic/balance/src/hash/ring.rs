@@ -1,10 +1,11 @@
-//! Consistent hashing: servers stand many times on a ring of 2^32 places, and a key belongs to the server next to it.
-//! When a server comes or goes, only the keys next to its places move.
+//! Consistent hashing: each server has many points on a ring of 2^32 positions, and a key belongs to the
+//! server of the
+//! nearest point. When a server is added or removed, only the keys next to its points move.
 
 use super::avalanche;
 use super::signpost::Signpost;
 
-/// Points, ascending by place.
+/// A ring of points, ascending by position.
 #[derive(Debug)]
 pub(crate) struct Ring {
     points: Box<[Point]>,
@@ -17,34 +18,40 @@ struct Point {
     slot: u32,
 }
 
-/// With more points the ring would cost more memory than it is worth.
+/// Most points on the ring; beyond that it would need too much memory.
 const POINTS_MAX: u64 = 1 << 20;
-/// Weights are in thousandths.
+/// One unit of weight; weights are in thousandths.
 const UNIT: u64 = 1_000;
-/// Points looked at before the search for an open server is left to others.
+/// Points searched for an open server before the pick gives up.
 pub(super) const STEPS_MAX: usize = 256;
 
-/// HAProxy's SRV_EWGHT_RANGE: so many points of one server lie between its id's and the next one's before they are hashed.
+/// Number of points between one server's id and the next one's, before hashing: HAProxy's SRV_EWGHT_RANGE.
 const POINTS_PER_ID: u32 = 256 * 16;
 
-/// What HAProxy's `hash-key id`, its default, gives the server at this place of the pool's order, which stands for its id, counted
-/// from 1.
+/// Returns the key of HAProxy's `hash-key id`, its default. The position in the pool's order, counted from 1,
+/// stands for
+/// the id.
 pub(crate) fn position_key(rank: u32) -> u32 {
     rank.wrapping_add(1).wrapping_mul(POINTS_PER_ID)
 }
 
-/// What the same gives it in releases of 3.0 to 3.2 from before October 2025: a mistake that moved most keys, and was taken back.
+/// Returns the key of `hash-key id` in HAProxy 3.0 to 3.2 before October 2025. That change was a mistake that
+/// moved most keys;
+/// HAProxy reverted it.
 pub(crate) fn id_key(rank: u32) -> u32 {
     avalanche(rank.wrapping_add(1))
 }
 
-/// What HAProxy's `hash-key id32` gives it, from 3.4 on: the id in network order, hashed.
+/// Returns the key of HAProxy's `hash-key id32`, since 3.4: the id in network byte order, hashed.
 pub(crate) fn id32_key(rank: u32) -> u32 {
     avalanche(rank.wrapping_add(1).swap_bytes())
 }
 
-/// How many of the points that servers want they get, so that all are not more than `max`: in steps of at least a thirty-second. Scaled to fit, each
-/// change of one server would move points of all of them; so only one does that crosses a step, and by that much.
+/// Factor that keeps the number of all points at or below `max`, in steps of at least one thirty-second.
+///
+/// An exact factor would move points of all servers at each change of one server. With steps, points move
+/// only when a change
+/// crosses a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reduction {
     thirty_seconds: u64,
@@ -64,17 +71,23 @@ impl Reduction {
 }
 
 impl Ring {
-    /// HAProxy's ring (lb_chash.c): 16 points for each unit of weight, which is a thousand here, at least one. From slots, weights
-    /// and what a server's points are hashed from: where they lie depends on that alone.
-    /// `whole_weights`, in the same unit, are those of all servers that are up or down, of which all counts: how many points there are for a unit
-    /// must not change with the servers' health, nor while one starts slowly.
+    /// Creates HAProxy's ring (lb_chash.c): 16 points for each unit of weight, which is 1,000 here, and at
+    /// least one point.
+    ///
+    /// `servers` are slots, weights and the key that a server's points are hashed from; their positions
+    /// depend on that key alone.
+    ///
+    /// `whole_weights`, in the same unit, are the full weights of all servers, up or down. The number of
+    /// points for a unit must
+    /// not change with the servers' health, nor during a slow start.
     pub(crate) fn new(mut servers: Vec<(usize, u32, u32)>, whole_weights: impl Iterator<Item = u32>) -> Self {
         const POINTS_PER_WEIGHT: u64 = 16;
         let points_of = |weight: u32| u64::from(weight) * POINTS_PER_WEIGHT / UNIT;
         let wanted = whole_weights.map(points_of).sum();
         let reduction = Reduction::new(wanted, POINTS_MAX);
         let share = |weight: u32| reduction.of(points_of(weight)).max(1);
-        // Where two points fall on one place the lower key's counts, in whatever order the servers stand.
+        // If two points have the same position, the lower key's point wins, whatever the order of the
+        // servers.
         servers.sort_by_key(|(_, _, key)| *key);
         let mut points = Vec::with_capacity(reduction.of(wanted) as usize + servers.len());
         for (slot, weight, key) in servers {
@@ -88,12 +101,12 @@ impl Ring {
         Self { points: points.into(), signpost }
     }
 
-    /// The open server at `hash`, or the next one on the ring. None if there was none within reach.
+    /// Returns the open server at `hash`, or the next one on the ring; `None` = none within reach.
     pub(crate) fn pick(&self, hash: u32, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         self.find(self.owner(hash)?, is_open)
     }
 
-    /// The open server at the `turn`th point, counted round the ring, or the next one.
+    /// Returns the open server at the `turn`th point, counted round the ring, or the next one.
     pub(crate) fn walk(&self, turn: u32, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         self.find((turn as usize).checked_rem(self.points.len())?, is_open)
     }
@@ -104,7 +117,7 @@ impl Ring {
         (0..count.min(STEPS_MAX)).map(slot).find(|slot| is_open(*slot))
     }
 
-    /// The nearer of the points before and behind `hash`; the one before, if both are as near.
+    /// Returns the point nearest to `hash`; at equal distances the one before it.
     fn owner(&self, hash: u32) -> Option<usize> {
         let count = self.points.len();
         let around = self.signpost.around(hash);
@@ -123,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// The ring of servers with these weights, of which those at `down` are down.
+    /// Creates the ring of servers with these weights; the servers at `down` are down.
     fn ring(weights: &[u32], down: &[usize]) -> Ring {
         let member = |(slot, weight): (usize, &u32)| (slot, weight * 1_000, position_key(slot as u32));
         let is_up = |(slot, weight): &(usize, &u32)| **weight > 0 && !down.contains(slot);
@@ -155,7 +168,7 @@ mod tests {
         }
     }
 
-    /// Worked out by HAProxy's formula apart from this code (tests/golden/work-out).
+    /// Expected values computed by HAProxy's formula, independently of this code (tests/golden/work-out).
     #[test]
     fn an_id_of_32_bits_counts_as_with_haproxys_hash_key() {
         assert_eq!([0, 1].map(id32_key), [0xec04_b54d, 0xee70_3059]);
@@ -173,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_change_that_crosses_the_limit_of_memory_moves_few_keys() {
-        // 257 want more than there is room for, 256 just as much.
+        // 257 servers want more points than there is room for; 256 fill it exactly.
         let weights = [256; 257];
         let (before, after) = (ring(&weights, &[]), ring(&weights[..256], &[]));
         let moved = (0..20_000).map(avalanche).filter(|key| {
@@ -238,7 +251,7 @@ mod tests {
             }
             for (count, weight) in counts.iter().zip(&weights) {
                 let share = f64::from(*count) * f64::from(total) / (f64::from(KEYS) * f64::from(*weight));
-                // 16 points for a unit of weight are few: the arcs' lengths vary.
+                // 16 points for a unit of weight are few, so the lengths of the arcs vary.
                 prop_assert!((0.25..2.5).contains(&share), "{counts:?} for {weights:?}");
             }
         }

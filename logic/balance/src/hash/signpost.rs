@@ -1,22 +1,27 @@
+//! An index that narrows the search for a position on a ring.
+
 use std::ops::Range;
 
-/// Where on a ring of 2^32 places to look for one: cuts it into equal parts, and knows where the points of each begin.
+/// Index of a ring of 2^32 positions: it divides the ring into equal parts and stores where the points of
+/// each begin.
 ///
-/// A million points are more than caches hold, and halving them again and again until a place is found waits for one line of memory after the
-/// other. Points are spread evenly, being hashes, so that of a part few have to be looked at.
+/// A million points exceed the caches, and each step of a binary search would wait for memory. Points are
+/// hashes, so they are
+/// evenly distributed, and each part has only a few.
 #[derive(Debug)]
 pub(super) struct Signpost {
-    /// For each part the index of the first point in it or behind it; then the number of all points.
+    /// For each part, the index of the first point in it or after it; at the end, the number of all points.
     starts: Box<[u32]>,
-    /// A place without so many of its last bits is its part's number.
+    /// Number of low bits to drop from a position to get its part's number.
     shift: u32,
 }
 
-/// On average at least, and fewer than twice as many: a cache line has so many.
+/// Average number of points in a part is at least this and less than twice this. Eight points fill a cache
+/// line.
 const POINTS_PER_PART: usize = 8;
 
 impl Signpost {
-    /// From all points' places, ascending; fewer than 2^32.
+    /// Creates the index from all points' positions, ascending; fewer than 2^32.
     pub(super) fn new(places: impl ExactSizeIterator<Item = u32>) -> Self {
         let count = places.len();
         let bits = (count / POINTS_PER_PART).max(1).ilog2();
@@ -31,14 +36,16 @@ impl Signpost {
         Self { starts: starts.into(), shift }
     }
 
-    /// The points among which this place is: those before them lie before it, those behind them behind it.
+    /// Returns the range of points to search for `place`: all points before the range are less than `place`,
+    /// and all points
+    /// after it are greater.
     pub(super) fn around(&self, place: u32) -> Range<usize> {
         let part = part_of(place, self.shift);
         self.starts[part] as usize..self.starts[part + 1] as usize
     }
 }
 
-/// Of all bits nothing is left, which a shift of 32 bits cannot do.
+/// Returns the part of a position. Widens to 64 bits because a 32-bit number cannot be shifted by 32 bits.
 fn part_of(place: u32, shift: u32) -> usize {
     (u64::from(place) >> shift) as usize
 }

@@ -1,5 +1,10 @@
-/// Linux's hsiphash of one 32-bit number on 64-bit machines: SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input
-/// PRF", 2012) of its four bytes, lowest first, cut to 32 bits. Both halves of the secret are `half`.
+//! SipHash-1-3 of one number, as in Linux's hsiphash.
+
+/// Computes Linux's hsiphash of one 32-bit number on 64-bit machines. Both halves of the secret are `half`.
+///
+/// It is SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input PRF", 2012) of the number's four
+/// bytes, lowest first,
+/// cut to 32 bits.
 pub(crate) fn hsiphash(number: u32, half: u64) -> u32 {
     const LENGTH_BYTES: u64 = 4;
     let mut state = [
@@ -37,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    /// The rounds are the same, only how many there are differs.
+    /// Computes SipHash-2-4, which has the same rounds but more of them.
     fn siphash_2_4(number: u32, half: u64) -> u64 {
         let mut state = [
             0x736f_6d65_7073_6575 ^ half,

@@ -1,8 +1,8 @@
-//! xxHash of 32 bits (github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
+//! The 32-bit xxHash (github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
 
 const PRIMES: [u32; 5] = [0x9e37_79b1, 0x85eb_ca77, 0xc2b2_ae3d, 0x27d4_eb2f, 0x1656_67b1];
 
-/// XXH32 of these bytes.
+/// Computes XXH32 of `bytes`.
 pub(super) fn xxh32(bytes: &[u8], seed: u32) -> u32 {
     let [one, two, three, four, five] = PRIMES;
     let (stripes, rest) = bytes.as_chunks::<16>();
@@ -39,7 +39,7 @@ pub(super) fn xxh32(bytes: &[u8], seed: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// As libxxhash 0.8 has them.
+    /// Expected values from libxxhash 0.8.
     #[test]
     fn known_values_of_an_addresses_length() {
         let counted: [u8; 16] = std::array::from_fn(|at| at as u8);
@@ -48,8 +48,9 @@ mod tests {
         assert_eq!(xxh32(&counted, 0x1234_5678), 0x9f4c_1ee9);
     }
 
-    /// The first two are in xxHash's own documentation; the others by its specification, apart from this code
-    /// (tests/golden/work-out).
+    /// The first two values are from xxHash's documentation. The others were computed from its specification,
+    /// independently of
+    /// this code (tests/golden/work-out).
     #[test]
     fn texts_of_every_kind_of_length() {
         let known = [

@@ -1,11 +1,13 @@
-/// A server, and which one it was: another may have its slot now.
+//! The set of servers that a key has.
+
+/// A server's slot together with its identity, because another server may have the slot now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Member {
     pub(super) slot: u32,
     pub(super) server: u32,
 }
 
-/// The servers of a key. The one added last is the first.
+/// The servers of a key, the one added last first.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Members {
     list: [Member; Members::MAX],
@@ -25,14 +27,14 @@ impl Members {
         &self.list[..usize::from(self.count)]
     }
 
-    /// Puts one in front. In a full set the last one has to go.
+    /// Adds a member at the front. If the set is full, the last one is dropped.
     pub(super) fn push_front(&mut self, member: Member) {
         self.list.copy_within(..Self::MAX - 1, 1);
         self.list[0] = member;
         self.count = (self.count + 1).min(Self::MAX as u8);
     }
 
-    /// Takes one out, if there is one at this place.
+    /// Removes the member at this index, if there is one.
     pub(super) fn remove(&mut self, place: usize) -> bool {
         let is_there = place < usize::from(self.count);
         if is_there {

@@ -1,14 +1,22 @@
-//! IPVS's locality-based least connections, without and with replication (ip_vs_lblc.c, ip_vs_lblcr.c): a key stays with the
-//! server, or the set of servers, that it was given to, until these have too much to do and another has little.
+//! IPVS's locality-based least connections, without and with replication (ip_vs_lblc.c, ip_vs_lblcr.c). A key
+//! stays with its
+//! server, or its set of servers, until these are overloaded while another has little load.
 //!
-//! The memory of who has which key is shared by all workers, and outlives a change of servers. It is cut into shards, each
-//! behind a lock that is held for one look-up (and now and then for a sweep over a few hundred entries). Nobody waits for a
-//! lock: who finds it taken chooses the least loaded server and remembers nothing.
+//! All workers share the table of keys, and it survives a change of servers. It is divided into shards. Each
+//! has a lock, held
+//! for one look-up (and now and then for a sweep over a few hundred entries). A worker never waits for a
+//! lock: if the lock is
+//! taken, it picks the least loaded server and stores nothing.
 //!
-//! Where this differs from the kernel: its table is counted and swept as a whole, here each shard is by itself, so that one may be swept
-//! while all together have fewer keys than are wanted; its table has no limit between two sweeps, here the half of a shard that was not asked
-//! for longest goes when the shard is full; a set has 16 servers at most; a server that is full does not count among those that have
-//! little to do; the expiry timers run when a shard is used, not by themselves.
+//! Differences from the kernel:
+//! - The kernel counts and sweeps its table as a whole. Here each shard is swept by itself, possibly while
+//!   the total number of
+//! keys is still below the wanted one.
+//! - The kernel's table has no limit between two sweeps. Here a full shard drops the half that was unused for
+//!   longest.
+//! - A set has at most 16 servers.
+//! - A full server does not count as one with little load.
+//! - Expiry runs when a shard is used, not on timers.
 
 mod members;
 mod shard;
@@ -21,11 +29,11 @@ use crate::{Key, Portion, Roster};
 
 use shard::{Member, Shard};
 
-/// Who has which key.
+/// The servers of all keys.
 #[derive(Debug)]
 pub(crate) struct Localities(Box<[Mutex<Shard>]>);
 
-/// What one choice goes by.
+/// Inputs of one choice.
 pub(crate) struct Request<'a> {
     pub(crate) roster: &'a Roster,
     pub(crate) key: Key,
@@ -43,7 +51,8 @@ impl Default for Localities {
 }
 
 impl Localities {
-    /// lblc. None if somebody else holds the key's shard, or nobody has room.
+    /// Picks a server by lblc. Returns `None` if another worker holds the key's shard, or if no server has
+    /// room.
     pub(crate) fn lblc(&self, request: &Request<'_>) -> Option<usize> {
         self.with_shard(request, |shard, id| {
             let cached = shard.touch(id, request.now_ms).and_then(|entry| entry.members.as_slice().first());
@@ -58,7 +67,7 @@ impl Localities {
         })
     }
 
-    /// lblcr. None as above.
+    /// Picks a server by lblcr. Returns `None` as [`Localities::lblc`] does.
     pub(crate) fn lblcr(&self, request: &Request<'_>) -> Option<usize> {
         let (now, expiration) = (request.now_ms, request.roster.scheduling().hash.expiration.0);
         self.with_shard(request, |shard, id| {
@@ -96,14 +105,14 @@ impl Localities {
         choose(&mut shard, id)
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     #[cfg(test)]
     fn len(&self) -> usize {
         self.0.iter().map(|shard| shard.lock().unwrap().len()).sum()
     }
 }
 
-/// A number that stands for the key; IPv4 addresses all have different ones.
+/// Returns a number that identifies the key; different IPv4 addresses have different numbers.
 fn id_of(key: Key) -> u64 {
     match key {
         Key::Address(address, port) => {
@@ -120,7 +129,8 @@ fn id_of(key: Key) -> u64 {
     }
 }
 
-/// Which of the servers of one time it is: of what tells them apart so much as differs between any two.
+/// Returns a number that differs between any two servers alive at the same time: the significant bits of
+/// their identity.
 fn identity(candidate: &crate::Candidate) -> u32 {
     const ALIGNMENT_BITS: u32 = 4;
     (candidate.identity() >> ALIGNMENT_BITS) as u32
@@ -132,7 +142,8 @@ impl Request<'_> {
         Member { slot: u32::try_from(slot).unwrap_or(u32::MAX), server }
     }
 
-    /// The slot of a remembered server that is still the same, is up, has room and has not failed this request.
+    /// Returns the slot of a stored server if it is still the same, is up, has room and has not failed this
+    /// request.
     fn usable(&self, member: &Member) -> Option<usize> {
         let slot = member.slot as usize;
         let candidate =
@@ -141,7 +152,7 @@ impl Request<'_> {
         usable.then_some(slot)
     }
 
-    /// Requests and what counts of the weight, both in thousandths.
+    /// Returns requests and share, both in thousandths.
     fn load(&self, slot: usize) -> (u64, u64) {
         let whole = u64::from(Portion::WHOLE.get());
         let load = |candidate: &crate::Candidate| {
@@ -150,19 +161,22 @@ impl Request<'_> {
         self.roster.candidate(slot).map_or((0, 0), load)
     }
 
-    /// Weighted least connections over all servers: the newest of equals is not sought, but the first in the pool's order.
+    /// Returns the server with the fewest requests relative to its weight. Of equals it is the first in the
+    /// pool's order, not
+    /// the newest.
     fn least(&self) -> Option<usize> {
         self.roster.least_loaded(self.exclude)
     }
 
-    /// ip_vs_dest_set_min: the first with the fewest requests for its weight.
+    /// Returns the first server with the fewest requests relative to its weight (ip_vs_dest_set_min).
     fn least_of(&self, members: &[Member]) -> Option<usize> {
         let usable = members.iter().filter_map(|member| self.usable(member));
         usable.reduce(|best, slot| if self.is_less(slot, best) { slot } else { best })
     }
 
-    /// ip_vs_dest_set_max: the place in the set of the first with the most requests for its weight; one that has gone is not
-    /// needed at all.
+    /// Returns the index of the first server with the most requests relative to its weight
+    /// (ip_vs_dest_set_max). A server that
+    /// no longer exists comes before all others.
     fn most_of(&self, members: &[Member]) -> usize {
         let slot = |place: usize| members.get(place).and_then(|member| self.known(member));
         if let Some(gone) = (0..members.len()).find(|place| slot(*place).is_none()) {
@@ -174,7 +188,7 @@ impl Request<'_> {
         (0..members.len()).reduce(|most, place| if is_more(place, most) { place } else { most }).unwrap_or(0)
     }
 
-    /// The slot of a remembered server that is still the same.
+    /// Returns the slot of a stored server if it is still the same.
     fn known(&self, member: &Member) -> Option<usize> {
         let slot = member.slot as usize;
         self.roster.candidate(slot).filter(|candidate| identity(candidate) == member.server).map(|_| slot)
@@ -186,8 +200,9 @@ impl Request<'_> {
         active * other_weight < other_active * weight
     }
 
-    /// is_overloaded: it has more requests than it weighs, and another has fewer than half of what it weighs. That one is the
-    /// least loaded, if it is anyone.
+    /// Returns true if the server has more requests than its weight, while another has fewer than half its
+    /// weight
+    /// (is_overloaded). If there is such a server, the least loaded one is.
     fn is_overloaded(&self, slot: usize) -> bool {
         let (active, weight) = self.load(slot);
         let idle = |slot: usize| {

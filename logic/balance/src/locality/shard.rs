@@ -1,32 +1,34 @@
+//! One shard of the table of keys: its entries and their expiry.
+
 pub(super) use super::members::{Member, Members};
 use super::table::Table;
 
-/// A part of the keys: those that share a lock.
+/// Part of the keys that shares one lock.
 #[derive(Debug)]
 pub(super) struct Shard {
     entries: Table,
-    /// When it is swept next; 0 = never looked at yet.
+    /// Time of the next sweep; 0 = the shard has not been used yet.
     sweep_at_ms: u64,
-    /// Sweeps since the last one for entries that are past all use.
+    /// Sweeps since the last one that removed expired entries.
     sweeps: u32,
-    /// For a sum over all entries.
+    /// Buffer for computing the median age.
     ages: Vec<u64>,
 }
 
-/// What is remembered of a key.
+/// Data stored for a key.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) members: Members,
     pub(super) used_ms: u64,
-    /// When a member came or went last.
+    /// Time of the last change of the members.
     pub(super) changed_ms: u64,
 }
 
-/// The kernel's 1024 * 16 for all shards together.
+/// Wanted number of entries in a shard: the kernel's 1024 * 16 divided by the number of shards.
 pub(super) const ENTRIES_WANTED: usize = 16 * 1_024 / super::SHARDS;
-/// However many strangers ask for however many keys.
+/// Most entries in a shard, however many keys clients use.
 pub(super) const ENTRIES_MAX: usize = 4 * ENTRIES_WANTED;
-/// CHECK_EXPIRE_INTERVAL, ENTRY_TIMEOUT, COUNT_FOR_FULL_EXPIRATION.
+/// Values of the kernel's CHECK_EXPIRE_INTERVAL, ENTRY_TIMEOUT and COUNT_FOR_FULL_EXPIRATION.
 const SWEEP_INTERVAL_MS: u64 = 60_000;
 const IDLE_MS: u64 = 6 * 60_000;
 const SWEEPS_TO_FULL: u32 = 30;
@@ -39,14 +41,14 @@ impl Default for Shard {
 }
 
 impl Shard {
-    /// The key's entry, which is used now.
+    /// Returns the key's entry and marks it as used now.
     pub(super) fn touch(&mut self, id: u64, now_ms: u64) -> Option<&mut Entry> {
         let entry = self.entries.get_mut(id)?;
         entry.used_ms = now_ms;
         Some(entry)
     }
 
-    /// The key is this server's from now on.
+    /// Assigns the key to this server.
     pub(super) fn set(&mut self, id: u64, member: Member, now_ms: u64) {
         if self.entries.is_full() && !self.entries.contains(id) {
             self.forget_half();
@@ -54,8 +56,11 @@ impl Shard {
         self.entries.insert(id, Entry::new(member, now_ms));
     }
 
-    /// The kernel's timer, as often as it would have gone off at most: when there are too many, those that nobody has asked
-    /// for lately go; each half hour without that, those that have expired.
+    /// Does the work of the kernel's timer, at most as often as the timer would have fired.
+    ///
+    /// If there are too many entries, it removes some that were not used lately. After half an hour without
+    /// that, it removes
+    /// those that have expired.
     pub(super) fn expire(&mut self, now_ms: u64, expiration_ms: u64) {
         if self.sweep_at_ms == 0 {
             self.sweep_at_ms = now_ms.saturating_add(SWEEP_INTERVAL_MS);
@@ -63,7 +68,8 @@ impl Shard {
         }
         while self.sweep_at_ms <= now_ms {
             let missed = (now_ms - self.sweep_at_ms) / SWEEP_INTERVAL_MS;
-            // An idle shard's missed sweeps would each have found the same: two are as good as all.
+            // The missed sweeps of an idle shard would all find the same entries, so most of them are
+            // skipped.
             let skipped = missed.saturating_sub(u64::from(SWEEPS_TO_FULL));
             self.sweep_at_ms = self.sweep_at_ms.saturating_add(SWEEP_INTERVAL_MS * (1 + skipped));
             self.sweep(now_ms, expiration_ms);
@@ -88,14 +94,14 @@ impl Shard {
         });
     }
 
-    /// Drops the half that was not asked for longest.
+    /// Removes the half of the entries that was unused for longest.
     fn forget_half(&mut self) {
         self.ages.clear();
         self.ages.extend(self.entries.values().map(|entry| entry.used_ms));
         let middle = self.ages.len() / 2;
         let (_, median, _) = self.ages.select_nth_unstable(middle);
         let median = *median;
-        // Of those asked for at the median itself only as many go as are missing.
+        // Removes only as many of the entries used at the median time as are needed.
         let older = self.entries.values().filter(|entry| entry.used_ms < median).count();
         let mut at_median = middle.saturating_sub(older);
         self.entries.retain(|entry| {
@@ -116,7 +122,8 @@ impl Entry {
         Self { members: Members::of(member), used_ms: now_ms, changed_ms: now_ms }
     }
 
-    /// ip_vs_dest_set_insert: nothing if it is there. Where the set is full it takes the place of `most`.
+    /// Adds a server unless it is there already (ip_vs_dest_set_insert). In a full set it replaces the one at
+    /// `most`.
     pub(super) fn add(&mut self, member: Member, most: usize, now_ms: u64) {
         if self.members.as_slice().contains(&member) {
             return;

@@ -1,13 +1,16 @@
+//! A hash table of keys in preallocated memory.
+
 use super::shard::Entry;
 use crate::mix::mix;
 
-/// Entries by key, in memory that is asked for once: no pick waits for an allocator. Hash chains through one vector.
+/// Entries by key in memory allocated once, so that no pick waits for an allocator. The hash chains run
+/// through one vector.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// For each chain the place of its first node; [`NONE`] = it has none.
+    /// For each chain, the index of its first node; [`NONE`] = the chain is empty.
     heads: Box<[u32]>,
     nodes: Vec<Node>,
-    /// The first node that is not used; they are chained, too.
+    /// First unused node; the unused nodes form a chain as well.
     free: u32,
     len: usize,
 }
@@ -32,7 +35,7 @@ impl Table {
         self.len
     }
 
-    /// Whether there is no room for another key.
+    /// Returns true if there is no room for another key.
     pub(super) fn is_full(&self) -> bool {
         self.len >= self.nodes.capacity()
     }
@@ -46,7 +49,7 @@ impl Table {
         self.find(id).is_some()
     }
 
-    /// In the place of what the key had. Into a full table no new key comes.
+    /// Inserts or replaces the entry of a key. A full table ignores new keys.
     pub(super) fn insert(&mut self, id: u64, entry: Entry) {
         if let Some(known) = self.get_mut(id) {
             *known = entry;
@@ -72,7 +75,8 @@ impl Table {
         self.len += 1;
     }
 
-    /// Keeps those of which `is_kept` says so. It is asked in an order that depends on nothing but what was done before.
+    /// Keeps the entries for which `is_kept` returns true. The order of the calls depends only on earlier
+    /// operations.
     pub(super) fn retain(&mut self, mut is_kept: impl FnMut(&Entry) -> bool) {
         for place in 0..self.nodes.len() {
             let node = &self.nodes[place];

@@ -1,3 +1,5 @@
+//! Tests of the table of keys: its size, its expiry and its locks.
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -66,7 +68,7 @@ fn of_too_many_keys_those_go_that_nobody_has_asked_for_in_six_minutes() {
     for index in 0..wanted / 2 {
         ask(&localities, &roster, index, 7 * MINUTE_MS);
     }
-    // Shards differ in size: some were not too large.
+    // The shards differ in size, and some were not too large.
     assert!(localities.len() < before * 9 / 10, "{} of {before}", localities.len());
     assert!(localities.len() >= wanted as usize / 2);
 }

@@ -1,7 +1,12 @@
+//! NGINX's moving average of times.
+
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// NGINX's moving average of times in whole milliseconds (ngx_http_upstream_response_time_avg): each new one counts a
-/// twentieth, rounded half up; the first one as it is. 0 = nothing measured, or nothing worth a millisecond.
+/// NGINX's moving average of times in whole milliseconds (ngx_http_upstream_response_time_avg).
+///
+/// Each new time counts a twentieth, rounded half up; the first one counts in full. 0 = no measurement, or
+/// less than a
+/// millisecond.
 #[derive(Debug, Default)]
 pub(crate) struct Average(AtomicU32);
 
@@ -10,19 +15,19 @@ impl Average {
         self.add_times(ms, 1);
     }
 
-    /// Adds a time of which only the least is known: where it is no more than the average it says nothing.
+    /// Adds a time that is only known to be at least `ms`. It is ignored if it does not exceed the average.
     pub(crate) fn add_at_least(&self, ms: u64) {
         let longer = |average: u32| (ms > u64::from(average)).then(|| after(average, ms, 1));
         let _ = self.0.fetch_update(Relaxed, Relaxed, longer);
     }
 
-    /// As if `ms` were added so many times, but for the rounding in between.
+    /// Adds `ms` this many times, except for the intermediate rounding.
     pub(crate) fn add_times(&self, ms: u64, times: u32) {
-        // Without rounding the average would stop a few milliseconds short of a value that does not change.
+        // Without rounding, the average would stop a few milliseconds short of a constant value.
         let _ = self.0.fetch_update(Relaxed, Relaxed, |average| Some(after(average, ms, times)));
     }
 
-    /// Milliseconds.
+    /// Returns the average in milliseconds.
     pub(crate) fn ms(&self) -> u64 {
         self.0.load(Relaxed).into()
     }
@@ -54,7 +59,7 @@ mod tests {
             average.add(ms);
             expected.push(average.ms());
         }
-        // By hand: 100; 10 + 95 = 105; 99.75 -> 100; 95; 350 + 90.25 = 440.25.
+        // Computed by hand: 100; 10 + 95 = 105; 99.75 -> 100; 95; 350 + 90.25 = 440.25.
         assert_eq!(expected, [100, 105, 100, 95, 440]);
     }
 

@@ -1,6 +1,6 @@
-//! What is measured of a server, and how each figure is kept: lock-free, O(1), without allocation.
+//! Measurements of a server, each kept lock-free, in O(1) and without allocation.
 //!
-//! Times of a [`Moment`] count from a start that all workers share; the caller says how late it is.
+//! The times of a [`Moment`] count from a start that all workers share; the caller supplies the current time.
 
 mod average;
 mod peak;
@@ -17,36 +17,38 @@ pub(crate) use waiting::Waiting;
 pub(crate) use watch::Wants;
 pub use watch::Watch;
 
-/// Everything measured of one server. What its pool's algorithm does not ask for stays untouched. The window, which is longer
-/// than a cache line, stands behind all others.
+/// All measurements of one server. Those that its pool's algorithm does not need stay unused. The window,
+/// which is longer
+/// than a cache line, comes after all others.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Measures {
-    /// Until the response's head.
+    /// Time until the response's head.
     pub(crate) head: Average,
-    /// Until the response's last byte.
+    /// Time until the response's last byte.
     pub(crate) whole: Average,
-    /// How long those have waited that wait.
+    /// Time for which the waiting requests have waited.
     pub(crate) waiting: Waiting,
-    /// From the request's last byte to the response's first, with its peaks.
+    /// Time from the request's last byte to the response's first byte, with its peaks.
     pub(crate) peak: PeakAverage,
-    /// The second from which its idleness counts (NGINX: `checked`).
+    /// Second from which the server's idle time counts (NGINX: `checked`).
     fresh_at_s: AtomicU32,
-    /// Bytes both ways.
+    /// Bytes in both directions.
     pub(crate) traffic: TrafficWindow,
 }
 
-/// When something is worked out.
+/// The moment of a computation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Moment {
     /// Milliseconds since the shared start.
     pub(crate) now_ms: u64,
-    /// Requests that the pool has given out so far, come round at 2^32.
+    /// Requests that the pool has assigned so far; wraps at 2^32.
     pub(crate) picks: u32,
 }
 
 impl Measures {
-    /// It has been chosen. Within one span of idleness only the first choice counts: NGINX sets `checked` so.
+    /// Records that the server was chosen. Only the first choice in a span of idle time counts, as with
+    /// NGINX's `checked`.
     pub(crate) fn chosen(&self, now_ms: u64, forgive_s: u32) {
         let now_s = seconds(now_ms);
         if now_s.saturating_sub(self.fresh_at_s.load(Relaxed)) > forgive_s {
@@ -54,7 +56,8 @@ impl Measures {
         }
     }
 
-    /// How often its averages have been forgiven by half: once for each span that it has been idle, and a second.
+    /// Returns how often the averages were halved: once for each span of `forgive_s` plus one second of idle
+    /// time.
     pub(crate) fn halvings(&self, now_ms: u64, forgive_s: u32) -> u32 {
         let idle_s = seconds(now_ms).saturating_sub(self.fresh_at_s.load(Relaxed));
         if idle_s > forgive_s { idle_s / forgive_s.saturating_add(1) } else { 0 }

@@ -1,19 +1,24 @@
+//! Finagle's peak-sensitive moving average.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Finagle's peak-sensitive moving average of round trip times: one above the average replaces it at once, one below
-/// pulls it down by how long ago it last changed. To look at it changes it, too: it falls towards 0 with time, as if
-/// an answer had come in no time.
+/// Finagle's peak-sensitive moving average of round trip times. A time above the average replaces it at once.
+/// A time below
+/// pulls it down, the more the longer ago it last changed. Reading also changes it: it falls towards 0 with
+/// time, as if a
+/// response had come in no time.
 ///
-/// Milliseconds as an `f32` in the upper half, the time of the last change in the lower, so that both change as one.
-/// The time comes round after 49 days: a server without a request for longer looks fresher than it is.
+/// The upper half holds milliseconds as an `f32`, the lower half the time of the last change, so that both
+/// change together.
+/// The time wraps after 49 days: a server without a request for longer looks fresher than it is.
 #[derive(Debug, Default)]
 pub(crate) struct PeakAverage(AtomicU64);
 
-/// An average as it was when it was looked at.
+/// An average as it was when it was read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen(u64);
 
-/// A measured time is never less: 0 stands for none.
+/// Smallest measured time: 0 means no measurement.
 const RTT_MS_MIN: f32 = 0.001;
 
 impl PeakAverage {
@@ -26,7 +31,8 @@ impl PeakAverage {
         });
     }
 
-    /// Adds a time of which only the least is known: where it is no more than the average it says nothing.
+    /// Adds a time that is only known to be at least `rtt_us`. It is ignored if it does not exceed the
+    /// average.
     pub(crate) fn add_at_least(&self, rtt_us: u64, now_ms: u64, decay_ms: u64) {
         let rtt_ms = (rtt_us as f32 / 1_000.0).max(RTT_MS_MIN);
         let longer = |packed| {
@@ -36,20 +42,23 @@ impl PeakAverage {
         let _ = self.0.fetch_update(Relaxed, Relaxed, longer);
     }
 
-    /// For [`PeakAverage::ms`]. Apart from it, for that may write by a locked instruction, which waits for all that is being read:
-    /// looked at first, those of several servers are fetched from memory at the same time.
+    /// Reads the average for [`PeakAverage::ms`].
+    ///
+    /// It is separate because `ms` may write with a locked instruction, which waits for all pending reads.
+    /// With the reads first,
+    /// the averages of several servers are fetched from memory at the same time.
     pub(crate) fn seen(&self) -> Seen {
         Seen(self.0.load(Relaxed))
     }
 
-    /// Milliseconds as of `now_ms`. None if none was measured.
+    /// Returns milliseconds as of `now_ms`; `None` = nothing was measured.
     pub(crate) fn ms(&self, Seen(packed): Seen, now_ms: u64, decay_ms: u64) -> Option<f32> {
         if packed == 0 {
             return None;
         }
         let (average, kept) = unpack(packed, now_ms, decay_ms);
         if kept < 1.0 {
-            // If it has changed meanwhile, it is as of now anyway.
+            // If another worker has changed it meanwhile, it is up to date anyway.
             let _ = self.0.compare_exchange(packed, pack(average * kept, now_ms), Relaxed, Relaxed);
         }
         Some(average * kept)
@@ -60,10 +69,11 @@ fn pack(average: f32, now_ms: u64) -> u64 {
     u64::from(average.to_bits()) << 32 | (now_ms & u64::from(u32::MAX))
 }
 
-/// The average as of its last change, and how much of it is kept since: e^(-elapsed / decay).
+/// Returns the average as of its last change, and the part of it that is left since then: e^(-elapsed /
+/// decay).
 fn unpack(packed: u64, now_ms: u64, decay_ms: u64) -> (f32, f32) {
     let elapsed = (now_ms as u32).wrapping_sub(packed as u32);
-    // Workers look at the clock at different moments: one may be a little behind the last change.
+    // Workers read the clock at different moments, so one may be a little before the last change.
     let elapsed = if elapsed > u32::MAX / 2 { 0 } else { elapsed };
     (f32::from_bits((packed >> 32) as u32), (-(elapsed as f32) / decay_ms.max(1) as f32).exp())
 }
@@ -86,7 +96,7 @@ mod tests {
         assert!(close(average.ms(average.seen(), 1_000, DECAY_MS), 20.0));
         average.add(500_000, 1_000, DECAY_MS);
         assert!(close(average.ms(average.seen(), 1_000, DECAY_MS), 500.0));
-        // Ten seconds later the old average has faded to 1/e.
+        // Ten seconds later the old average has decayed to 1/e.
         average.add(20_000, 11_000, DECAY_MS);
         let kept = (-1.0_f32).exp();
         assert!(close(average.ms(average.seen(), 11_000, DECAY_MS), 500.0 * kept + 20.0 * (1.0 - kept)));
@@ -114,7 +124,7 @@ mod tests {
         average.add_at_least(50_000, 0, DECAY_MS);
         average.add_at_least(20_000, 0, DECAY_MS);
         assert!(close(average.ms(average.seen(), 0, DECAY_MS), 50.0));
-        // Faded to 50/e, it is more.
+        // The average has decayed to 50/e, so 20 ms exceed it.
         average.add_at_least(20_000, 10_000, DECAY_MS);
         assert!(close(average.ms(average.seen(), 10_000, DECAY_MS), 20.0));
     }

@@ -1,13 +1,16 @@
+//! The waiting times of requests that have no response yet.
+
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::{Average, Moment};
 
-/// How long the requests have been waiting that wait for a server's answer (NGINX's `inflight`).
+/// Time for which the requests without a response have been waiting (NGINX's `inflight`).
 ///
-/// Their number (20 bits) and the sum of the times at which they began (44 bits, come round) change as one, so that the
-/// mean wait at any moment is exact. The moving average of that mean has NGINX's pace of a twentieth for each pick in
-/// the pool; NGINX works it out for every server at each pick, here the picks since the last time are made up for when
-/// the server is looked at again.
+/// The number of requests (20 bits) and the sum of their start times (44 bits, wraps) change together, so the
+/// mean wait is
+/// exact at any moment. Its moving average has NGINX's pace of a twentieth for each pick in the pool. NGINX
+/// updates it for
+/// every server at each pick; here a server's missing updates are made when it is read again.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     requests: AtomicU64,
@@ -20,7 +23,9 @@ const SUM_MASK: u64 = (1 << SUM_BITS) - 1;
 const COUNT_MAX: u64 = u64::MAX >> SUM_BITS;
 
 impl Waiting {
-    /// A request begins to wait. False if there are a million already: then it is not counted, and must not end.
+    /// Counts a request that begins to wait. Returns false if a million requests wait already; then it is not
+    /// counted and must
+    /// not end.
     pub(crate) fn begin(&self, now_ms: u64) -> bool {
         let begun = |requests: u64| {
             let (count, sum) = unpack(requests);
@@ -29,7 +34,7 @@ impl Waiting {
         self.requests.fetch_update(Relaxed, Relaxed, begun).is_ok()
     }
 
-    /// A request that began to wait at `begun_ms` does no longer.
+    /// Counts that a request that began to wait at `begun_ms` has stopped waiting.
     pub(crate) fn end(&self, begun_ms: u64) {
         let ended = |requests: u64| {
             let (count, sum) = unpack(requests);
@@ -39,10 +44,10 @@ impl Waiting {
         let _ = self.requests.fetch_update(Relaxed, Relaxed, ended);
     }
 
-    /// The moving average in milliseconds, brought up to date. None if nobody waits.
+    /// Updates and returns the moving average in milliseconds; `None` = no request waits.
     pub(crate) fn sampled_ms(&self, moment: Moment) -> Option<u64> {
         let mean_ms = self.mean_ms(moment.now_ms)?;
-        // Whoever comes with an earlier number, as a worker that has been overtaken does, must not have picks counted twice.
+        // A worker that was overtaken brings an earlier number. It must not cause picks to be counted twice.
         let later = |before: u32| (moment.picks.wrapping_sub(before) <= u32::MAX / 2).then_some(moment.picks);
         if let Ok(before) = self.picks_at_sample.fetch_update(Relaxed, Relaxed, later) {
             self.average.add_times(mean_ms, moment.picks.wrapping_sub(before));
@@ -53,7 +58,7 @@ impl Waiting {
     fn mean_ms(&self, now_ms: u64) -> Option<u64> {
         let (count, sum) = unpack(self.requests.load(Relaxed));
         let waited = count.wrapping_mul(now_ms).wrapping_sub(sum) & SUM_MASK;
-        // A clock that is behind the newest one to begin makes a sum just below 0.
+        // A clock that is behind the start of the newest request makes a sum just below 0.
         let waited = if waited > SUM_MASK / 2 { 0 } else { waited };
         waited.checked_div(count)
     }
@@ -77,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_mean_wait_is_that_of_those_who_wait() {
-        // Large enough for the sum to come round.
+        // Large enough for the sum to wrap.
         let start = 1_u64 << 43;
         let waiting = Waiting::default();
         let mut begun = Vec::new();

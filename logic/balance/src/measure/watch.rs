@@ -1,11 +1,14 @@
+//! The measurement of one request.
+
 use std::sync::Arc;
 
 use crate::{Roster, ServerLoad};
 
-/// Measures one request at the server it was given to, for the algorithm of its pool. Where that goes by no
-/// measurements, it does nothing.
+/// Measures one request at its server, for the pool's algorithm. Does nothing if the algorithm uses no
+/// measurements.
 ///
-/// From [`Roster::watch`]; tell it of the response's head, of bytes that have moved, and in any case of the end.
+/// [`Roster::watch`] creates it. The caller reports the response's head, moved bytes and, in any case, the
+/// end.
 #[derive(Debug, Clone, Copy)]
 pub struct Watch {
     slot: usize,
@@ -16,36 +19,36 @@ pub struct Watch {
     moved_bytes: u64,
 }
 
-/// What an algorithm wants to be measured.
+/// Measurements that an algorithm needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Wants {
     /// The time until the response's head.
     pub(crate) head: bool,
     /// The time until the last byte.
     pub(crate) whole: bool,
-    /// The time that requests have been waiting: until the head if that is wanted, else until the end.
+    /// The time for which requests have been waiting: until the head if that is measured, else until the end.
     pub(crate) waiting: bool,
-    /// The round trip time, fading within so many milliseconds.
+    /// The round trip time, with the decay time of its average in milliseconds.
     pub(crate) round_trip_decay_ms: Option<u64>,
-    /// Bytes both ways.
+    /// Bytes in both directions.
     pub(crate) bytes: bool,
 }
 
 impl Wants {
-    /// Whether anything is wanted.
+    /// Returns true if any measurement is needed.
     pub(crate) fn anything(self) -> bool {
         self != Self::default()
     }
 }
 
 impl Watch {
-    /// For a request that has just been begun.
+    /// Starts to measure a request that has just begun.
     pub(crate) fn new(slot: usize, wants: Wants, load: &ServerLoad, now_ms: u64) -> Self {
         let is_waiting = wants.waiting && load.measures().waiting.begin(now_ms);
         Self { slot, wants, begun_ms: now_ms, is_waiting, has_answer: false, moved_bytes: 0 }
     }
 
-    /// Measures nothing.
+    /// Creates a watch that measures nothing.
     pub(crate) fn off(slot: usize) -> Self {
         Self {
             slot,
@@ -57,14 +60,17 @@ impl Watch {
         }
     }
 
-    /// Whether it measures anything: else the calls below need not be made, but for nothing.
+    /// Returns true if it measures anything; else the calls below are unnecessary.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.wants.anything()
     }
 
-    /// The response's head has come (what comes after the first one is not counted); `round_trip_us` is from the request's last byte to the response's first. What
-    /// `counts` as a failure is not measured, or a server that fails fast would look fast.
+    /// Records the arrival of the response's head; later heads are ignored.
+    ///
+    /// `round_trip_us` is from the request's last byte to the response's first byte. Without `counts` the
+    /// response is a failure
+    /// and is not measured; otherwise a server that fails fast would look fast.
     pub fn answered(
         &mut self,
         roster: &Roster,
@@ -89,8 +95,11 @@ impl Watch {
         roster.measured(self.slot, load, now_ms);
     }
 
-    /// Nothing of a response has come `waited_us` after the request's last byte, and nobody waits for it any longer: another server was
-    /// faster. It would have taken at least as long, which counts where that is more than what is known of the server.
+    /// Records that no response came within `waited_us` of the request's last byte, and that another server
+    /// was faster.
+    ///
+    /// The response would have taken at least this long. That counts if it exceeds the measurements of the
+    /// server.
     pub fn overtaken(&mut self, roster: &Roster, load: &Arc<ServerLoad>, now_ms: u64, waited_us: u64) {
         if !self.is_on() || std::mem::replace(&mut self.has_answer, true) {
             return;
@@ -109,7 +118,7 @@ impl Watch {
         roster.measured(self.slot, load, now_ms);
     }
 
-    /// So many bytes have been moved in both directions since the request began.
+    /// Records the bytes moved in both directions since the request began.
     pub fn moved(&mut self, roster: &Roster, load: &Arc<ServerLoad>, now_ms: u64, bytes: u64) {
         let more = bytes.saturating_sub(self.moved_bytes);
         if !self.wants.bytes || more == 0 {
@@ -120,7 +129,7 @@ impl Watch {
         roster.measured(self.slot, load, now_ms);
     }
 
-    /// The response's last byte has come.
+    /// Records the arrival of the response's last byte.
     pub fn completed(&mut self, roster: &Roster, load: &Arc<ServerLoad>, now_ms: u64, counts: bool) {
         if self.wants.whole && counts {
             load.measures().whole.add(now_ms.saturating_sub(self.begun_ms));
@@ -128,7 +137,8 @@ impl Watch {
         }
     }
 
-    /// It is over, one way or another. Just before [`Roster::end`], which brings the server's key up to date.
+    /// Ends the measurement, whatever the result. Call it just before [`Roster::end`], which updates the
+    /// server's key.
     #[inline]
     pub fn end(&mut self, load: &ServerLoad) {
         self.stop_waiting(load);

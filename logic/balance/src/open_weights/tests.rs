@@ -1,3 +1,5 @@
+//! Tests of the weighted draw among servers with room, against the kernel's walk.
+
 use std::sync::{Arc, Barrier};
 
 use weir_model::{ServerAddress, Weight};
@@ -8,7 +10,7 @@ use crate::{Portion, ServerLoad};
 
 const WEIGHTS: [u32; 5] = [3, 1, 7, 2, 256];
 
-/// That has room for so many requests.
+/// Creates a server with room for `connections_max` requests.
 fn candidate(slot: usize, connections_max: u32) -> Candidate {
     Candidate {
         slot,
@@ -32,14 +34,14 @@ fn members(weights: &[u32]) -> Vec<(usize, u32)> {
     weights.iter().copied().enumerate().collect()
 }
 
-/// A random number that becomes `number` below `limit`.
+/// Returns a random number that `below` maps to `number`.
 fn random_for(number: u64, limit: u64) -> u64 {
     let random = ((u128::from(number) << 64) / u128::from(limit) + 1) as u64;
     assert_eq!(below(random, limit), number);
     random
 }
 
-/// The kernel's walk over the servers with room, a number at a time.
+/// Walks over the servers with room as the kernel does, one number at a time.
 fn walked(weights: &[u32], has_room: impl Fn(usize) -> bool, number: u64) -> Option<usize> {
     let mut rest = number.cast_signed();
     weights.iter().enumerate().filter(|(slot, _)| has_room(*slot)).find_map(|(slot, weight)| {
@@ -48,7 +50,8 @@ fn walked(weights: &[u32], has_room: impl Fn(usize) -> bool, number: u64) -> Opt
     })
 }
 
-/// Every number draws what the kernel's walk over those ends at that have room and are not excluded.
+/// Asserts that every number draws the server at which the kernel's walk over the open, not excluded servers
+/// ends.
 fn assert_walks(open: &OpenWeights, weights: &[u32], is_full: impl Fn(usize) -> bool, exclude: &[usize]) {
     let has_room = |slot: usize| !is_full(slot) && !exclude.contains(&slot);
     let total: u64 =
@@ -74,7 +77,7 @@ fn who_is_full_or_excluded_is_as_if_it_were_not_there() {
     let is_full = |slot: usize| slot % 7 != 3;
     (0..600).filter(|slot| is_full(*slot)).for_each(|slot| open.refresh(slot, &candidate(slot, 0)));
     assert_walks(&open, &weights, is_full, &[]);
-    // The first one, one in the middle, one that is full, one that there is not, and one twice.
+    // The first one, one in the middle, a full one, a slot without a server, and one twice.
     assert_walks(&open, &weights, is_full, &[3, 304, 305, 600, 304]);
     (0..600).filter(|slot| *slot != 8).for_each(|slot| open.refresh(slot, &candidate(slot, 0)));
     open.refresh(8, &candidate(8, 1));
@@ -89,7 +92,8 @@ fn a_draw_among_ten_thousand_looks_at_five_lines() {
     assert_eq!(OpenWeights::new(&[]).draw(1, &[]), None);
 }
 
-/// Workers fill servers and make room at the same time, stop, and start again: wherever they stop, all sums must be true.
+/// Workers fill servers, make room at the same time, and stop repeatedly. At each stop all sums must be
+/// right.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "workers are threads: that is what is tested")]
 fn whenever_all_workers_stop_every_sum_is_true() {

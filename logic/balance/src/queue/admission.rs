@@ -1,37 +1,42 @@
-/// What decides whether one may take a place in a queue. The queues of a pool and of its servers may be several: what counts
-/// together, the caller adds up.
+//! The decision whether a request may wait in a queue.
+
+/// Figures that decide whether a request may enter a queue.
+///
+/// A pool and its servers may have several queues. The caller adds up those that count together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Admission {
-    /// How many wait.
+    /// Number of waiting requests.
     pub length: usize,
-    /// More may not.
+    /// Most requests that may wait.
     pub length_max: u32,
-    /// How long this one would wait, in microseconds ([`Departures::wait_us`](super::Departures::wait_us)); `None` = not known.
+    /// Time for which this request would wait, in microseconds
+    /// ([`Departures::wait_us`](super::Departures::wait_us)); `None` =
+    /// unknown.
     pub wait_us: Option<u64>,
-    /// How long it is going to wait at most, in microseconds.
+    /// Longest time for which this request may wait, in microseconds.
     pub patience_us: u64,
 }
 
-/// Why one may not wait.
+/// Reason for which a request may not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalCause {
-    /// As many wait as may.
+    /// The queue is full.
     Full,
-    /// Its time would be over before its turn came.
+    /// The request's time would be over before its turn.
     Hopeless,
 }
 
 impl Admission {
-    /// Whether it may wait.
+    /// Returns `Ok` if the request may wait.
     ///
     /// # Errors
-    /// Why it may not.
+    /// If the request may not wait; the error is the reason.
     pub fn decide(&self) -> Result<(), RefusalCause> {
-        // Nobody can tell more than that many apart; as many connections there cannot be.
+        // A length beyond `u32` counts as `u32::MAX`; there cannot be as many connections.
         if u32::try_from(self.length).unwrap_or(u32::MAX) >= self.length_max {
             return Err(RefusalCause::Full);
         }
-        // Where nobody waits, what was measured is old, and to wait is to find out.
+        // In an empty queue the measured time is old; this request's wait provides a new measurement.
         if self.length > 0 && self.wait_us.is_some_and(|wait_us| wait_us > self.patience_us) {
             return Err(RefusalCause::Hopeless);
         }

@@ -1,29 +1,32 @@
+//! The requests of one class, ordered by client.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Ticket;
 
-/// Those of one class: every client has a line of its own, and the lines have turns.
+/// Requests of one class. Each client has its own line, and the lines take turns.
 #[derive(Debug, Default)]
 pub(super) struct Class {
-    /// None of them empty.
+    /// Lines by client; none is empty.
     lines: BTreeMap<u64, Line>,
-    /// Whose turn comes when; one for each line.
+    /// Clients by the turn of their line.
     turns: BTreeMap<i64, u64>,
-    /// How many lines are longer than the index. The last one is not zero.
+    /// For each index, the number of lines that are longer than it. The last number is not zero.
     longer_than: Vec<usize>,
     length: usize,
 }
 
-/// One client's.
+/// The line of one client.
 #[derive(Debug)]
 struct Line {
     turn: i64,
-    /// By when each counts as having come, then by arrival.
+    /// Waiting requests: the time at which each counts as having arrived, then its arrival number.
     waiting: BTreeSet<(i128, u64)>,
 }
 
-/// Lines beyond this length are not looked at round by round: a client who has so many waiting stands behind nearly
-/// everyone's.
+/// Longest line for which rounds are counted one by one. A client with more waiting requests is behind nearly
+/// all
+/// others.
 const ROUNDS_MAX: usize = 64;
 
 impl Class {
@@ -35,7 +38,7 @@ impl Class {
         self.length == 0
     }
 
-    /// `first`: the client's turn comes before all others'.
+    /// Inserts a request. With `first`, the client's turn comes before all others.
     pub(super) fn insert(&mut self, ticket: &Ticket, first: bool) {
         let client = ticket.rank.client;
         let turn = if first { self.turn_before_all() } else { self.turn_after_all() };
@@ -53,7 +56,8 @@ impl Class {
         self.grew(length);
     }
 
-    /// Takes out the first of the client whose turn it is; that client's next turn comes after all others'.
+    /// Removes and returns the first request of the client whose turn it is. That client's next turn comes
+    /// after all others.
     pub(super) fn pop(&mut self) -> Option<u64> {
         let (turn, client) = self.turns.pop_first()?;
         let line = self.lines.get_mut(&client)?;
@@ -62,7 +66,7 @@ impl Class {
         if left == 0 {
             self.lines.remove(&client);
         } else {
-            // Counted with the turn that was taken out just now: a lone client's turns go up as well.
+            // Includes the turn that was just removed, so that a single client's turns increase as well.
             line.turn = self.turns.last_key_value().map_or(turn, |(last, _)| *last) + 1;
             self.turns.insert(line.turn, client);
         }
@@ -70,7 +74,7 @@ impl Class {
         Some(arrival)
     }
 
-    /// When the one counts as having come that [`Class::pop`] would take out.
+    /// Returns the time at which the next request for [`Class::pop`] counts as having arrived.
     pub(super) fn first_due_us(&self) -> Option<i128> {
         let (_, client) = self.turns.first_key_value()?;
         self.lines.get(client)?.waiting.first().map(|(due_us, _)| *due_us)
@@ -90,13 +94,13 @@ impl Class {
         self.shrank(left);
     }
 
-    /// How many would be served before the next one of `client`.
+    /// Returns the number of requests served before the next one of `client`.
     pub(super) fn ahead_of(&self, client: u64) -> usize {
         let own = self.lines.get(&client).map_or(0, |line| line.waiting.len());
         if own > ROUNDS_MAX {
             return self.length;
         }
-        // In each round everyone whose line is long enough is served once.
+        // In each round, every client whose line is long enough is served once.
         self.longer_than.iter().take(own + 1).sum()
     }
 
@@ -108,7 +112,7 @@ impl Class {
         self.turns.first_key_value().map_or(0, |(first, _)| first - 1)
     }
 
-    /// A line was so long, and is one longer now.
+    /// Counts that a line of length `from` has become one longer.
     fn grew(&mut self, from: usize) {
         self.length += 1;
         match self.longer_than.get_mut(from) {
@@ -117,7 +121,7 @@ impl Class {
         }
     }
 
-    /// A line is so long now, and was one longer.
+    /// Counts that a line has become one shorter and now has length `to`.
     fn shrank(&mut self, to: usize) {
         self.length -= 1;
         if let Some(lines) = self.longer_than.get_mut(to) {

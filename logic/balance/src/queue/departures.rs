@@ -1,12 +1,15 @@
-/// How fast a queue moves: the mean time between two departures while others wait.
+//! The pace of a queue and the waiting times that follow from it.
+
+/// Pace of a queue: the mean time between two departures while others wait.
 ///
-/// The mean of the first 16 intervals, from then on exponentially weighted with 1/16, so that the last few dozen count.
-/// Says nothing until there were eight: a guess would turn clients away for nothing.
+/// It is the plain mean of the first 16 intervals. After that it is exponentially weighted with 1/16, so the
+/// last few dozen
+/// intervals count. It is unknown before eight intervals, because a guess would reject clients for no reason.
 #[derive(Debug, Clone, Default)]
 pub struct Departures {
     mean_us: f64,
     intervals: u32,
-    /// The last departure, if somebody has been waiting ever since.
+    /// Time of the last departure, if requests have been waiting ever since.
     last_us: Option<u64>,
 }
 
@@ -14,7 +17,7 @@ impl Departures {
     const KNOWN_FROM: u32 = 8;
     const KEPT: u32 = 16;
 
-    /// One of the queue was served. `others_wait`: the next interval counts.
+    /// Records that a request was served. With `others_wait`, the next interval counts.
     pub fn departed(&mut self, now_us: u64, others_wait: bool) {
         if let Some(last) = self.last_us {
             self.intervals = (self.intervals + 1).min(Self::KEPT);
@@ -23,18 +26,21 @@ impl Departures {
         self.last_us = others_wait.then_some(now_us);
     }
 
-    /// Nobody waits any more: how long it takes until the next departure says nothing.
+    /// Records that the queue is empty, so the time until the next departure does not count.
     pub fn emptied(&mut self) {
         self.last_us = None;
     }
 
-    /// Servers have come or gone: what was measured does not hold any more.
+    /// Resets the measurements after servers were added or removed.
     pub fn forget(&mut self) {
         *self = Self::default();
     }
 
-    /// How long one will wait who has `ahead` before it, in microseconds; `None` = not known yet. An interval that has
-    /// not ended counts as soon as it is longer than the mean: a queue that stands still gets slower.
+    /// Returns the waiting time of a request with `ahead` requests before it, in microseconds; `None` = not
+    /// known yet.
+    ///
+    /// An interval that has not ended counts once it is longer than the mean. So the waiting time of a
+    /// stalled queue grows.
     pub fn wait_us(&self, ahead: usize, now_us: u64) -> Option<u64> {
         if self.intervals < Self::KNOWN_FROM {
             return None;

@@ -1,7 +1,8 @@
-//! Who is next: the order in which those who wait for a server get one.
+//! The queue of a pool: the order in which waiting requests get a server.
 //!
-//! Pure: knows no server, no clock and no task. Who waits is whatever the caller says; time is microseconds of any
-//! steady clock.
+//! This module is pure: it knows no server, no clock and no task. The caller decides the type of the waiting
+//! entries; times
+//! are microseconds of any steady clock.
 
 mod admission;
 mod class;
@@ -14,33 +15,39 @@ pub use departures::Departures;
 
 use class::Class;
 
-/// Those who wait in front of one pool, in order: the lowest class first; within a class the clients in turn, each
-/// with the one of its own that counts as having come first.
+/// The requests that wait for one pool, in order: the lowest class first. Within a class, clients take turns,
+/// each with its
+/// own request that counts as having arrived first.
 ///
-/// The ideas are HAProxy's `set-priority-class` and `set-priority-offset`; the turns of clients are a round robin of
-/// sub-queues, as in fair queueing (Nagle, RFC 970) with requests in place of packets. Where fairness is not wanted,
-/// everyone has the same client.
+/// The ideas are HAProxy's `set-priority-class` and `set-priority-offset`. The turns of clients are a round
+/// robin of
+/// sub-queues as in fair queueing (Nagle, RFC 970), with requests in place of packets. Without fairness, all
+/// requests have the
+/// same client.
 ///
-/// Entering, leaving and being next cost O(log n). Memory is proportional to those who wait: nothing is remembered of
-/// one who has left.
+/// Entering, leaving and taking the next cost O(log n). Memory is proportional to the waiting requests;
+/// nothing is kept about
+/// a request that has left.
 #[derive(Debug)]
 pub struct Queue<T> {
-    /// None of them empty.
+    /// Classes by number; none is empty.
     classes: BTreeMap<i16, Class>,
-    /// By arrival.
+    /// Waiting requests by arrival number.
     waiting: BTreeMap<u64, (Ticket, T)>,
     arrivals: u64,
     taken: u64,
 }
 
-/// What decides about a place in the queue.
+/// Data that determines a request's place in the queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Rank {
-    /// Whoever has a lower class is served before whoever has a higher one, however long that one waits.
+    /// Priority class. A request with a lower class is served before one with a higher class, however long
+    /// that one waits.
     pub class: i16,
-    /// Whose request it is: within a class, everyone's requests are served in turn with everyone else's.
+    /// Client of the request. Within a class, the clients take turns.
     pub client: u64,
-    /// Among the requests of one client, this one counts as having come so much later (negative: earlier).
+    /// Amount by which the request counts as having arrived later (negative: earlier) among the requests of
+    /// its client.
     pub offset_ms: i32,
 }
 
@@ -53,14 +60,14 @@ pub struct Ticket {
     taken_before: u64,
 }
 
-/// One who is next.
+/// The entry to serve next.
 #[derive(Debug)]
 pub struct Next<T> {
-    /// The place it had, for [`Queue::put_back`].
+    /// Place that it had, for [`Queue::put_back`].
     pub ticket: Ticket,
-    /// Who.
+    /// The waiting entry itself.
     pub who: T,
-    /// How many were served while it waited.
+    /// Number of requests served while it waited.
     pub served_before: u64,
 }
 
@@ -71,7 +78,7 @@ impl<T> Default for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// Takes a place.
+    /// Adds an entry and returns its place.
     pub fn enter(&mut self, rank: Rank, now_us: u64, who: T) -> Ticket {
         let ticket = Ticket { rank, arrival: self.arrivals, entered_us: now_us, taken_before: self.taken };
         self.arrivals += 1;
@@ -80,7 +87,7 @@ impl<T> Queue<T> {
         ticket
     }
 
-    /// Takes out the one who is to be served next.
+    /// Removes and returns the entry to serve next.
     pub fn take_next(&mut self) -> Option<Next<T>> {
         let mut class = self.classes.first_entry()?;
         let arrival = class.get_mut().pop();
@@ -88,28 +95,31 @@ impl<T> Queue<T> {
             class.remove();
         }
         let (ticket, who) = self.waiting.remove(&arrival?)?;
-        // Less than nothing if one was taken out before this one came, and was put back since.
+        // The difference would be negative if an entry was taken before this one arrived and was put back
+        // since.
         let served_before = self.taken.saturating_sub(ticket.taken_before);
         self.taken += 1;
         Some(Next { ticket, who, served_before })
     }
 
-    /// What the one stands for who is next: its class, and when it counts as having come, in microseconds. Of two queues
-    /// the one with the lesser goes first.
+    /// Returns the class of the next entry and the time at which it counts as having arrived, in
+    /// microseconds. Of two queues,
+    /// the one with the lesser value goes first.
     pub fn first(&self) -> Option<(i16, i128)> {
         let (class, clients) = self.classes.first_key_value()?;
         Some((*class, clients.first_due_us()?))
     }
 
-    /// The one who has been taken out could not be served after all: it gets its place back, before all others of its
-    /// client, and its client gets its turn back.
+    /// Puts back an entry that was taken but could not be served. It comes before all others of its client,
+    /// and its client gets
+    /// its turn back.
     pub fn put_back(&mut self, ticket: Ticket, who: T) {
         self.taken = self.taken.saturating_sub(1).max(ticket.taken_before);
         self.classes.entry(ticket.rank.class).or_default().insert(&ticket, true);
         self.waiting.insert(ticket.arrival, (ticket, who));
     }
 
-    /// Gives a place up. `None` = it had been taken out, or given up, before.
+    /// Removes an entry. `None` = it had already been taken or removed.
     pub fn leave(&mut self, ticket: &Ticket) -> Option<T> {
         let (_, who) = self.waiting.remove(&ticket.arrival)?;
         if let Some(class) = self.classes.get_mut(&ticket.rank.class) {
@@ -121,24 +131,26 @@ impl<T> Queue<T> {
         Some(who)
     }
 
-    /// How many wait.
+    /// Returns the number of waiting entries.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Whether nobody waits.
+    /// Returns true if no entry waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// How many would be served before one who entered with this rank now, if nobody came after it. Offsets are not
-    /// looked at, and of the clients whose turn may come earlier or later in the last round all are counted.
+    /// Returns the number of entries served before one that entered with this rank now, if none came after
+    /// it.
+    ///
+    /// It ignores offsets. In the last round it counts all clients, although the turn of some may come later.
     pub fn ahead_of(&self, rank: &Rank) -> usize {
         let better = self.classes.range(..rank.class).map(|(_, class)| class.len()).sum::<usize>();
         better + self.classes.get(&rank.class).map_or(0, |class| class.ahead_of(rank.client))
     }
 
-    /// How long the one has been waiting who waits longest.
+    /// Returns the longest time for which an entry has been waiting.
     pub fn longest_wait_us(&self, now_us: u64) -> Option<u64> {
         let (_, (ticket, _)) = self.waiting.first_key_value()?;
         Some(now_us.saturating_sub(ticket.entered_us))
@@ -146,7 +158,8 @@ impl<T> Queue<T> {
 }
 
 impl Ticket {
-    /// When it counts as having come, in microseconds: what comes first of one client's.
+    /// Returns the time at which it counts as having arrived, in microseconds, which orders the requests of
+    /// one client.
     fn due_us(&self) -> i128 {
         i128::from(self.entered_us) + i128::from(self.rank.offset_ms) * 1_000
     }

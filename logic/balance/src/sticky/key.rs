@@ -1,17 +1,24 @@
+//! Keys of sticky tables: keyed hashes of client data.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What a client is known by in a [`crate::StickyTable`]: a keyed hash, so that tables are the same size whatever
-/// clients send, hold no session ids, and cannot be made to collide by whoever does not know the key.
+/// Key of a client in a [`crate::StickyTable`]: a keyed hash.
+///
+/// So tables have the same size whatever clients send, and contain no session ids. An attacker without the
+/// secret cannot
+/// cause collisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StickyKey(pub(super) u128);
 
-/// Makes [`StickyKey`]s: SipHash-2-4 with 128 bits of output (Aumasson, Bernstein: "SipHash: a fast short-input PRF",
+/// Computes [`StickyKey`]s with SipHash-2-4 and 128 bits of output (Aumasson, Bernstein: "SipHash: a fast
+/// short-input PRF",
 /// 2012).
 #[derive(Clone, Copy)]
 pub struct StickyKeys([u64; 2]);
 
-/// An address without the bits behind its prefix, as a key's text: clients that share a prefix share a server. An IPv4
-/// address that came as IPv6 counts as IPv4.
+/// Returns the address with only the bits of its prefix, so that clients with the same prefix share a server.
+/// An IPv4
+/// address mapped to IPv6 counts as IPv4.
 pub fn masked_source(source: IpAddr, ipv4_prefix: u8, ipv6_prefix: u8) -> IpAddr {
     match source.to_canonical() {
         IpAddr::V4(address) => {
@@ -26,12 +33,12 @@ pub fn masked_source(source: IpAddr, ipv4_prefix: u8, ipv6_prefix: u8) -> IpAddr
 }
 
 impl StickyKeys {
-    /// `secret` should be random, another for each process.
+    /// Creates the hash. `secret` should be random and different for each process.
     pub fn new(secret: [u64; 2]) -> Self {
         Self(secret)
     }
 
-    /// The key of a text.
+    /// Returns the key of a text.
     pub fn of(&self, text: &[u8]) -> StickyKey {
         let mut state = State::new(self.0);
         let (words, rest) = text.as_chunks::<8>();
@@ -101,7 +108,8 @@ impl State {
 mod tests {
     use super::*;
 
-    /// The vectors of the authors' reference implementation (vectors.h, `vectors_sip128`): key 00..0f, text 00..n.
+    /// Vectors from the authors' reference implementation (vectors.h, `vectors_sip128`): key 00..0f, text
+    /// 00..n.
     #[test]
     fn keys_are_those_of_siphash_with_128_bits() {
         let bytes = |hex: &str| -> Vec<u8> {

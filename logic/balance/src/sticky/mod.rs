@@ -1,8 +1,9 @@
-//! Stickiness: a client stays with the server it has begun with.
+//! Stickiness: a client stays with the server that it started with.
 //!
-//! The parts:
-//! - [`StickyToken`]: what a cookie says, and whether it still counts.
-//! - [`StickyTable`]: which server a key is bound to, where the client cannot carry it: bounded, expiring, shared.
+//! The main types:
+//! - [`StickyToken`]: the content of a cookie, and its validity.
+//! - [`StickyTable`]: the server that each key is bound to, for clients that cannot carry a cookie: bounded,
+//!   expiring, shared.
 //! - [`Roster::standing`](crate::Roster::standing): whether a server takes requests that are bound to it.
 
 mod key;

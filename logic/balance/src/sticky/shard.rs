@@ -1,15 +1,19 @@
+//! One shard of a sticky table.
+
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::StickyKey;
 
-/// A part of a table, behind one lock: entries in the order of their last use, so that the oldest is found at once.
+/// Part of a sticky table behind one lock. Its entries are in the order of their last use, so that the oldest
+/// is found at
+/// once.
 #[derive(Debug)]
 pub(super) struct Shard {
     places: HashMap<u128, u32, BuildHasherDefault<Spread>>,
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// Used last; [`NONE`] = there are no entries.
+    /// Entry used last; [`NONE`] = there are no entries.
     newest: u32,
     oldest: u32,
 }
@@ -24,7 +28,7 @@ struct Entry {
 }
 
 const NONE: u32 = u32::MAX;
-/// Expired entries that one call clears away at most, so that none is slow after a quiet time.
+/// Most expired entries that one call removes, so that no call is slow after a quiet time.
 const CLEARED_MAX: usize = 8;
 
 impl Shard {
@@ -32,7 +36,7 @@ impl Shard {
         self.places.len()
     }
 
-    /// The server of a key, which counts as used now. Returns also how many entries have expired.
+    /// Returns the server of a key and marks the key as used now; also returns how many entries have expired.
     pub(super) fn find(&mut self, key: StickyKey, now_ms: u64, expire_ms: u64) -> (Option<u64>, usize) {
         let expired = self.clear_expired(now_ms, expire_ms);
         let Some(place) = self.places.get(&key.0).copied() else { return (None, expired) };
@@ -47,7 +51,8 @@ impl Shard {
         (Some(server), expired)
     }
 
-    /// Binds a key to a server. Returns how many entries have expired, and whether one that had not has had to go.
+    /// Binds a key to a server. Returns how many entries have expired, and whether an unexpired one was
+    /// evicted.
     pub(super) fn bind(
         &mut self,
         key: StickyKey,
@@ -84,14 +89,14 @@ impl Shard {
         (expired, is_full)
     }
 
-    /// Forgets a key. False if it was not known.
+    /// Removes a key. Returns false if it was not known.
     pub(super) fn forget(&mut self, key: StickyKey) -> bool {
         let place = self.places.get(&key.0).copied();
         place.into_iter().for_each(|place| self.remove(place));
         place.is_some()
     }
 
-    /// Forgets every key whose server does not `stay`. Returns how many.
+    /// Removes every key for whose server `stays` returns false. Returns how many.
     pub(super) fn retain(&mut self, stays: &dyn Fn(u64) -> bool) -> usize {
         let goes = |place: &u32| !stays(self.entries[*place as usize].server);
         let gone: Vec<u32> = self.places.values().copied().filter(goes).collect();
@@ -158,7 +163,7 @@ fn is_expired(used_ms: u64, now_ms: u64, expire_ms: u64) -> bool {
     now_ms.saturating_sub(used_ms) >= expire_ms
 }
 
-/// Keys are hashes already: their upper half will do (the lower one tells the shard).
+/// Hasher for keys that are hashes already. It uses the upper half, because the lower half selects the shard.
 #[derive(Debug, Default)]
 pub(super) struct Spread(u64);
 

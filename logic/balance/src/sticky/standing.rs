@@ -1,18 +1,21 @@
+//! The rules for requests that are bound to a server.
+
 use crate::{Candidate, Roster};
 
-/// How a server stands towards a request that is bound to it.
+/// Readiness of a server for a request that is bound to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// It takes the request: it is in rotation, or drains, or has weight 0.
+    /// The server takes the request: it is in rotation, drains, or has weight 0.
     Open,
-    /// It would, but is at its `connections_max`.
+    /// The server would take the request but is at its `connections_max`.
     Busy,
-    /// It takes nothing: it is down, ejected, in maintenance, or not there.
+    /// The server takes nothing: it is down, ejected, in maintenance, or does not exist.
     Gone,
 }
 
 impl Roster {
-    /// How the server in `slot` stands towards a request that is bound to it. Follow [`Standing::Open`] with
+    /// Returns the readiness of the server in `slot` for a request that is bound to it. Follow
+    /// [`Standing::Open`] with
     /// [`Roster::try_begin`].
     pub fn standing(&self, slot: usize) -> Standing {
         match self.candidate(slot) {
@@ -22,15 +25,17 @@ impl Roster {
         }
     }
 
-    /// Whether a request that is bound to the server in `slot` may follow on one that ends there, in its place. Nothing is
-    /// to be counted then.
+    /// Returns true if a request bound to the server in `slot` may take the place of one that ends there.
+    /// Then nothing needs to
+    /// be counted.
     pub fn may_succeed(&self, slot: usize) -> bool {
         let within = |candidate: &Candidate| candidate.load.active() <= candidate.max();
         self.candidate(slot).is_some_and(|candidate| candidate.keeps_clients && within(candidate))
     }
 
-    /// Whether the same servers take part as in another roster of the pool, and as much of their weights counts: then a key
-    /// that has a server of its own has the same in both. O(number of servers).
+    /// Returns true if another roster of the pool has the same members with the same weights and portions.
+    /// Then each key that
+    /// has its own server has the same one in both. O(number of servers).
     pub fn shares_like(&self, other: &Self) -> bool {
         let shares = |roster: &Self, slot: usize| {
             roster

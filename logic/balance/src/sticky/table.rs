@@ -1,42 +1,47 @@
+//! A table that binds keys to servers, shared by all workers.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::StickyKey;
 use super::shard::Shard;
 
-/// Which server each key is bound to, for all workers together.
+/// The server that each key is bound to, shared by all workers.
 ///
-/// Never holds more than [`StickyTableRule::entries_max`] entries: a further one takes the place of the one that was not
-/// used for longest, among about a thousand. It is made of many shards, each behind a lock of its own that is held for
-/// a handful of steps, so that no worker waits for long whatever the size.
+/// The table never has more than [`StickyTableRule::entries_max`] entries. A further entry replaces the least
+/// recently used
+/// one among about a thousand. The table has many shards, each with its own lock, which is held for a few
+/// steps. So no worker
+/// waits for long, whatever the size.
 #[derive(Debug)]
 pub struct StickyTable {
     rule: StickyTableRule,
-    /// How many entries the first shards may have; the first `rule.entries_max % shards` may have one more.
+    /// Shards, selected by the key. The first `rule.entries_max % shards` of them may have one entry more
+    /// than the others.
     shards: Box<[Mutex<Shard>]>,
     expired: AtomicU64,
     evicted: AtomicU64,
 }
 
-/// What a table may hold.
+/// Limits of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StickyTableRule {
-    /// At least 1.
+    /// Most entries, at least 1.
     pub entries_max: usize,
-    /// An entry that was not used for so long is forgotten.
+    /// Time after which an unused entry is removed, in milliseconds.
     pub expire_ms: u64,
 }
 
-/// How full a table is, and what it has forgotten by itself.
+/// Fill level of a table, and the numbers of entries that it removed by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StickyTableCounts {
-    /// Entries, some of which may have expired.
+    /// Number of entries, some of which may have expired.
     pub entries: u64,
-    /// What `entries` may be at most.
+    /// Most entries that the table may have.
     pub entries_max: u64,
-    /// Entries that have expired.
+    /// Number of entries that have expired.
     pub expired: u64,
-    /// Entries that went for lack of room.
+    /// Number of entries removed for lack of room.
     pub evicted: u64,
 }
 
@@ -44,10 +49,10 @@ const SHARD_ENTRIES: usize = 1024;
 const SHARDS_MAX: usize = 1 << 14;
 
 impl StickyTable {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new(rule: StickyTableRule) -> Self {
         let rule = StickyTableRule { entries_max: rule.entries_max.max(1), ..rule };
-        // A power of two, so that the bits of a key tell its shard.
+        // A power of two, so that bits of a key select its shard.
         let shards = (rule.entries_max / SHARD_ENTRIES).max(1).next_power_of_two().min(SHARDS_MAX);
         Self {
             rule,
@@ -57,20 +62,21 @@ impl StickyTable {
         }
     }
 
-    /// What it may hold.
+    /// Returns the limits of the table.
     pub fn rule(&self) -> StickyTableRule {
         self.rule
     }
 
-    /// The server that `key` is bound to; the entry counts as used now. `now_ms` is any clock that does not go back, the
-    /// same for all callers.
+    /// Returns the server that `key` is bound to and marks the entry as used now. `now_ms` comes from a clock
+    /// that never goes
+    /// back, the same for all callers.
     pub fn find(&self, key: StickyKey, now_ms: u64) -> Option<u64> {
         let (found, expired) = self.shard(key).1.find(key, now_ms, self.rule.expire_ms);
         self.count(expired, false);
         found
     }
 
-    /// Binds `key` to a server, in place of what it was bound to.
+    /// Binds `key` to a server, replacing an earlier binding.
     pub fn bind(&self, key: StickyKey, server: u64, now_ms: u64) {
         let (index, mut shard) = self.shard(key);
         let entries_max = self.shard_entries_max(index);
@@ -79,17 +85,18 @@ impl StickyTable {
         self.count(expired, evicted);
     }
 
-    /// Forgets a key. False if it was not known.
+    /// Removes a key. Returns false if it was not known.
     pub fn forget(&self, key: StickyKey) -> bool {
         self.shard(key).1.forget(key)
     }
 
-    /// Forgets every key whose server does not `stay`. Returns how many. O(entries), a shard at a time.
+    /// Removes every key for whose server `stays` returns false. Returns how many. O(entries), one shard at a
+    /// time.
     pub fn retain(&self, stays: impl Fn(u64) -> bool) -> usize {
         self.shards.iter().map(|shard| lock(shard).retain(&stays)).sum()
     }
 
-    /// How full it is. O(shards).
+    /// Returns the fill level. O(shards).
     pub fn counts(&self) -> StickyTableCounts {
         StickyTableCounts {
             entries: self.shards.iter().map(|shard| lock(shard).len() as u64).sum(),
@@ -104,7 +111,7 @@ impl StickyTable {
         (index, lock(&self.shards[index]))
     }
 
-    /// Together exactly the table's.
+    /// Returns the most entries of one shard; the sum over all shards is exactly the table's limit.
     fn shard_entries_max(&self, index: usize) -> usize {
         let (each, rest) =
             (self.rule.entries_max / self.shards.len(), self.rule.entries_max % self.shards.len());
@@ -121,7 +128,9 @@ impl StickyTable {
     }
 }
 
-/// Nothing panics while a lock is held; should it, a table that forgets a client is no reason to stop.
+/// Locks a shard. Nothing panics while holding the lock; if it does happen, a table that forgets a client is
+/// no reason to
+/// stop.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,41 +1,42 @@
-//! What a sticky cookie says: `ID`, or with limits on its life `ID|LAST|FIRST`, both times in seconds since 1970 as
+//! The content of a sticky cookie: `ID`, or with limits on its life `ID|LAST|FIRST`, both times in seconds
+//! since 1970 as
 //! hexadecimal digits.
 
-/// What a cookie says, however it was protected on its way.
+/// Content of a sticky cookie, without the protection that it had in transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StickyToken<'a> {
-    /// Stands for a server.
+    /// Identifier of a server.
     pub id: &'a [u8],
-    /// When it was given out and last renewed, if it says.
+    /// Times of its issue and last renewal, if it contains them.
     pub age: Option<TokenAge>,
 }
 
-/// When a token was first given out, and when it was last renewed, in seconds since 1970.
+/// Times of a token's first issue and last renewal, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenAge {
-    /// Renewed.
+    /// Time of the last renewal.
     pub last_s: u64,
-    /// First given out.
+    /// Time of the first issue.
     pub first_s: u64,
 }
 
-/// For how long tokens count, in seconds.
+/// Time for which tokens are valid, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenLife {
-    /// Without a request.
+    /// Longest time without a request.
     pub idle_max_s: Option<u64>,
-    /// In all.
+    /// Longest time since the first issue.
     pub life_max_s: Option<u64>,
 }
 
-/// Clocks of two Weirs differ by no more than this.
+/// Largest difference between the clocks of two Weirs, in seconds.
 const CLOCK_SKEW_S: u64 = 300;
 
 impl<'a> StickyToken<'a> {
-    /// Longest id, in bytes: that of a server's name.
+    /// Longest id, in bytes; ids can be server names.
     pub const ID_BYTES_MAX: usize = weir_model::Name::BYTES_MAX;
 
-    /// Reads a token; `None` if it is none.
+    /// Parses a token; returns `None` if the text is not one.
     pub fn parse(text: &'a [u8]) -> Option<Self> {
         let mut parts = text.split(|byte| *byte == b'|');
         let id = parts.next().filter(|id| (1..=Self::ID_BYTES_MAX).contains(&id.len()))?;
@@ -49,7 +50,7 @@ impl<'a> StickyToken<'a> {
         Some(Self { id, age })
     }
 
-    /// Appends the token.
+    /// Appends the token to `out`.
     pub fn append(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.id);
         if let Some(TokenAge { last_s, first_s }) = self.age {
@@ -59,12 +60,13 @@ impl<'a> StickyToken<'a> {
 }
 
 impl TokenLife {
-    /// Whether tokens carry times at all.
+    /// Returns true if tokens contain times.
     pub fn is_limited(&self) -> bool {
         self.idle_max_s.is_some() || self.life_max_s.is_some()
     }
 
-    /// Whether a token still counts. One without times does not where there are limits, nor one from the future.
+    /// Returns true if a token is valid. With limits, a token without times is invalid, and so is one from
+    /// the future.
     pub fn permits(&self, age: Option<TokenAge>, now_s: u64) -> bool {
         if !self.is_limited() {
             return true;
@@ -77,14 +79,16 @@ impl TokenLife {
         within(last_s, self.idle_max_s) && within(first_s, self.life_max_s) && first_s <= last_s
     }
 
-    /// The times of the token that a response gives out; `before` are those of the one that came and counted.
+    /// Returns the times of the token that a response issues. `before` are those of a valid token in the
+    /// request.
     pub fn renewed(&self, before: Option<TokenAge>, now_s: u64) -> Option<TokenAge> {
         let first_s = before.map_or(now_s, |before| before.first_s.min(now_s));
         self.is_limited().then_some(TokenAge { last_s: now_s, first_s })
     }
 
-    /// Whether a token that counts should be renewed though its server is the same: not with every response, but often
-    /// enough that an idle time is measured to a sixteenth of its limit.
+    /// Returns true if a valid token should be renewed although its server is the same. That is not with
+    /// every response, but
+    /// often enough to measure an idle time to a sixteenth of its limit.
     pub fn is_to_renew(&self, age: Option<TokenAge>, now_s: u64) -> bool {
         let (Some(max), Some(age)) = (self.idle_max_s, age) else { return false };
         now_s.saturating_sub(age.last_s) >= (max / 16).max(1)

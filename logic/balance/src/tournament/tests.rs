@@ -1,3 +1,5 @@
+//! Tests of the tournament: its keys, its turns, and its consistency under concurrent changes.
+
 use std::sync::Barrier;
 
 use weir_model::{ServerAddress, Weight};
@@ -28,7 +30,7 @@ fn entrants(count: usize) -> Box<[Option<Candidate>]> {
     (0..count).map(candidate).map(Some).collect()
 }
 
-/// Of which all take part.
+/// Creates a tournament in which all entrants take part.
 fn tournament(rule: KeyRule, entrants: &[Option<Candidate>]) -> Tournament {
     let members: Vec<usize> = (0..entrants.len()).collect();
     Tournament::new(rule, entrants.into(), &members, None, NOW)
@@ -78,7 +80,7 @@ fn the_turns_may_come_round_without_a_server_being_forgotten() {
         tournament.refresh(slot, &entrants[slot].as_ref().unwrap().load, Some(&turns), NOW);
         picked.push(slot);
     }
-    // Once in the middle the order begins anew.
+    // The order restarts once in the middle.
     for slot in 0..20 {
         let times = picked.iter().filter(|picked| **picked == slot).count();
         assert!((9..=11).contains(&times), "{picked:?}");
@@ -131,7 +133,7 @@ fn the_greatest_key_is_not_that_of_one_who_takes_no_part() {
     let candidate = entrants[0].as_mut().unwrap();
     candidate.connections_max = Some(1);
     candidate.portion = Portion::thousandths(1);
-    // From about 67,000 requests on, more of them do not count for a server of so little weight.
+    // From about 67,000 requests on, more requests do not increase the key of a server with so little weight.
     (0..70_000).for_each(|_| candidate.load.add_one(&TotalLoad::default()));
     candidate.rank = u32::MAX;
     assert_eq!(key(KeyRule::Overflow, candidate, 0, NOW), NEVER - 1);
@@ -140,7 +142,7 @@ fn the_greatest_key_is_not_that_of_one_who_takes_no_part() {
 }
 
 impl Tournament {
-    /// Whether every entry is what it stands for, down to the loads.
+    /// Returns true if every entry is consistent, down to the loads.
     fn is_true(&self) -> bool {
         let leaf_is_true = |slot: usize| match &self.candidates[slot] {
             Some(entrant) => {
@@ -153,7 +155,7 @@ impl Tournament {
     }
 }
 
-/// Workers change loads at the same time, stop, and start again: wherever they stop, all must be true.
+/// Workers change loads at the same time and stop repeatedly. At each stop every entry must be right.
 #[test]
 #[allow(clippy::disallowed_methods, reason = "workers are threads: that is what is tested")]
 fn whenever_all_workers_stop_every_entry_is_true() {

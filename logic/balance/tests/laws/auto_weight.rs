@@ -1,4 +1,4 @@
-//! `weight = "auto"`: weights follow speeds, slowly, and within bounds.
+//! Tests of `weight = "auto"`: weights follow the servers' speeds, slowly and within limits.
 
 use proptest::prelude::*;
 use weir_balance::{
@@ -15,7 +15,7 @@ fn average_weight() -> Weight {
     Weight::new(AVERAGE_WEIGHT).unwrap()
 }
 
-/// Servers that answer in these times (dynamic, static), after so many judgements.
+/// Returns the weights of servers with these service times (dynamic, static) after this many updates.
 fn settled(times_us: &[[u64; 2]], dynamic_share: f64, rounds: usize) -> Vec<AutoWeight> {
     let mut estimates = vec![SpeedEstimate::default(); times_us.len()];
     let mut weights = vec![average_weight(); times_us.len()];
@@ -52,7 +52,7 @@ fn a_server_twice_as_fast_weighs_twice_as_much() {
 
 #[test]
 fn what_most_requests_ask_for_decides() {
-    // The first computes four times as fast, the second fetches four times as fast.
+    // The first server computes four times as fast; the second fetches four times as fast.
     let times = [[5_000, 4_000], [20_000, 1_000]];
     let computing = settled(&times, 0.9, 30);
     let fetching = settled(&times, 0.1, 30);
@@ -101,7 +101,7 @@ fn too_few_requests_say_nothing_and_are_kept_until_they_are_enough() {
             [estimate, &average].map(|estimate| Judged { weight: average_weight(), known, estimate });
         weigh(&RULE, 1.0, &judged)[0]
     };
-    // A starved server: a few slow answers an interval.
+    // A server that gets few requests: a few slow responses in each interval.
     for round in 0..3 {
         add(&times, RequestClass::Dynamic, 6, 40_000);
         assert_eq!(estimate.learn(&RULE, &times), [6, 0], "round {round}: only what is new");
@@ -111,7 +111,7 @@ fn too_few_requests_say_nothing_and_are_kept_until_they_are_enough() {
     add(&times, RequestClass::Static, 1, 40_000);
     assert_eq!(estimate.learn(&RULE, &times), [6, 1]);
     let judgement = average_of(&estimate);
-    // A quarter of the other's speed, that is half of the mean's.
+    // A quarter of the other server's speed is half of the geometric mean.
     assert!(judgement.processor.is_some_and(|speed| (0.45..0.55).contains(&speed)), "{judgement:?}");
     assert_eq!((judgement.weight.get(), judgement.storage), (12, None));
     assert_eq!(estimate.learn(&RULE, &times), [0, 0]);
@@ -123,7 +123,7 @@ fn the_mix_of_requests_is_followed_slowly_and_a_few_do_not_change_it() {
     assert_eq!(mix.dynamic_share(), 0.5, "nothing is known");
     mix.learn(&RULE, [0, 1]);
     assert_eq!(mix.dynamic_share(), 0.5);
-    // With the one from before.
+    // Includes the request from before.
     mix.learn(&RULE, [76, 23]);
     assert!((mix.dynamic_share() - 0.76).abs() < 1e-9);
     mix.learn(&RULE, [1, 0]);
@@ -138,7 +138,7 @@ fn the_mix_of_requests_is_followed_slowly_and_a_few_do_not_change_it() {
     assert!(before < 0.01, "{before}");
 }
 
-/// Which share of keys has another server after the first judgement of ten servers, of which one is fast and one slow.
+/// Returns the share of keys that move at the first update of ten servers, one of them fast and one slow.
 fn moved_share(algorithm: Algorithm) -> f64 {
     const KEYS: u32 = 4_000;
     let mut weights = [AVERAGE_WEIGHT; 10];
@@ -160,7 +160,7 @@ fn algorithms_say_truly_whether_changing_weights_move_their_keys() {
     for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| algorithm.goes_by_key()) {
         let moved = moved_share(algorithm);
         match algorithm.weight_use() {
-            // Four in a hundred have to move.
+            // Four percent of the keys must move.
             WeightUse::Shares => assert!((0.02..0.1).contains(&moved), "{algorithm}: {moved}"),
             WeightUse::MovesKeys => assert!(moved > 0.13, "{algorithm}: {moved}"),
             WeightUse::Nothing => assert_eq!(moved, 0.0, "{algorithm}"),

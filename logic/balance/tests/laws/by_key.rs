@@ -1,4 +1,4 @@
-//! Algorithms that go by a key: each pick is what the loop of the algorithm's origin finds.
+//! Tests of algorithms that compare keys: each pick is the server that the original algorithm's loop finds.
 
 use proptest::prelude::*;
 use weir_balance::{Algorithm, Candidate, Pick, PickInput, Picker};
@@ -13,12 +13,12 @@ fn weight(candidate: &Candidate) -> u64 {
     u64::from(candidate.weight.get())
 }
 
-/// ip_vs_conn_overhead with no inactive connections.
+/// Returns ip_vs_conn_overhead without inactive connections.
 fn overhead(candidate: &Candidate) -> u64 {
     active(candidate) << 8
 }
 
-/// The loop that every IPVS scheduler of this family has: the first server, until one is better.
+/// Runs the loop that all IPVS schedulers of this family share: the first server, until one is better.
 fn first_best<'a>(
     servers: impl Iterator<Item = &'a Candidate>,
     is_better: impl Fn(&Candidate, &Candidate) -> bool,
@@ -27,12 +27,12 @@ fn first_best<'a>(
     servers.reduce(|best, server| if is_better(server, best) { server } else { best }).map(|best| best.slot)
 }
 
-/// Compares load / weight as the kernel does, crosswise.
+/// Compares load / weight crosswise, as the kernel does.
 fn is_less(load: impl Fn(&Candidate) -> u64) -> impl Fn(&Candidate, &Candidate) -> bool {
     move |new, best| load(best) * weight(new) > load(new) * weight(best)
 }
 
-/// What the origin would choose, written as it stands there.
+/// Returns the choice of the original algorithm, written as its source is.
 fn by_origin(algorithm: Algorithm, servers: &[Candidate]) -> Option<usize> {
     let all = || servers.iter();
     let sed = || first_best(all(), is_less(|server| active(server) + 1));
@@ -128,7 +128,7 @@ fn failover_leaves_the_heaviest_only_when_it_has_no_room() {
 
 #[test]
 fn overflow_fills_each_server_to_one_more_than_its_weight_and_then_all_evenly() {
-    // "active <= weight" lets one more in.
+    // The condition "active <= weight" lets one more request in.
     let pool = Pool::new(Algorithm::Overflow, &[1, 2]);
     assert_eq!(begun(&pool, 8), [1, 1, 1, 0, 0, 1, 0, 1]);
 }
@@ -141,12 +141,12 @@ fn never_queue_serves_idle_servers_before_fast_ones() {
 
 #[test]
 fn static_rr_goes_round_haproxys_map() {
-    // As map_get_server_rr walks it; the map itself is tested against HAProxy's loop.
+    // The expected order is that of map_get_server_rr; other tests compare the map with HAProxy's loop.
     let roster = Pool::new(Algorithm::StaticRr, &[2, 1]).roster();
     assert_eq!(slots(&mut Picker::new(0), &roster, 6), [0, 0, 1, 0, 0, 1]);
 }
 
-/// Requests that all stay, and where they went.
+/// Begins requests that never end, and returns the slots that got them.
 fn begun(pool: &Pool, requests: u64) -> Vec<usize> {
     let (roster, mut picker) = (pool.roster(), Picker::new(0));
     let mut slots = Vec::new();

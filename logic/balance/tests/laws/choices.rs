@@ -1,5 +1,6 @@
-//! Whom algorithms choose by requests, measurements and random numbers, as their formulas say: worked out apart from the code by
-//! `tests/golden/work-out-choices`.
+//! Compares choices by requests, measurements and random numbers with the formulas.
+//! `tests/golden/work-out-choices` computes
+//! the expected choices independently of this code.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use weir_model::Millis;
 
 use crate::pool::Pool;
 
-/// A file of the script: a column for each variant, and lines.
+/// A file written by the script: one column for each variant, then the lines.
 struct WorkedOut {
     columns: Vec<&'static str>,
     lines: Vec<&'static str>,
@@ -22,8 +23,10 @@ impl WorkedOut {
         Self { columns: columns.into_iter().map(|line| &line[2..]).collect(), lines }
     }
 
-    /// Every column's choices are those of a pool of what `scheduling` makes of its words but the last, which are the weights. Each choice
-    /// is asked for so many times before it counts.
+    /// Asserts every column's choices. `scheduling` gets the words of a column's title, except the last,
+    /// which are the weights.
+    ///
+    /// Each choice is made `looks` times before it counts.
     fn assert(&self, looks: usize, scheduling: impl Fn(&[&str]) -> Scheduling) {
         for (index, column) in self.columns.iter().enumerate() {
             let words: Vec<&str> = column.split('/').map(str::trim).collect();
@@ -95,7 +98,7 @@ fn a_thousand_requests_go_where_the_formula_of_peak_ewma_says() {
     });
 }
 
-/// That bytes have grown old is noticed within one pick for each server.
+/// A pick notices that bytes have become old within one pick for each server.
 #[test]
 fn a_thousand_requests_go_where_the_formula_of_least_bandwidth_says() {
     let golden = WorkedOut::read(include_str!("../golden/choices-by-bytes.txt"));

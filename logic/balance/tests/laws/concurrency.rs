@@ -1,11 +1,11 @@
-//! A limit against a simulated server whose latency rises beyond its capacity.
+//! Tests of an adaptive limit against a simulated server whose latency rises beyond its capacity.
 
 use proptest::prelude::*;
 use weir_balance::{Concurrency, ConcurrencyAlgorithm, ConcurrencyRule, Pick, Picker};
 
 use crate::pool::{Pool, pick};
 
-/// A server that works on so many requests at once without any of them getting slower.
+/// A server that handles `capacity` requests at once without getting slower.
 struct Server {
     capacity: f64,
     latency_us: f64,
@@ -17,7 +17,7 @@ impl Server {
         self.latency_us * (f64::from(in_flight) / self.capacity).max(1.0)
     }
 
-    /// As many clients as there are places, for so many seconds. Returns the limits of the last second.
+    /// Runs as many clients as the limit allows for some seconds. Returns the limits of the last second.
     fn saturate(&mut self, limit: &mut Concurrency, rule: &ConcurrencyRule, seconds: u64) -> Vec<u32> {
         self.load(limit, rule, seconds, u32::MAX)
     }
@@ -57,7 +57,7 @@ fn assert_near(limits: &[u32], capacity: f64, slack: f64) {
     let room = capacity.sqrt() + 2.0;
     for limit in limits {
         let limit = f64::from(*limit);
-        // A measurement at half the limit may be under way.
+        // A measurement at half the limit may be in progress.
         let fits = limit >= capacity * 0.45 - 1.0 && limit <= capacity * slack + 2.0 * room;
         assert!(fits, "limit {limit} for a capacity of {capacity}");
     }
@@ -182,7 +182,7 @@ fn a_request_that_was_given_up_early_says_nothing_of_a_limit() {
     let aimd = rule(ConcurrencyAlgorithm::Aimd { latency_max_us: 200_000 });
     assert!(!aimd.is_too_long(std::time::Duration::from_millis(200)));
     assert!(aimd.is_too_long(std::time::Duration::from_millis(201)));
-    // What is too long there is found by measuring.
+    // With the gradient, measurements determine what is too long.
     let gradient = rule(ConcurrencyAlgorithm::Gradient { tolerance_percent: 25 });
     assert!(!gradient.is_too_long(std::time::Duration::from_secs(9)));
 }

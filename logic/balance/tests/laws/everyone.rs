@@ -1,3 +1,5 @@
+//! Tests of properties that all algorithms share.
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
@@ -33,7 +35,7 @@ fn an_empty_pool_has_nobody() {
     }
 }
 
-/// The algorithms that fill one server before they use the next do not spread a few requests.
+/// Returns true for algorithms that fill one server before the next, which do not spread a few requests.
 fn fills(algorithm: Algorithm) -> bool {
     matches!(algorithm, Algorithm::First | Algorithm::Failover)
 }

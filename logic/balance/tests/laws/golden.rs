@@ -1,7 +1,11 @@
-//! Which servers NGINX itself picks for a thousand keys each: recorded by `tests/golden/record`; and which ones the formulas of `maglev` and
-//! `rendezvous` give: worked out apart from the code by `tests/golden/work-out-keys`. HAProxy's keys are parts of
-//! requests, and tested where these are read: logic/config/tests/haproxy_keys.rs. `random` of either is not recorded: they seed their
-//! generators with what differs each time, and its laws are tested beside this (random.rs).
+//! Compares picks for a thousand keys with recordings of NGINX and with the formulas of `maglev` and
+//! `rendezvous`.
+//!
+//! `tests/golden/record` made the recordings; `tests/golden/work-out-keys` computed the formulas' results
+//! independently of this
+//! code. HAProxy's keys are parts of requests, so logic/config/tests/haproxy_keys.rs tests them. The `random`
+//! of both products
+//! is not recorded, because their seeds differ each time; random.rs tests its properties.
 
 use std::net::IpAddr;
 
@@ -9,10 +13,10 @@ use weir_balance::{Algorithm, HashOptions, Key, Pick, Roster, Scheduling};
 
 use crate::pool::{Pool, of_key};
 
-/// The weights that the script gives its servers.
+/// Weights of the script's servers.
 const WEIGHTS: [u32; 5] = [1, 2, 3, 1, 5];
 
-/// A file of the script: a column for each variant, and lines of digits and a key.
+/// A file written by the script: one column for each variant, then lines with digits and a key.
 struct Golden {
     columns: Vec<&'static str>,
     lines: Vec<(&'static [u8], &'static str)>,
@@ -29,7 +33,7 @@ impl Golden {
         }
     }
 
-    /// Asks the rosters, one for each column, for what `key_of` makes of each key.
+    /// Asserts the picks of all rosters, one for each column; `key_of` turns a line's text into a key.
     fn assert(&self, rosters: &[Roster], key_of: impl Fn(&str, &Roster) -> Key) {
         assert_eq!(self.columns.len(), rosters.len());
         for (digits, key) in &self.lines {
@@ -41,7 +45,7 @@ impl Golden {
     }
 }
 
-/// The servers of the script: ketama goes by their addresses.
+/// Returns a roster for each column, with the script's servers. ketama depends on their addresses.
 fn nginx(golden: &Golden, algorithm: Algorithm) -> Vec<Roster> {
     let roster = |column: &&str| {
         let mut pool = Pool::new(algorithm, &WEIGHTS);
@@ -76,11 +80,11 @@ fn a_thousand_addresses_get_the_servers_that_nginx_gives_them() {
         .assert(&nginx(&golden, Algorithm::NginxIpHash), |key, _| Key::from(key.parse::<IpAddr>().unwrap()));
 }
 
-/// Where the servers of the script listen.
+/// Addresses of the script's servers.
 const ADDRESSES: [&str; 5] =
     ["127.0.3.1:18081", "[2001:db8::2]:8080", "cache.example:80", "127.0.3.1:18081", "unix:/run/web.sock"];
 
-/// By weights, and ` / down: ` and the index of a server or nothing.
+/// Creates a roster from a column: weights, then ` / down: ` with a server's index or nothing.
 fn worked_out(scheduling: Scheduling, column: &str) -> Roster {
     let (weights, down) =
         column.split_once(" / down: ").map_or((column, None), |(weights, down)| (weights, Some(down)));

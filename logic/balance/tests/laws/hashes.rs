@@ -1,4 +1,4 @@
-//! What the algorithms that go by a key promise: shares by weight, and that keys stay where they are.
+//! Tests of the hash algorithms: shares follow weights, and keys keep their servers.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,7 +9,7 @@ use weir_balance::{
 
 use crate::pool::{Pool, counts, of_key};
 
-/// All but those of few places, which go by addresses in the kernel.
+/// Algorithms that spread keys well: not those with small tables, for which the kernel uses addresses.
 const SPREADING: [Algorithm; 6] = [
     Algorithm::Hash,
     Algorithm::Ring,
@@ -19,24 +19,25 @@ const SPREADING: [Algorithm; 6] = [
     Algorithm::NginxHash,
 ];
 
-/// Only the keys of a server that leaves move.
+/// Algorithms with which only the keys of a removed server move.
 const CONSISTENT: [Algorithm; 3] = [Algorithm::Ring, Algorithm::Ketama, Algorithm::Rendezvous];
 
-/// The choice depends on the servers' addresses and not on their order.
+/// Algorithms whose choice depends on the servers' addresses, not on their order.
 const UNORDERED: [Algorithm; 4] =
     [Algorithm::Ring, Algorithm::Maglev, Algorithm::Ketama, Algorithm::Rendezvous];
 
-/// No server gets more than its share where that is asked for.
+/// Algorithms that can limit each server to its share.
 const BOUNDED: [Algorithm; 3] = [Algorithm::Ring, Algorithm::Ketama, Algorithm::Random];
 
-/// Names that are not alike: CRC-32 of names in a row is uneven by itself.
+/// Returns the key of a name that is unlike the others, because CRC-32 distributes consecutive names
+/// unevenly.
 fn key(roster: &Roster, index: u32) -> Key {
     let mut name = (u64::from(index) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     name = (name ^ name >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     roster.scheduling().hash.key_of(format!("/images/{:016x}.png", name ^ name >> 27).as_bytes())
 }
 
-/// With CRC-32 where there is a choice: sdbm of keys so alike is uneven by itself.
+/// Returns a scheduling with CRC-32, because sdbm distributes such similar keys unevenly.
 fn well_mixed(algorithm: Algorithm) -> Scheduling {
     let function = weir_balance::HashFunction::Crc32;
     Scheduling { hash: HashOptions { function, ..HashOptions::of(algorithm) }, ..algorithm.into() }
@@ -58,7 +59,7 @@ fn the_algorithms_that_go_by_a_key_say_so() {
         (0..5).for_each(|slot| assert!(roster.begin(slot) && roster.begin(slot)));
         owners(&roster, 50) == before && before.iter().any(|slot| *slot != before[0])
     };
-    // NGINX's ip_hash takes every text for the same client.
+    // NGINX's ip_hash treats every text as the same client.
     for algorithm in Algorithm::ALL
         .into_iter()
         .filter(|algorithm| !matches!(algorithm, Algorithm::NginxIpHash | Algorithm::Source))
@@ -82,7 +83,7 @@ fn a_request_without_a_key_goes_to_servers_in_turn_by_weight() {
             })
             .collect();
         let heavy = counts(&slots, 2)[1];
-        // Round the ring: in the order of its points, and as often as there are any.
+        // On the ring, servers take turns in the order of its points, in proportion to their number.
         assert!((2_500..=3_500).contains(&heavy), "{algorithm}: {heavy}");
     }
 }
@@ -108,7 +109,7 @@ fn ipvs_without_fallback_waits_for_the_keys_own_server() {
     }
 }
 
-/// Of a hash that keeps keys where they are, come what may.
+/// Returns a scheduling without fallback, in which keys never move to another server.
 fn strict(algorithm: Algorithm) -> Scheduling {
     Scheduling { hash: HashOptions { fallback: false, ..HashOptions::of(algorithm) }, ..algorithm.into() }
 }
@@ -134,7 +135,7 @@ fn without_fallback_a_key_waits_for_its_own_server_and_for_no_other() {
             assert!(roster.try_begin(own));
             assert_eq!(of_key(&roster, key, &[]), Pick::Busy, "{algorithm}");
             assert!(matches!(of_key(&loose, key, &[]), Pick::Server(other) if other != own), "{algorithm}");
-            // One that has failed the request is not waited for.
+            // A request does not wait for a server that has failed it.
             assert!(
                 matches!(of_key(&roster, key, &[own]), Pick::Server(other) if other != own),
                 "{algorithm}"
@@ -149,13 +150,13 @@ fn without_fallback_a_key_waits_for_its_own_server_and_for_no_other() {
             assert_eq!(awaited(&[0, 1, 2, 3, 4]), Some(own), "{algorithm}: all have failed it");
             roster.end(own, &pool.candidates[own].load);
         }
-        // Without a key there is nobody to wait for.
+        // Without a key there is no server to wait for.
         let nothing = PickInput::default();
         assert!(matches!(Picker::new(0).pick(&roster, &nothing), Pick::Server(_)), "{algorithm}");
     }
 }
 
-/// The servers in the order of `names`, in slots of their own as a pool has them that was started with these.
+/// Assigns the names, in this order, to the slots of a new pool.
 fn listed(pool: &mut Pool, names: &[u8]) {
     pool.candidates.truncate(names.len());
     for (candidate, name) in pool.candidates.iter_mut().zip(names) {
@@ -164,7 +165,7 @@ fn listed(pool: &mut Pool, names: &[u8]) {
     }
 }
 
-/// Where a thousand keys go, in addresses.
+/// Returns the addresses of the servers of a thousand keys.
 fn addresses(roster: &Roster) -> Vec<String> {
     let address = |index: u32| {
         let key = match roster.algorithm() {
@@ -179,7 +180,7 @@ fn addresses(roster: &Roster) -> Vec<String> {
     (0..1_000).map(address).collect()
 }
 
-/// A ring whose points come from these.
+/// Returns a ring with this source of points.
 fn ring(points: RingPoints) -> Scheduling {
     let hash = HashOptions { points, ..HashOptions::of(Algorithm::Ring) };
     Scheduling { hash, ..Algorithm::Ring.into() }
@@ -191,7 +192,7 @@ fn two_pools_with_one_config_choose_alike_whatever_they_have_been_through() {
     for scheduling in by_key.map(Scheduling::from).chain(RingPoints::ALL.map(ring)) {
         let mut fresh = Pool::new(scheduling, &[1; 6]);
         listed(&mut fresh, &[2, 3, 4, 5, 6, 7]);
-        // Started with 1 to 6; then 1 went, and 7 came and got its slot.
+        // The pool started with servers 1 to 6; then 1 was removed, and 7 was added and got its slot.
         let mut old = Pool::new(scheduling, &[1; 6]);
         listed(&mut old, &[7, 2, 3, 4, 5, 6]);
         for candidate in &mut old.candidates {
@@ -216,7 +217,7 @@ fn a_server_that_is_taken_out_of_the_config_moves_no_keys_but_its_own() {
     }
 }
 
-/// Which slots a thousand keys go to.
+/// Returns the picks for a thousand keys.
 fn slots(roster: &Roster) -> Vec<Pick> {
     (0..1_000).map(|index| of_key(roster, key(roster, index), &[])).collect()
 }
@@ -266,14 +267,16 @@ fn on_both_rings_a_key_whose_server_has_its_share_goes_to_the_next_one_and_else_
             let pool = bounded(110);
             let (roster, key) = (pool.roster(), key(&plain, index));
             let Pick::Server(own) = of_key(&plain, key, &[]) else { panic!("nobody is full") };
-            // ceil(2 * 1.1) = 3 places: one for each at most.
+            // ceil(2 * 1.1) = 3 places: at most one for each server.
             assert!(roster.begin(own));
             assert_eq!(of_key(&roster, key, &[]), of_key(&plain, key, &[own]), "{algorithm}: key {index}");
         }
     }
 }
 
-/// How many requests the server in `slot` may have where `running` are under way and one comes: its part, rounded up.
+/// Returns how many requests the server in `slot` may have when `running` are in progress and one arrives:
+/// its share,
+/// rounded up.
 fn places(weights: &[u32], slot: usize, running: u64, factor: u64) -> u64 {
     let places = ((running + 1) * factor).div_ceil(100);
     let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
@@ -289,15 +292,17 @@ proptest! {
         weights in prop::collection::vec(1_u32..=5, 2..8),
     ) {
         const KEYS: u32 = 10_000;
-        // A server has 16 points on the ring for each unit of weight: with more of them the arcs are more even.
+        // A server has 16 points on the ring for each unit of weight; with more of them the arcs are more
+        // even.
         let units = if algorithm == Algorithm::Ring { 50 } else { 1 };
         let weights: Vec<u32> = weights.iter().map(|weight| weight * units).collect();
         let roster = Pool::new(well_mixed(algorithm), &weights).roster();
         let total: u32 = weights.iter().sum();
         for (count, weight) in counts(&owners(&roster, KEYS), weights.len()).into_iter().zip(&weights) {
             let share = count as f64 * f64::from(total) / (f64::from(KEYS) * f64::from(*weight));
-            // Few points make uneven arcs: 160 for each unit of weight on ketama's ring. The others are within what 10,000 draws
-            // leave to chance.
+            // Few points make uneven arcs: ketama's ring has 160 for each unit of weight. The other
+            // algorithms are within the random
+            // variation of 10,000 draws.
             let bounds = match algorithm {
                 Algorithm::Ketama => 0.6..1.5,
                 _ => 0.7..1.35,
@@ -456,7 +461,8 @@ proptest! {
         }
         pool.scheduling = bounded;
         let roster = pool.roster_after(&roster);
-        // One request is left at most: with two the places are ceil(2 * 1.01) = 3, and each server has one.
+        // At most one request is left. With two, the number of places is ceil(2 * 1.01) = 3, and each server
+        // has one.
         let left = begun.first().map(|(slot, _)| *slot);
         for index in 0..50 {
             let Pick::Server(slot) = of_key(&roster, key(&roster, index), &[]) else { panic!("nobody is full") };

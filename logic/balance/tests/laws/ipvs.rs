@@ -1,4 +1,4 @@
-//! IPVS's hashes and caches: each pick is what the kernel's loop finds.
+//! Compares IPVS's hashes and caches with the kernel's loops.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -12,7 +12,7 @@ fn client(bits: u32) -> Key {
     Key::from(IpAddr::from(Ipv4Addr::from_bits(bits)))
 }
 
-/// Addresses that differ, though what the kernel hashes of them is the same for all.
+/// Returns different addresses that all have the same kernel hash.
 fn client_of_six(bits: u32) -> Key {
     let number = bits as u16;
     Key::from(IpAddr::from(Ipv6Addr::new(0x2001, 0xdb8, 0, number, 0, 0, 0, number)))
@@ -25,8 +25,9 @@ fn addresses() -> impl Strategy<Value = IpAddr> {
     ]
 }
 
-/// addr_fold, as all of them have it: of IPv6 the words as they lie in memory, XORed; in either case in the machine's order after that
-/// (ntohl).
+/// Computes addr_fold as all these schedulers do: it XORs an IPv6 address's words as they lie in memory. Then
+/// it converts to
+/// the machine's byte order (ntohl).
 fn folded(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(address) => u32::from_be(u32::from_ne_bytes(address.octets())),
@@ -38,13 +39,13 @@ fn folded(address: IpAddr) -> u32 {
     }
 }
 
-/// ip_vs_sh_hashkey and ip_vs_dh_hashkey.
+/// Computes ip_vs_sh_hashkey and ip_vs_dh_hashkey.
 fn place_of_256(address: IpAddr, port: u16, offset: u32) -> usize {
     let hash = folded(address).wrapping_add(u32::from(port)).wrapping_mul(0x61c8_8647) >> 24;
     (offset.wrapping_add(hash) & 255) as usize
 }
 
-/// ip_vs_sh_reassign; with every weight 1, ip_vs_dh_reassign.
+/// Computes ip_vs_sh_reassign; with every weight 1, ip_vs_dh_reassign.
 fn table_of_256(weights: &[u32]) -> Vec<usize> {
     let (mut dest, mut count) = (0, 0);
     let mut table = Vec::new();
@@ -62,7 +63,7 @@ fn table_of_256(weights: &[u32]) -> Vec<usize> {
     table
 }
 
-/// ip_vs_sh_get_fallback.
+/// Computes ip_vs_sh_get_fallback.
 fn with_fallback(
     table: &[usize],
     address: IpAddr,
@@ -78,7 +79,7 @@ fn with_fallback(
         .find(|dest| is_available(*dest))
 }
 
-/// hsiphash: SipHash-1-3 with both halves of the key alike, as a 64-bit kernel has it.
+/// Computes hsiphash as a 64-bit kernel does: SipHash-1-3 with two equal halves of the key.
 fn hsiphash(number: u32, half: u64) -> u32 {
     let (mut a, mut b) = (0x736f_6d65_7073_6575 ^ half, 0x646f_7261_6e64_6f6d ^ half);
     let (mut c, mut d) = (0x6c79_6765_6e65_7261 ^ half, 0x7465_6462_7974_6573 ^ half);
@@ -103,7 +104,7 @@ fn hsiphash(number: u32, half: u64) -> u32 {
     (a ^ b ^ c ^ d) as u32
 }
 
-/// ip_vs_mh_permutate and ip_vs_mh_populate with the default table index of 12.
+/// Computes ip_vs_mh_permutate and ip_vs_mh_populate with the default table index of 12.
 fn maglev_table(servers: &[Candidate]) -> Vec<usize> {
     const SIZE: u32 = 4_093;
     fn gcd(a: u32, b: u32) -> u32 {
@@ -141,11 +142,11 @@ fn maglev_table(servers: &[Candidate]) -> Vec<usize> {
     table
 }
 
-/// A server set's entry in the kernel's cache.
+/// An entry in the kernel's cache: a key and its servers.
 #[derive(Clone)]
 struct Cached {
     key: u32,
-    /// The newest first.
+    /// Servers, the newest first.
     set: Vec<usize>,
     changed_ms: u64,
 }
@@ -158,7 +159,7 @@ fn weight(server: &Candidate) -> u64 {
     u64::from(server.weight.get())
 }
 
-/// The first of `places` with the least (`sign` = 1) overhead for its weight.
+/// Returns the first of `places` with the least overhead relative to its weight.
 fn least(servers: &[Candidate], places: impl Iterator<Item = usize>) -> usize {
     let is_less = |a: usize, b: usize| {
         active(&servers[a]) * weight(&servers[b]) < active(&servers[b]) * weight(&servers[a])
@@ -178,7 +179,7 @@ fn is_overloaded(servers: &[Candidate], dest: usize) -> bool {
         && servers.iter().any(|server| active(server) * 2 < weight(server))
 }
 
-/// ip_vs_lblc_schedule and ip_vs_lblcr_schedule.
+/// Computes ip_vs_lblc_schedule and ip_vs_lblcr_schedule.
 fn schedule(
     cache: &mut Vec<Cached>,
     servers: &[Candidate],
@@ -235,7 +236,7 @@ proptest! {
             for (address, port) in &clients {
                 let key = Key::Address(*address, *port);
                 let expected = with_fallback(&table, *address, *port, |slot| !full[slot]);
-                // Servers without a place in the table come last.
+                // A server without an entry in the table comes last.
                 if let Some(expected) = expected {
                     prop_assert_eq!(of_key(&roster, key, &[]), Pick::Server(expected), "{}", algorithm);
                 }
@@ -270,14 +271,14 @@ proptest! {
         events in prop::collection::vec((0_u32..4, 0_u64..500, prop::option::of(any::<prop::sample::Index>())), 1..200),
     ) {
         let algorithm = if replicates { Algorithm::Lblcr } else { Algorithm::Lblc };
-        // Nothing expires of itself here: the kernel's timer is tested beside the table.
+        // The kernel's timer never runs in this test; other tests cover it.
         let options = HashOptions { expiration: Millis(expiration), ..HashOptions::of(algorithm) };
         let mut pool = Pool::new(Scheduling { hash: options, ..algorithm.into() }, &weights);
         let mut roster = pool.roster();
         let (mut picker, mut cache, mut running) = (Picker::new(0), Vec::new(), Vec::new());
         let mut now_ms = 1;
         for (key, later, end) in events {
-            // Half an hour of requests is not reached.
+            // The test stays below half an hour of requests.
             now_ms += later;
             if let Some(end) = end.filter(|_| running.len() > 6) {
                 let slot: usize = running.swap_remove(end.index(running.len()));
@@ -305,7 +306,7 @@ fn a_key_moves_on_when_its_server_goes_and_another_has_its_slot() {
         pool.candidates[0].load = Default::default();
         let roster = pool.roster_after(&roster);
         roster.begin(0);
-        // One request is not too much: the key would stay where it was.
+        // One request is not too many, so the key would stay with its server.
         assert_eq!(of_key(&roster, client(1), &[]), Pick::Server(1), "{algorithm}");
     }
 }

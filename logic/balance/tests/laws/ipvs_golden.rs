@@ -1,4 +1,6 @@
-//! Which servers the kernel's IPVS itself picks for connections that come and end: recorded by `tests/golden/ipvs/record`.
+//! Compares picks with recordings of the kernel's IPVS, for connections that start and end.
+//! `tests/golden/ipvs/record` made
+//! the recordings.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +10,7 @@ use weir_model::Millis;
 
 use crate::pool::Pool;
 
-/// The servers stand in the first line: their weights, and perhaps a threshold of the last one.
+/// Creates the pool that the first line describes: the weights, and sometimes a threshold of the last server.
 fn recorded(scheduling: Scheduling, text: &str) -> (Pool, &str) {
     let (head, lines) = text.split_once('\n').unwrap();
     let weights: Vec<u32> =
@@ -27,7 +29,9 @@ fn recorded(scheduling: Scheduling, text: &str) -> (Pool, &str) {
     (pool, lines)
 }
 
-/// Picks for each line of client, destination and server; `-` ends a client's connection, `~` lets seconds pass.
+/// Asserts the picks of all lines. A line has a client, a destination and a server; `-` ends a client's
+/// connection, `~`
+/// advances the clock by seconds.
 fn assert_recorded(scheduling: impl Into<Scheduling>, text: &str) {
     let scheduling = scheduling.into();
     let (pool, lines) = recorded(scheduling, text);
@@ -66,7 +70,7 @@ fn assert_recorded(scheduling: impl Into<Scheduling>, text: &str) {
     assert!(count >= 300, "{count}");
 }
 
-/// By what the kernel goes.
+/// Returns the key that the kernel uses.
 fn key(algorithm: Algorithm, client: &str, destination: &str) -> Key {
     if matches!(algorithm, Algorithm::IpvsDh | Algorithm::Lblc | Algorithm::Lblcr) {
         return Key::from(destination.parse::<IpAddr>().unwrap());
@@ -77,7 +81,7 @@ fn key(algorithm: Algorithm, client: &str, destination: &str) -> Key {
     }
 }
 
-/// Who has no room is not passed over.
+/// Returns a scheduling that does not skip servers without room.
 fn without_fallback(algorithm: Algorithm) -> Scheduling {
     let hash = HashOptions { fallback: false, ..HashOptions::of(algorithm) };
     Scheduling { hash, ..algorithm.into() }
@@ -148,7 +152,7 @@ fn the_hashes_without_fallback_leave_who_has_no_room_where_the_kernel_does() {
 
 #[test]
 fn the_servers_of_a_key_become_fewer_where_they_do_in_the_kernel() {
-    // As the script has told it.
+    // The script sets the same expiration.
     let hash = HashOptions { expiration: Millis::from_secs(5), ..HashOptions::of(Algorithm::Lblcr) };
     assert_recorded(
         Scheduling { hash, ..Algorithm::Lblcr.into() },

@@ -1,4 +1,4 @@
-//! The shares that the kernel's twos gives, worked out from its formula.
+//! Compares the shares of ipvs-twos with the formula of the kernel's twos.
 
 use weir_balance::{Algorithm, Picker, Roster};
 
@@ -7,8 +7,10 @@ use crate::pool::{Pool, counts, slots};
 const WEIGHTS: [u32; 4] = [1, 2, 5, 8];
 const PICKS: usize = 200_000;
 
-/// What each server is chosen with, if those of weight 0 are full: every pair of numbers from 0 to the sum of weights is as likely as any
-/// other, and the second draw wins where weight2 * overhead1 > weight1 * overhead2 (ip_vs_twos.c).
+/// Returns each server's probability, where a server of weight 0 is full.
+///
+/// Every pair of numbers from 0 to the sum of weights is equally likely. The second draw wins if
+/// weight2 * overhead1 > weight1 * overhead2 (ip_vs_twos.c).
 fn expected(weights: [u32; 4], active: [u32; 4]) -> [f64; 4] {
     let total: u32 = weights.iter().sum();
     let walked = |number: u32| {
@@ -32,7 +34,7 @@ fn expected(weights: [u32; 4], active: [u32; 4]) -> [f64; 4] {
 fn assert_shares(roster: &Roster, expected: &[f64]) {
     let counted = counts(&slots(&mut Picker::new(0), roster, PICKS), expected.len());
     for (count, share) in counted.iter().zip(expected) {
-        // Five standard deviations, of numbers that are always the same.
+        // Five standard deviations; the random numbers are always the same.
         let bound = 5.0 * (PICKS as f64 * share * (1.0 - share)).sqrt() + 1e-6;
         assert!((*count as f64 - share * PICKS as f64).abs() <= bound, "{counted:?} for {expected:?}");
     }
@@ -58,7 +60,7 @@ fn ipvs_twos_goes_by_the_pools_order() {
 
 #[test]
 fn ipvs_twos_draws_among_those_that_have_room_alone() {
-    // Of the last pool nearly every draw gives the full one.
+    // In the last pool nearly every draw gives the full server.
     for (weights, full) in [(WEIGHTS, 0), (WEIGHTS, 3), ([2, 256, 1, 1], 1)] {
         let active = [4, 2, 6, 1];
         let mut pool = Pool::new(Algorithm::IpvsTwos, &weights);
@@ -90,7 +92,7 @@ fn ipvs_twos_draws_by_weight_among_a_few_with_room_of_many() {
     let mut shares = vec![0.0; 1_000];
     OPEN.into_iter().zip(expected(WEIGHTS, active)).for_each(|(slot, share)| shares[slot] = share);
     assert_shares(&roster, &shares);
-    // One more fills up, one has room again.
+    // One more server fills up, and one has room again.
     (0..6).for_each(|_| assert!(roster.begin(998)));
     roster.end(400, &pool.candidates[400].load);
     let [first, second, third, _] = expected([1, 2, 5, 0], [4, 1, 6, 7]);

@@ -1,3 +1,5 @@
+//! Tests of least-connections: its keys, its turns and its counts.
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -10,7 +12,7 @@ fn pool(weights: &[u32]) -> Pool {
     Pool::new(Algorithm::LeastConnections, weights)
 }
 
-/// HAProxy's key, from the text of its source.
+/// Computes HAProxy's key as its source does.
 fn haproxy_key(candidate: &weir_balance::Candidate) -> u64 {
     let inflight = u64::from(candidate.load.active());
     if inflight == 0 { 0 } else { (inflight + 1) * 4096 / (u64::from(candidate.weight.get()) * 16) }

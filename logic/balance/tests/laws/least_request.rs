@@ -1,3 +1,5 @@
+//! Tests of least-request and random: shares of draws, and Envoy's schedule.
+
 #![allow(clippy::panic, clippy::unwrap_used, reason = "what is not there fails the test")]
 
 use proptest::prelude::*;
@@ -34,7 +36,7 @@ fn of_equal_servers_the_best_of_so_many_draws_is_chosen() {
             let roster = roster(algorithm, options, &[1; 4]);
             roster.begin(0);
             let shares = shares(&roster, 4);
-            // The busy one is chosen only when every draw gives it.
+            // The busy server is chosen only if every draw gives it.
             let busy = 0.25_f64.powi(choices.into());
             assert!((shares[0] - busy).abs() < 0.01, "{algorithm}, {choices}: {shares:?}");
             for share in &shares[1..] {
@@ -58,7 +60,7 @@ fn light_servers_are_not_starved_by_frequent_changes() {
         pool.candidates[0].weight = weir_model::Weight::new(255 + change % 2).unwrap();
         roster = pool.roster_after(&roster);
     }
-    // A fair part is 389.
+    // A fair share is 389.
     assert!((250..550).contains(&light), "{light}");
 }
 
@@ -100,7 +102,7 @@ proptest! {
             });
             let (now, _, expected) = queue.remove(first.unwrap());
             let picked = picker.pick(&roster, &PickInput::default());
-            // Sums of fractions: a tie here may not be one there.
+            // Sums of fractions: a tie in one computation may not be one in the other.
             let is_tie = queue.iter().any(|(deadline, _, _)| (deadline - now).abs() < 1e-9);
             if !is_tie {
                 prop_assert_eq!(picked, Pick::Server(expected));

@@ -1,4 +1,4 @@
-//! What every algorithm promises, from the outside.
+//! Tests of the properties of all algorithms, through the crate's public interface.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Algorithms that go by measurements, beside their origins' formulas written as loops.
+//! Compares algorithms that use measurements with the original formulas, written as loops.
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "what is not there fails the test")]
 
@@ -23,7 +23,7 @@ pub(crate) struct Rig {
     random: u64,
 }
 
-/// A request on its way.
+/// A request in progress.
 pub(crate) struct Request {
     pub(crate) slot: usize,
     pub(crate) begun_us: u64,
@@ -46,7 +46,7 @@ impl Rig {
         self.now_us / 1_000
     }
 
-    /// Who would get a request now.
+    /// Returns the server that a request would get now.
     pub(crate) fn pick(&mut self) -> usize {
         self.random += 1;
         let input = PickInput { random: self.random, now_ms: self.now_ms(), ..PickInput::default() };
@@ -54,7 +54,7 @@ impl Rig {
         slot
     }
 
-    /// Gives a request to whom it falls to.
+    /// Begins a request at the server picked for it.
     pub(crate) fn begin(&mut self) -> Request {
         let slot = self.pick();
         self.begin_at(slot)
@@ -67,32 +67,32 @@ impl Rig {
         Request { slot, begun_us: self.now_us, load, watch }
     }
 
-    /// The whole response comes now.
+    /// Ends a request whose whole response arrives now.
     pub(crate) fn end(&self, mut request: Request) {
         self.answer(&mut request, true);
         self.finish(request, true);
     }
 
-    /// Another server was faster.
+    /// Ends a request after another server was faster.
     pub(crate) fn overtake(&self, mut request: Request) {
         let waited_us = self.now_us - request.begun_us;
         request.watch.overtaken(&self.roster, &request.load, self.now_ms(), waited_us);
         self.drop(request);
     }
 
-    /// The head of the response comes now.
+    /// Records that the head of the response arrives now.
     pub(crate) fn answer(&self, request: &mut Request, counts: bool) {
         let took_us = self.now_us - request.begun_us;
         request.watch.answered(&self.roster, &request.load, self.now_ms(), took_us, counts);
     }
 
-    /// The last byte of the response comes now.
+    /// Records that the last byte of the response arrives now, and ends the request.
     pub(crate) fn finish(&self, mut request: Request, counts: bool) {
         request.watch.completed(&self.roster, &request.load, self.now_ms(), counts);
         self.drop(request);
     }
 
-    /// The request is over, without an answer.
+    /// Ends a request without a response.
     pub(crate) fn drop(&self, mut request: Request) {
         request.watch.end(&request.load);
         self.roster.end(request.slot, &request.load);

@@ -1,5 +1,6 @@
-//! The hashes that keep servers which are down in their tables do so with those that are theirs only: another Weir's servers, and
-//! tiers that are not needed, have no places there.
+//! Tests of hashes whose tables contain servers that are down. The tables must not contain another Weir's
+//! servers, nor tiers
+//! that are not needed.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,7 +8,7 @@ use weir_balance::{Algorithm, Key, Membership, Pick, PickInput, Picker, Roster, 
 
 use crate::pool::Pool;
 
-/// They look for another server when the key's own is down, a number of times, and then take turns.
+/// Algorithms that try a number of other servers when the key's own is down, and then let servers take turns.
 const KEEPING: [Algorithm; 3] = [Algorithm::Ketama, Algorithm::NginxHash, Algorithm::NginxIpHash];
 
 fn pool(algorithm: Algorithm, membership: Membership, weights: &[u32]) -> Pool {
@@ -22,7 +23,7 @@ fn key(roster: &Roster, index: u32) -> Key {
     }
 }
 
-/// The servers of a thousand keys, as a worker has them that goes on picking.
+/// Returns the servers of a thousand keys, picked by one worker.
 fn owners(roster: &Roster, picker: &mut Picker) -> Vec<usize> {
     let mut owner = |index: u32| {
         let input = PickInput { key: Some(key(roster, index)), ..PickInput::default() };

@@ -1,4 +1,4 @@
-//! A pool to choose from, and shorthands.
+//! A pool of servers for the tests, and short forms of common calls.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use weir_balance::{Candidate, Key, Pick, PickInput, Picker, Portion, Roster, Scheduling, ServerLoad};
 use weir_model::{ServerAddress, Weight};
 
-/// Servers that a test changes at will; each keeps its load.
+/// Servers that a test can change; each keeps its load.
 pub(crate) struct Pool {
     pub(crate) scheduling: Scheduling,
     pub(crate) candidates: Vec<Candidate>,
 }
 
 impl Pool {
-    /// Eligible servers of these weights in slots 0, 1, ...
+    /// Creates eligible servers of these weights in slots 0, 1, ...
     pub(crate) fn new(scheduling: impl Into<Scheduling>, weights: &[u32]) -> Self {
         let candidates = weights.iter().enumerate().map(|(slot, weight)| Candidate {
             slot,
@@ -43,22 +43,23 @@ impl Pool {
     }
 }
 
-/// Where the server of this slot listens.
+/// Returns the address of the server in a slot.
 fn address(slot: usize) -> ServerAddress {
     ServerAddress::Inet(SocketAddr::from((Ipv4Addr::from_bits(0x0a00_0001 + slot as u32), 8080)))
 }
 
-/// The pick for a key, of a picker that has not picked before.
+/// Returns the pick of a new picker for a key.
 pub(crate) fn of_key(roster: &Roster, key: Key, exclude: &[usize]) -> Pick {
     Picker::new(0).pick(roster, &PickInput { key: Some(key), exclude, ..PickInput::default() })
 }
 
-/// Picks as the first worker with this random number.
+/// Returns the pick of this picker with a random number.
 pub(crate) fn pick(picker: &mut Picker, roster: &Roster, random: u64) -> Pick {
     picker.pick(roster, &PickInput { random, ..PickInput::default() })
 }
 
-/// The slots of so many picks in a row, none of which is begun. Nobody = none.
+/// Returns the slots of `count` picks in a row, without beginning requests. Picks that find no server are
+/// left out.
 pub(crate) fn slots(picker: &mut Picker, roster: &Roster, count: usize) -> Vec<usize> {
     let slot = |index: usize| match pick(picker, roster, index as u64) {
         Pick::Server(slot) => Some(slot),
@@ -67,7 +68,7 @@ pub(crate) fn slots(picker: &mut Picker, roster: &Roster, count: usize) -> Vec<u
     (0..count).filter_map(slot).collect()
 }
 
-/// How often each of `servers` slots occurs.
+/// Counts the occurrences of each of `servers` slots.
 pub(crate) fn counts(slots: &[usize], servers: usize) -> Vec<usize> {
     let mut counts = vec![0; servers];
     for slot in slots {

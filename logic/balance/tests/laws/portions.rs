@@ -1,4 +1,5 @@
-//! What counts of a server's weight while it starts slowly, or its agent wants less.
+//! Tests of portions: the part of a server's weight that counts during slow start, or when its agent lowers
+//! it.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -9,13 +10,13 @@ use weir_balance::{
 
 use crate::pool::{Pool, counts, of_key, pick};
 
-/// With CRC-32 where there is a choice: sdbm of keys so alike is uneven by itself.
+/// Returns a scheduling with CRC-32, because sdbm distributes such similar keys unevenly.
 fn well_mixed(algorithm: Algorithm) -> Scheduling {
     let hash = HashOptions { function: HashFunction::Crc32, ..HashOptions::of(algorithm) };
     Scheduling { hash, ..algorithm.into() }
 }
 
-/// Each server's share of so many requests that never end.
+/// Returns each server's share of `requests` requests that never end.
 fn shares(algorithm: Algorithm, portions: [u32; 3], requests: usize) -> Vec<f64> {
     let mut pool = Pool::new(algorithm, &[1, 1, 2]);
     for (candidate, percent) in pool.candidates.iter_mut().zip(portions) {
@@ -42,7 +43,8 @@ fn load_follows_what_counts_of_the_weights() {
         }
         let shares = shares(algorithm, [10, 100, 50], 42_000);
         let bound = if matches!(algorithm, Algorithm::PeakEwma) { 0.05 } else { 0.02 };
-        // Requests that never end fill a schedule by weight / requests in proportion to the root of the weight.
+        // If requests never end, a schedule by weight / requests distributes them by the square root of the
+        // weight.
         let own = |share: f64| if algorithm == Algorithm::LeastRequest { share.sqrt() } else { share };
         let expected = [own(0.1), own(1.0), own(1.0)];
         for (share, expected) in shares.iter().zip(expected.map(|one| one / expected.iter().sum::<f64>())) {
@@ -65,7 +67,7 @@ fn half_of_all(algorithm: Algorithm) -> Roster {
     pool.roster()
 }
 
-/// The share of 20,000 keys that each server has.
+/// Returns each server's share of 20,000 keys.
 fn shares_of_keys(roster: &Roster, servers: usize) -> Vec<f64> {
     const KEYS: u32 = 20_000;
     let of_text = |index: u32| {
@@ -83,7 +85,7 @@ fn shares_of_keys(roster: &Roster, servers: usize) -> Vec<f64> {
     counts(&owners, servers).into_iter().map(|count| count as f64 / f64::from(KEYS)).collect()
 }
 
-/// How far the shares of algorithms that go by keys may be off, as a share of all.
+/// Returns the tolerated error of a hash algorithm's shares, as a part of all keys.
 fn tolerance(algorithm: Algorithm) -> f64 {
     match algorithm {
         // Few points make uneven arcs.
@@ -121,7 +123,7 @@ fn keys_stay_in_the_zone_as_far_as_it_suffices() {
         pool.candidates[..4].iter_mut().for_each(|candidate| candidate.eligible = false);
         let shares = shares_of_keys(&pool.roster(), 20);
         let abroad: f64 = shares[10..].iter().sum();
-        // Six of ten are up: of seven that would suffice.
+        // Six of ten servers are up; seven would be enough.
         assert!((abroad - 1.0 / 7.0).abs() < tolerance(algorithm), "{algorithm}: {abroad}");
     }
 }

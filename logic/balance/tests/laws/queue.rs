@@ -1,11 +1,11 @@
-//! The order of those who wait, against a model that looks at everyone each time.
+//! Tests of the queue's order, against a model that examines every entry each time.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use weir_balance::{Next, Queue, Rank, Ticket};
 
-/// One who waits, in the model.
+/// A waiting entry in the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Waiter {
     number: usize,
@@ -23,8 +23,9 @@ fn steps() -> impl Strategy<Value = Vec<(u8, i16, u64, i32, prop::sample::Index)
 }
 
 proptest! {
-    /// Without clients to be fair to, the order is that of class, time with offset, and arrival, whoever leaves or is
-    /// put back in between.
+    /// If all entries have the same client, the order is by class, time with offset, and arrival, whichever
+    /// entries leave or
+    /// are put back in between.
     #[test]
     fn the_first_of_the_lowest_class_is_next(steps in steps()) {
         let mut queue = Queue::default();
@@ -66,11 +67,12 @@ proptest! {
         }
     }
 
-    /// While a client waits, no other one of its class is served twice more often than it.
+    /// While a client waits, no other client of its class is served twice.
     #[test]
     fn clients_of_a_class_are_served_in_turn(steps in steps()) {
         let mut queue = Queue::default();
-        // By class and client: how many wait, and what others got since this one last got something.
+        // By class and client: the number of waiting entries, and what others got since this client last got
+        // something.
         let mut waiting: BTreeMap<(i16, u64), usize> = BTreeMap::new();
         let mut since: BTreeMap<(i16, u64), BTreeMap<u64, usize>> = BTreeMap::new();
         for (what, class, client, offset, _) in steps {
@@ -101,7 +103,7 @@ proptest! {
         }
     }
 
-    /// What is said about the position holds up to the round in which it is served.
+    /// The reported position is right, except for the order within the round in which the entry is served.
     #[test]
     fn a_position_is_right_but_for_the_order_within_one_round(
         others in prop::collection::vec((-1..=1_i16, 0..5_u64), 0..100),

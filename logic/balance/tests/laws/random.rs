@@ -1,3 +1,5 @@
+//! Tests of random: shares by weight, and the better of two draws.
+
 use weir_balance::{Algorithm, MeasureOptions, Picker, Scheduling};
 
 use crate::pool::{Pool, counts, slots};
@@ -10,7 +12,8 @@ fn equally_loaded_servers_are_drawn_by_weight() {
     for (count, weight) in counts(&picked, 5).into_iter().zip(weights) {
         let share = f64::from(weight) / 32.0;
         let expected = share * picks as f64;
-        // Five standard deviations: fails once in two million by chance, and the numbers are fixed anyway.
+        // Five standard deviations: by chance this fails once in two million times, and the random numbers
+        // are always the same.
         let bound = 5.0 * (picks as f64 * share * (1.0 - share)).sqrt();
         assert!((count as f64 - expected).abs() < bound, "weight {weight}: {count} for {expected}");
     }
@@ -24,7 +27,8 @@ fn of_two_draws_the_less_loaded_server_for_its_weight_wins() {
         let picked = slots(&mut Picker::new(0), &roster, picks);
         counts(&picked, 2)[0] as f64 / picks as f64
     };
-    // The first is drawn with 1/4; it is chosen always when drawn at all, or only when drawn twice.
+    // The probability of drawing the first server is 1/4. It wins whenever it is drawn, or only when both
+    // draws give it.
     for _ in 0..4 {
         roster.begin(1);
     }
@@ -48,7 +52,7 @@ fn of_two_draws_that_differ_the_busier_of_two_servers_never_wins() {
     let roster = Pool::new(scheduling, &[1, 1]).roster();
     roster.begin(0);
     assert_eq!(counts(&slots(&mut Picker::new(0), &roster, 1_000), 2), [0, 1_000]);
-    // Where there is nobody else, it is the same one.
+    // If there is no other server, both draws give the same one.
     let alone = Pool::new(scheduling, &[1]).roster();
     assert_eq!(slots(&mut Picker::new(0), &alone, 3), [0, 0, 0]);
 }

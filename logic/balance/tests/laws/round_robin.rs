@@ -1,3 +1,5 @@
+//! Tests of round-robin and ipvs-rr: NGINX's sequence, turns after changes, and fractions of weights.
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
@@ -5,7 +7,7 @@ use weir_balance::{Algorithm, Pick, PickInput, Picker, Portion};
 
 use crate::pool::{Pool, counts, slots};
 
-/// NGINX's formula as it stands, looking at every server.
+/// Computes NGINX's formula unchanged, visiting every server.
 fn nginx_sequence(weights: &[u32], count: usize) -> Vec<usize> {
     let total: i64 = weights.iter().map(|weight| i64::from(*weight)).sum();
     let mut current = vec![0_i64; weights.len()];
@@ -81,7 +83,7 @@ fn light_servers_are_not_starved_by_frequent_changes() {
     assert!(counts[1] > 200 && counts[2] > 200, "{counts:?}");
 }
 
-/// So many servers of weight 1, of each of which another part counts: (100 + slot) thousandths.
+/// Creates servers of weight 1 with different portions: (100 + slot) thousandths.
 fn of_many_parts(servers: usize) -> Pool {
     let mut pool = pool(&vec![1; servers]);
     for candidate in &mut pool.candidates {
@@ -101,7 +103,8 @@ fn of_more_parts_of_weights_than_there_are_weights_each_server_gets_its_share_at
             picked.extend(slots(&mut picker, &roster, 777));
             for (slot, count) in counts(&picked, 1_000).into_iter().enumerate() {
                 let fair = picked.len() as f64 * (100 + slot) as f64 / total as f64;
-                // Turns come at even distances: more than one before or behind nobody is, and two for those who are rounded.
+                // Turns are evenly spaced, so a server is at most one turn early or late, and two after
+                // rounding.
                 assert!((count as f64 - fair).abs() < 2.0, "server {slot}: {count} of {fair}");
             }
         }
@@ -179,7 +182,7 @@ proptest! {
     fn exclusions_do_not_disturb_the_balance_of_the_others(
         excluded in 0_usize..6, every in 2_usize..5, seed: u64,
     ) {
-        // Each request that reaches `excluded` is tried again elsewhere.
+        // Each request that reaches `excluded` is retried elsewhere.
         let roster = pool(&[1; 6]).roster();
         let mut picker = Picker::new(seed);
         let mut picked = Vec::new();
@@ -206,7 +209,7 @@ fn ipvs_rr_takes_one_server_after_the_other_whatever_they_weigh() {
     let mut pool = Pool::new(Algorithm::IpvsRr, &[5, 1, 0, 256]);
     let mut picker = Picker::new(0);
     assert_eq!(slots(&mut picker, &pool.roster(), 7), [0, 1, 3, 0, 1, 3, 0]);
-    // It goes on behind the last one, also where the weights are others.
+    // It continues behind the last server, even if the weights have changed.
     pool.candidates[1].weight = weir_model::Weight::new(9).unwrap();
     assert_eq!(slots(&mut picker, &pool.roster(), 3), [1, 3, 0]);
     let mut others = Picker::new(0);

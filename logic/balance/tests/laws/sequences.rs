@@ -1,5 +1,8 @@
-//! Which servers HAProxy and NGINX themselves pick for requests that come and go: recorded by `tests/golden/record-sequences`.
-//! Where another order than theirs is intended, what is equal nevertheless.
+//! Compares picks with recordings of HAProxy and NGINX, for requests that start and end.
+//! `tests/golden/record-sequences` made
+//! the recordings.
+//!
+//! Where Weir's order differs on purpose, the tests compare the properties that are the same.
 
 use std::sync::Arc;
 
@@ -7,9 +10,9 @@ use weir_balance::{Algorithm, HashOptions, Pick, PickInput, Picker, RingPoints, 
 
 use crate::pool::{Pool, counts};
 
-/// What one column of a file tells.
+/// The contents of one column of a file.
 struct Recorded {
-    /// For each request who got it, which earlier ones had ended before it came, and its key.
+    /// For each request, its server, the earlier requests that ended before it arrived, and its key.
     steps: Vec<(usize, Vec<usize>, Option<&'static str>)>,
 }
 
@@ -31,7 +34,8 @@ impl Recorded {
         self.steps.iter().map(|(slot, _, _)| *slot).collect()
     }
 
-    /// Shows `judge` each request's number, what Weir would pick, what was recorded and how many requests each server has then; the
+    /// Calls `judge` for each request with its number, Weir's pick, the recorded slot, and the requests of
+    /// each server then. The
     /// recorded server gets the request.
     fn follow(&self, pool: &Pool, judge: impl Fn(usize, Pick, usize, &[u32])) {
         let roster = pool.roster();
@@ -50,7 +54,7 @@ impl Recorded {
         }
     }
 
-    /// Weir picks the same servers.
+    /// Asserts that Weir picks the same servers.
     fn assert_same(&self, pool: &Pool, what: &str) {
         self.follow(pool, |number, picked, recorded, active| {
             assert_eq!(picked, Pick::Server(recorded), "{what}: request {number}, {active:?} under way");
@@ -94,7 +98,9 @@ fn round_robin_goes_round_as_nginxs_does() {
     }
 }
 
-/// HAProxy's roundrobin goes by a tree of its own: a server's next turn is its last one plus the total over its weight, rounded.
+/// HAProxy's roundrobin uses a tree of its own: a server's next turn is its last one plus the total over its
+/// weight,
+/// rounded.
 #[test]
 fn round_robin_gives_each_server_as_many_of_a_round_as_haproxys_does_in_another_order() {
     let recorded = Recorded::read(HAPROXY_ARRIVALS, "roundrobin / 1 2 3 1 5").slots();
@@ -110,7 +116,7 @@ fn round_robin_gives_each_server_as_many_of_a_round_as_haproxys_does_in_another_
     assert_ne!(recorded, own);
 }
 
-/// HAProxy's key of leastconn.
+/// Computes HAProxy's key of leastconn.
 fn leastconn(active: u32, weight: u32) -> u32 {
     if active == 0 { 0 } else { (active + 1) * 4_096 / (16 * weight) }
 }
@@ -124,7 +130,9 @@ fn least_connections_spreads_requests_that_stay_as_haproxys_leastconn_does() {
     }
 }
 
-/// Of equal keys HAProxy takes the one that changed longest ago, also by a request's end; Weir the server chosen longest ago.
+/// Of equal keys HAProxy takes the one that changed longest ago, including changes by a request's end. Weir
+/// takes the
+/// server chosen longest ago.
 #[test]
 fn least_connections_picks_servers_with_the_key_of_those_that_haproxys_leastconn_picks() {
     for weights in [WEIGHTS, EQUAL] {
@@ -138,7 +146,9 @@ fn least_connections_picks_servers_with_the_key_of_those_that_haproxys_leastconn
     }
 }
 
-/// NGINX's least_conn goes by requests over weight without the new one, as IPVS's wlc; of equals the next in smooth round robin.
+/// NGINX's least_conn compares requests over weight without the new request, like IPVS's wlc. Of equals it
+/// takes the next in
+/// smooth round robin.
 #[test]
 fn ipvs_wlc_picks_servers_as_little_loaded_as_those_that_nginxs_least_conn_picks() {
     for (text, weights) in
@@ -158,7 +168,8 @@ fn ipvs_wlc_picks_servers_as_little_loaded_as_those_that_nginxs_least_conn_picks
     }
 }
 
-/// Its counters change only when servers are equally loaded, so that the order within a round is another each time.
+/// NGINX's counters change only when servers are equally loaded, so the order within a round differs each
+/// time.
 #[test]
 fn least_connections_gives_each_of_equal_servers_one_request_of_a_round_as_nginxs_least_conn_does() {
     let recorded = Recorded::read(NGINX_ARRIVALS, "least_conn / 1 1 1 1 1").slots();

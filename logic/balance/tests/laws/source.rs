@@ -1,3 +1,5 @@
+//! Tests of algorithms that hash the client's address.
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use proptest::prelude::*;
@@ -34,7 +36,7 @@ fn clients_without_an_address_go_round_by_weight() {
     assert_eq!(counts(&slots(&mut Picker::new(5), &roster, 40), 2), [10, 30]);
 }
 
-/// Recorded from HAProxy itself: `tests/golden/record`.
+/// Recordings of HAProxy, made by `tests/golden/record`.
 const HAPROXY: [(Algorithm, &str); 2] = [
     (Algorithm::Source, include_str!("../golden/haproxy-source.txt")),
     (Algorithm::Ring, include_str!("../golden/haproxy-ring.txt")),
@@ -43,7 +45,7 @@ const HAPROXY: [(Algorithm, &str); 2] = [
 #[test]
 fn a_thousand_clients_get_the_servers_that_haproxy_gives_them() {
     for (algorithm, recorded) in HAPROXY {
-        // HAProxy goes by server ids unless told otherwise.
+        // HAProxy uses server ids by default.
         let hash = HashOptions { points: RingPoints::Position, ..HashOptions::of(algorithm) };
         let roster = Pool::new(Scheduling { hash, ..algorithm.into() }, &[1, 2, 3, 1, 5]).roster();
         assert_eq!(recorded.lines().count(), 1_000);
@@ -55,7 +57,7 @@ fn a_thousand_clients_get_the_servers_that_haproxy_gives_them() {
     }
 }
 
-/// Clients of both families, as another proxy says who they are.
+/// The clients are of both families; their addresses come from another proxy.
 #[test]
 fn clients_of_both_families_get_the_servers_that_haproxy_gives_them_also_with_a_server_down() {
     let text = include_str!("../golden/haproxy-source-of-others.txt");

@@ -1,4 +1,4 @@
-//! Tables of sticky clients, and how servers stand towards them.
+//! Tests of sticky tables, and of servers' readiness for bound requests.
 
 #![allow(clippy::unwrap_used, reason = "a worker that panicked fails the test")]
 
@@ -112,7 +112,7 @@ fn workers_that_share_a_table_do_not_lose_entries() {
 }
 
 proptest! {
-    /// A table that is not full does what a map with a clock does.
+    /// A table that is not full behaves like a map with a clock.
     #[test]
     fn a_table_does_what_a_map_does(steps in prop::collection::vec((0_u8..4, 0_u64..20, 0_u64..5, 0_u64..40), 0..200)) {
         let table = table(20, 100);

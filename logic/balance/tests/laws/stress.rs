@@ -1,4 +1,4 @@
-//! Several workers at once: nothing may get lost.
+//! Tests with several workers at once: no count may get lost.
 
 #![allow(clippy::unwrap_used, reason = "a poisoned lock or a panicked worker fails the test")]
 
@@ -17,13 +17,13 @@ use crate::pool::{Pool, pick};
 const WORKERS: u64 = 4;
 const ROUNDS: u64 = 60;
 
-/// A small generator, so that each worker does something else, the same each time.
+/// Returns the next number of a small generator. Each worker has a different sequence, the same in each run.
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     *state >> 16
 }
 
-/// One that runs.
+/// A request in progress.
 struct Request {
     slot: usize,
     load: Arc<ServerLoad>,
@@ -31,7 +31,7 @@ struct Request {
 }
 
 impl Request {
-    /// It is answered, in one way or another, and ends.
+    /// Ends the request with one of several outcomes.
     fn end(mut self, roster: &Roster, now_ms: u64, random: u64) {
         let (watch, load) = (&mut self.watch, &self.load);
         match random % 4 {
@@ -48,20 +48,21 @@ impl Request {
     }
 }
 
-/// One of a few keys.
+/// Returns one of a few keys.
 fn key(number: u64) -> Key {
     Key::from(IpAddr::V4(Ipv4Addr::from_bits(number as u32 % 50)))
 }
 
-/// What all workers share.
+/// State shared by all workers.
 struct Shared {
     roster: RwLock<Arc<Roster>>,
     is_settled: AtomicBool,
     now_ms: AtomicU64,
 }
 
-/// Keeps up to 30 requests running until `is_settled`, and ends all of them. Looks at what roster is
-/// in place now and then only.
+/// Keeps up to 30 requests in progress until `is_settled`, and then ends all of them. It fetches the current
+/// roster only now
+/// and then.
 fn work(seed: u64, shared: &Shared) {
     let Shared { roster, is_settled, now_ms } = shared;
     let mut state = seed;
@@ -97,7 +98,7 @@ fn work(seed: u64, shared: &Shared) {
     }
 }
 
-/// Lets workers work while `change` changes the pool again and again; returns the last roster.
+/// Lets workers run while `change` changes the pool repeatedly. Returns the last roster.
 #[allow(clippy::disallowed_methods, reason = "workers are threads: that is what is tested")]
 fn run(pool: &mut Pool, change: impl Fn(&mut Pool, u64)) -> Arc<Roster> {
     let shared = Shared {
@@ -121,7 +122,7 @@ fn run(pool: &mut Pool, change: impl Fn(&mut Pool, u64)) -> Arc<Roster> {
     shared.roster.into_inner().unwrap()
 }
 
-/// Something happens to one of the servers.
+/// Changes one of the servers.
 fn something(pool: &mut Pool, round: u64) {
     let mut random = round;
     let slot = next(&mut random) as usize % pool.candidates.len();
@@ -133,7 +134,7 @@ fn something(pool: &mut Pool, round: u64) {
     }
 }
 
-/// All servers are there again, and equal.
+/// Makes all servers eligible and equal again.
 fn restored(pool: &mut Pool, roster: &Roster) -> Roster {
     for candidate in &mut pool.candidates {
         (candidate.eligible, candidate.connections_max, candidate.weight) = (true, None, Weight::ONE);
@@ -142,7 +143,7 @@ fn restored(pool: &mut Pool, roster: &Roster) -> Roster {
     pool.roster_after(roster)
 }
 
-/// After all workers have stopped: picks must be those of the true loads.
+/// Asserts, after all workers have stopped, that picks match the actual loads.
 fn assert_keys_are_true(pool: &Pool, roster: &Roster) {
     let mut picker = Picker::new(0);
     for random in 0..pool.candidates.len() as u64 * 3 {
@@ -193,7 +194,8 @@ fn no_server_is_ever_given_more_than_its_limit() {
     assert_keys_are_true(&pool, &roster);
 }
 
-/// What all algorithms keep of requests is gone with them, whatever has happened to the servers meanwhile.
+/// The data that algorithms keep about requests must disappear with them, whatever happens to the servers
+/// meanwhile.
 #[test]
 fn nothing_is_left_of_requests_whatever_the_algorithm() {
     for algorithm in Algorithm::ALL {
@@ -214,8 +216,9 @@ fn measured_algorithms_forget_who_waited_and_choose_all_servers_again() {
         let mut pool = Pool::new(Scheduling { measure, ..algorithm.into() }, &[1; 10]);
         let roster = run(&mut pool, something);
         let roster = restored(&mut pool, &roster);
-        // Long enough for all times to be forgiven and all bytes to be old: one who seemed to wait would have waited for long, and its
-        // server would get nothing.
+        // Long enough for all times to be forgiven and all bytes to be old. A request that still seemed to
+        // wait would have
+        // waited for so long that its server would get nothing.
         let now_ms = 100_000_000;
         let mut picker = Picker::new(0);
         let mut one = |begins: bool| {
@@ -231,7 +234,7 @@ fn measured_algorithms_forget_who_waited_and_choose_all_servers_again() {
             }
             slot
         };
-        // Each look brings a server's figures up to date.
+        // Each pick updates one server's figures.
         (0..20).for_each(|_| _ = one(false));
         let mut picked: Vec<usize> = (0..10).map(|_| one(true)).collect();
         picked.sort_unstable();
@@ -260,7 +263,7 @@ fn the_sum_that_a_bound_goes_by_is_that_of_all_requests_after_any_number_of_work
             };
             (0..200).map(&mut one).collect()
         };
-        // All of one key: where a server has its share depends on the sum alone.
+        // All requests have one key, so the point at which a server has its share depends only on the sum.
         assert_eq!(of(&roster), of(&fresh.roster()), "{algorithm}");
     }
 }
@@ -278,7 +281,7 @@ fn keys_that_many_workers_ask_for_stay_where_they_are() {
             picker.pick(&roster, &input)
         };
         for number in 0..50 {
-            // It may lose one of its servers at this, whoever that is.
+            // At this pick the key may lose one of its servers.
             assert!(matches!(owner(number), Pick::Server(_)));
             let first = owner(number);
             assert!((0..5).all(|_| owner(number) == first), "{algorithm}: key {number}");

@@ -1,69 +1,78 @@
+//! The draws of one server in rendezvous hashing.
+
 use super::{BUCKET_BITS, BUCKETS};
 use crate::mix::mix;
 
-/// A server that draws.
+/// A server that draws waiting times for buckets.
 #[derive(Debug)]
 pub(super) struct Entrant {
     pub(super) slot: usize,
-    /// In thousandths.
+    /// Weight in thousandths.
     weight: f64,
     order: Order,
     seed: u64,
 }
 
-/// The buckets in one server's order: a permutation that is as good as chance, and can be gone through both ways.
+/// Order of the buckets for one server: a permutation that looks random and can be evaluated in both
+/// directions.
 #[derive(Debug)]
 struct Order {
     offset: u32,
     factors: [u32; 3],
-    /// They undo the factors.
+    /// Inverses of the factors.
     inverses: [u32; 3],
 }
 
 const MASK: u32 = BUCKETS - 1;
 
 impl Entrant {
-    /// `weight` is in thousandths and above 0. Two with the same seed and weight draw the same for every bucket.
+    /// Creates a server. `weight` is in thousandths and above 0. Two servers with the same seed and weight
+    /// draw the same for
+    /// every bucket.
     pub(super) fn new(slot: usize, seed: u64, weight: u32) -> Self {
         Self { slot, weight: f64::from(weight), order: Order::new(mix(seed)), seed }
     }
 
-    /// In thousandths.
+    /// Returns the weight in thousandths.
     pub(super) fn weight(&self) -> f64 {
         self.weight
     }
 
-    /// The bucket's place in this server's order.
+    /// Returns the bucket's position in this server's order.
     pub(super) fn place_of(&self, bucket: u32) -> u32 {
         self.order.place_of(bucket)
     }
 
-    /// The bucket at this place of its order.
+    /// Returns the bucket at a position in this server's order.
     pub(super) fn bucket_at(&self, place: u32) -> u32 {
         self.order.bucket_at(place)
     }
 
-    /// How long it lets the bucket wait, which is at `place` in its order: exponentially distributed with its weight as the rate, so that
-    /// it is the first in proportion to its weight. None if that is not less than `limit`.
+    /// Draws the waiting time of a bucket that is at `place` in its order; `None` = it is not less than
+    /// `limit`.
+    ///
+    /// The time is exponentially distributed with the weight as its rate. So a server is first in proportion
+    /// to its weight.
     pub(super) fn wait_below(&self, bucket: u32, place: u32, limit: f64) -> Option<f64> {
-        // -ln(1 - u) is at least u: most need no logarithm. A little less, for what is rounded.
+        // -ln(1 - u) is at least u, so most draws need no logarithm. The factor allows for rounding.
         const LITTLE_LESS: f64 = 1.0 - 1e-9;
         if share_of_order(place, 0.0) * LITTLE_LESS >= limit * self.weight {
             return None;
         }
-        // Where in its place: else those who have a bucket at the same place would draw the same.
+        // Adds a fraction within the position. Otherwise servers that have a bucket at the same position
+        // would draw the same.
         let within = (mix(self.seed ^ u64::from(bucket)) >> 32) as f64 / (1_u64 << 32) as f64;
         let wait = -(-share_of_order(place, within)).ln_1p() / self.weight;
         (wait < limit).then_some(wait)
     }
 
-    /// How many of the first buckets in its order may have to wait less than that.
+    /// Returns the number of first buckets in its order whose waiting time may be less than `wait`.
     pub(super) fn places_within(&self, wait: f64) -> u32 {
         ((wait * self.weight * f64::from(BUCKETS)).ceil() as u32).saturating_add(1).min(BUCKETS)
     }
 }
 
-/// From 0 to below 1.
+/// Returns the relative position in the order, from 0 to below 1.
 fn share_of_order(place: u32, within: f64) -> f64 {
     (f64::from(place) + within) / f64::from(BUCKETS)
 }
@@ -71,7 +80,7 @@ fn share_of_order(place: u32, within: f64) -> f64 {
 impl Order {
     fn new(random: u64) -> Self {
         let offset = random as u32 & MASK;
-        // Odd: only those can be undone.
+        // Only odd factors have an inverse.
         let factors = [random >> 20, random >> 42, mix(random)].map(|bits| bits as u32 | 1);
         Self { offset, factors, inverses: factors.map(inverse) }
     }
@@ -87,12 +96,13 @@ impl Order {
     }
 }
 
-/// Mixes the upper half into the lower one. Done twice it has not been done: the shift is over half of the bits.
+/// Mixes the upper half into the lower half. Applied twice it changes nothing, because it shifts by half of
+/// the bits.
 fn fold(bits: u32) -> u32 {
     bits ^ (bits >> BUCKET_BITS.div_ceil(2))
 }
 
-/// What an odd factor has to be multiplied by to give 1, modulo 2^32; each step doubles the bits that are right.
+/// Returns the inverse of an odd factor modulo 2^32. Each step doubles the number of correct bits.
 fn inverse(factor: u32) -> u32 {
     (0..4).fold(factor, |known, _| known.wrapping_mul(2_u32.wrapping_sub(factor.wrapping_mul(known))))
 }
@@ -115,7 +125,7 @@ mod tests {
 
     #[test]
     fn servers_draw_evenly_for_their_first_buckets_wherever_those_lie() {
-        // The first buckets of many servers, by the sixteenth of all buckets that they are in.
+        // Counts the first buckets of many servers, by the sixteenth of all buckets that contains them.
         let mut sixteenths = [0_u32; 16];
         for seed in 0..4_000 {
             let entrant = Entrant::new(0, mix(seed), 1_000);

@@ -1,3 +1,5 @@
+//! Tests of least-bandwidth, against a log of all moved bytes.
+
 use proptest::prelude::*;
 use weir_balance::{Algorithm, MeasureOptions};
 
@@ -7,7 +9,7 @@ fn rig(weights: &[u32]) -> Rig {
     Rig::new(Algorithm::LeastBandwidth, MeasureOptions::default(), weights)
 }
 
-/// Every movement of bytes: second, server, bytes.
+/// All movements of bytes: second, server, bytes.
 type Log = Vec<(u64, usize, u64)>;
 
 fn bytes(log: &Log, slot: usize, now_s: u64) -> u64 {
@@ -66,7 +68,8 @@ fn what_was_moved_fourteen_seconds_ago_counts_no_longer() {
         rig.end(request);
     }
     rig.pass_ms(1);
-    // Nothing has happened at server 0: that its bytes are old is noticed within one pick for each server.
+    // Nothing has happened at server 0. A pick notices that its bytes are old within one pick for each
+    // server.
     let picked: Vec<usize> = (0..8).map(|_| rig.pick()).collect();
     assert_eq!(picked[4..], [0; 4], "{picked:?}");
 }

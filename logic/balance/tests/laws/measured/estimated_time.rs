@@ -1,4 +1,4 @@
-//! The choice of least-response-time beside NGINX's estimate of the time that each server needs.
+//! Compares the choices of least-response-time with NGINX's estimate of the time that each server needs.
 
 use proptest::prelude::*;
 use weir_balance::{Algorithm, MeasureOptions, ResponseEnd};
@@ -6,27 +6,29 @@ use weir_model::Millis;
 
 use super::{Request, Rig};
 
-/// One server as ngx_http_upstream_least_time_module.c keeps it; its waiting time is brought up to date when it is looked at.
+/// One server as in ngx_http_upstream_least_time_module.c; its waiting time is updated when it is read.
 #[derive(Default)]
 struct Peer {
     weight: f64,
     average_ms: u64,
     checked_s: u64,
     conns: u64,
-    /// When those began who wait.
+    /// Start times of the waiting requests.
     waiting: Vec<u64>,
     waited_ms: u64,
-    /// The pool's picks that its waiting time knows of.
+    /// Number of the pool's picks at the last update of the waiting time.
     sampled: u64,
 }
 
-/// A new time counts a twentieth, so many times.
+/// Adds a time to the average `times` times; each counts a twentieth.
 fn averaged(average: u64, ms: u64, times: u64) -> u64 {
     let kept = 0.95_f64.powi(times.min(10_000) as i32);
     match (average, times) {
         (_, 0) => average,
         (0, _) => ms,
-        // As one addition is written: where the sum lies between two numbers, another order of the same terms may round to the other.
+        // Written like a single addition: where the sum lies between two numbers, another order of the terms
+        // may round
+        // differently.
         (_, 1) => (0.5 + ms as f64 * 0.05 + average as f64 * 0.95) as u64,
         _ => (0.5 + ms as f64 * (1.0 - kept) + average as f64 * kept) as u64,
     }
@@ -42,7 +44,7 @@ impl Peer {
         }
     }
 
-    /// Over the weight.
+    /// Returns the estimated time divided by the weight.
     fn eta(&self, now_ms: u64, rule: &MeasureOptions) -> f64 {
         let (idle_s, forgive_s) = (now_ms / 1_000 - self.checked_s, rule.forgive.0 / 1_000);
         let mut time = self.average_ms;
@@ -71,11 +73,12 @@ impl Peer {
     }
 }
 
-/// One step: how much time passes, whether a request begins, which one ends else, and whether its time counts.
+/// One step: the time that passes, whether a request begins, the request that ends otherwise, and whether its
+/// time counts.
 type Step = (u64, bool, prop::sample::Index, bool);
 
 fn step() -> impl Strategy<Value = Step> {
-    // Long enough now and then for a server's time to be forgiven, once or several times.
+    // Sometimes long enough for a server's time to be halved, once or several times.
     let pass = prop_oneof![6 => 0_u64..60, 2 => 0_u64..2_000, 1 => 0_u64..40_000];
     (pass, any::<bool>(), any::<prop::sample::Index>(), any::<bool>())
 }
@@ -100,7 +103,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..150),
     ) {
         if rule.drawn.is_some() {
-            // Of so many, two that differ are all.
+            // With two servers, two different draws are all servers.
             weights.truncate(2);
         }
         let mut rig = Rig::new(Algorithm::LeastResponseTime, rule, &weights);
@@ -113,7 +116,7 @@ proptest! {
             rig.pass_ms(pass);
             let now_ms = rig.now_ms();
             if begins || running.is_empty() {
-                // An idle server's time is worked out within one pick for each server.
+                // An idle server's time is updated within one pick for each server.
                 peers.iter().for_each(|_| _ = rig.pick());
                 let request = rig.begin();
                 peers.iter_mut().for_each(|peer| peer.look(now_ms, picks + 1));
@@ -133,7 +136,7 @@ proptest! {
                     peer.average_ms = averaged(peer.average_ms, now_ms - begun_ms, 1);
                 }
                 if rule.until == ResponseEnd::LastByte {
-                    // It is looked at when the head comes, and waits on.
+                    // The average is updated when the head arrives, and the request continues to wait.
                     peer.look(now_ms, picks);
                 }
                 peer.waits_no_longer(begun_ms);

@@ -1,3 +1,5 @@
+//! Tests of peak-ewma, against Finagle's average and Envoy's cost.
+
 use proptest::prelude::*;
 use weir_balance::{Algorithm, MeasureOptions};
 use weir_model::Millis;
@@ -5,7 +7,7 @@ use weir_model::Millis;
 use super::{Request, Rig};
 use crate::pool::counts;
 
-/// Finagle's average and Envoy's cost.
+/// A server with Finagle's average and Envoy's cost.
 #[derive(Default)]
 struct Host {
     weight: f64,
@@ -72,7 +74,7 @@ fn equal_servers_are_chosen_equally_often() {
     let mut rig = rig(&[1; 5]);
     let picked: Vec<usize> = (0..50_000).map(|_| rig.pick()).collect();
     for count in counts(&picked, 5) {
-        // Five standard deviations; the numbers are fixed anyway.
+        // Five standard deviations; the random numbers are always the same.
         assert!((count as f64 - 10_000.0).abs() < 5.0 * (50_000.0_f64 * 0.2 * 0.8).sqrt(), "{count}");
     }
 }
@@ -87,7 +89,7 @@ fn the_slowest_of_all_is_never_chosen_and_the_fastest_by_every_pair_it_is_in() {
     }
     let picked: Vec<usize> = (0..40_000).map(|_| rig.pick()).collect();
     let counts = counts(&picked, 5);
-    // Pairs of different servers: the k-th fastest is the better one in (5 - k) of the ten.
+    // Of the ten pairs of different servers, the k-th fastest is the better one in (5 - k).
     for (count, pairs) in counts.iter().zip([4.0, 3.0, 2.0, 1.0]) {
         assert!((*count as f64 / 40_000.0 - pairs / 10.0).abs() < 0.02, "{counts:?}");
     }
@@ -124,7 +126,7 @@ fn a_server_that_is_overtaken_again_and_again_is_as_slow_as_it_was_waited_for_at
     rig.pass_ms(100);
     rig.overtake(stalling);
     assert!((0..20).all(|_| rig.pick() == 1));
-    // To have been waited for shortly says nothing about a slow one.
+    // A short wait says nothing about a slow server.
     let request = rig.begin_at(1);
     rig.pass_ms(1);
     rig.overtake(request);

@@ -1,3 +1,5 @@
+//! Tests of least-response-time: what it measures, and its choices.
+
 use weir_balance::{Algorithm, MeasureOptions, ResponseEnd};
 
 use super::{Request, Rig};
@@ -11,7 +13,7 @@ fn rig_with_inflight(until: ResponseEnd, inflight: bool, weights: &[u32]) -> Rig
     Rig::new(Algorithm::LeastResponseTime, options, weights)
 }
 
-/// Lets `slot` answer so often in `ms` that this is its average.
+/// Lets `slot` answer one request in `ms`, which becomes its average.
 fn answers(rig: &mut Rig, slot: usize, ms: u64) {
     let request = rig.begin_at(slot);
     rig.pass_ms(ms);
@@ -36,7 +38,9 @@ fn a_slow_server_is_tried_again_when_enough_of_its_time_is_forgiven() {
         requests += 1;
         assert!(requests < 1_000, "never tried again");
     };
-    // 800 > 90, 400, 200 > 90; 100 is rounded to 120, above the 100 of the other; 50 is less. Each 11 s, and one request.
+    // The time of 800 ms is halved every 11 s: 400 and 200 exceed 90; 100 becomes 120 by rounding, above the
+    // other's 100; 50 is
+    // less. One request follows.
     assert!((43..=46).contains(&tried), "{tried}");
 }
 
@@ -75,7 +79,7 @@ fn a_server_that_keeps_requests_waiting_is_avoided_where_those_count() {
         answers(&mut rig, 1, 110);
         let hanging = rig.begin_at(0);
         rig.pass_ms(2_000);
-        // 40 ms * 2 requests against 120 ms, were it not for the two seconds.
+        // Without the two seconds it would be 40 ms * 2 requests against 120 ms.
         let request = rig.begin();
         assert_eq!(request.slot, expected, "inflight: {inflight}");
         rig.drop(request);
@@ -137,13 +141,14 @@ fn of_servers_that_are_drawn_the_one_with_the_least_time_wins() {
     }
     let mut counts = [0; 3];
     (0..30_000).for_each(|_| counts[rig.pick()] += 1);
-    // Each pair is as likely as the others: the first is in two of three, the last always beside a faster one.
+    // Each pair is equally likely: the first server is in two of three, and the last is always with a faster
+    // one.
     assert!((19_500..20_500).contains(&counts[0]) && counts[2] == 0, "{counts:?}");
     // Requests count as well as time.
     let held: Vec<Request> = (0..9).map(|_| rig.begin_at(0)).collect();
     let mut counts = [0; 3];
     (0..3_000).for_each(|_| counts[rig.pick()] += 1);
-    // 120 ms * 10 requests are more than 520, and than 1,020.
+    // 120 ms * 10 requests exceed 520 ms and 1,020 ms.
     assert!((1_900..2_100).contains(&counts[1]) && counts[0] == 0, "{counts:?}");
     held.into_iter().for_each(|request| rig.drop(request));
 }
