@@ -1,4 +1,4 @@
-//! Servers that stand for one address each of a host name that has several.
+//! Servers that each represent one address of a host name with several addresses.
 
 use std::net::IpAddr;
 
@@ -6,20 +6,22 @@ use weir_model::{Name, ServerAddress, ServerName};
 
 use crate::{AdminState, EffectiveServer, RuntimeState, ServerSpec};
 
-/// The part of a named server that a server stands for.
+/// Address of a named server that a server represents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddressOf {
     /// The server of the config (or of a command) that has the host name.
     pub server: ServerName,
-    /// The address.
     pub ip: IpAddr,
-    /// That server as a whole is drained or in maintenance, whatever is wanted of this address.
+    /// Administrative state of that server as a whole. Unless it is ready, it overrides the state of this
+    /// address.
     pub whole: AdminState,
 }
 
 impl RuntimeState {
-    /// The server that stands for the address `ip` of `whole`, with what was changed about that address alone. Its name depends on
-    /// nothing but the name of `whole` and the address, so that it is the same in every process.
+    /// Returns the server that represents the address `ip` of `whole`, with the changes made to that address
+    /// alone.
+    ///
+    /// Its name depends only on the name of `whole` and the address, so it is the same in every process.
     pub fn at_address(&self, pool: &Name, whole: &EffectiveServer, ip: IpAddr) -> EffectiveServer {
         let name = address_name(&whole.spec.name, ip);
         let mut server = whole.clone();
@@ -41,7 +43,7 @@ impl RuntimeState {
     }
 }
 
-/// Returns whether `server` is what an address of one of these servers would be called.
+/// Returns true if `server` is the name of an address of one of these servers.
 pub(crate) fn is_address_of<'a>(
     server: &ServerName,
     mut specs: impl Iterator<Item = &'a ServerSpec>,
@@ -54,14 +56,17 @@ pub(crate) fn is_address_of<'a>(
     specs.any(is_it)
 }
 
-/// Returns `web_10.0.0.1`. Where that is too long for a name, the first part is shortened and ends in a hash of the whole, so that two long
-/// names stay apart.
+/// Returns a name such as `web_10.0.0.1`.
+///
+/// If that is too long for a name, the first part is shortened and ends in a hash of the whole name. So two
+/// long names stay
+/// different.
 fn address_name(whole: &ServerName, ip: IpAddr) -> ServerName {
     let ip = ip.to_string();
     let room = Name::BYTES_MAX.saturating_sub(ip.len() + 1);
     let whole_text = whole.as_str();
     let start = match whole_text.len() > room {
-        // Names are ASCII.
+        // Names are ASCII, so any index is a character boundary.
         true => {
             let kept = whole_text.get(..room.saturating_sub(HASH_BYTES)).unwrap_or_default();
             format!("{kept}-{:08x}", fnv1a(whole_text.as_bytes()))
@@ -71,10 +76,11 @@ fn address_name(whole: &ServerName, ip: IpAddr) -> ServerName {
     Name::new(&format!("{start}_{ip}")).unwrap_or_else(|_| whole.clone())
 }
 
-/// A hyphen and eight digits.
+/// Length of a hyphen and eight digits.
 const HASH_BYTES: usize = 9;
 
-/// FNV-1a of 32 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>): the same in every process and version.
+/// Computes the 32-bit FNV-1a hash (<http://www.isthe.com/chongo/tech/comp/fnv/>), the same in every process
+/// and version.
 fn fnv1a(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }

@@ -1,3 +1,5 @@
+//! The commands of the control socket and the types that they use.
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,129 +9,131 @@ use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 
 use crate::Right;
 
-/// One thing that is asked of a running Weir: `{"server-weight": {"pool": "web", "server": "w1", "weight": 5}}`.
+/// A command to a running Weir: `{"server-weight": {"pool": "web", "server": "w1", "weight": 5}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Command {
-    /// Tells how things stand.
+    /// Shows the current state.
     Show {
-        /// Which part.
+        /// Part to show.
         #[serde(default)]
         what: What,
-        /// Only this pool; `None` = all.
+        /// Shows only this pool; `None` = all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pool: Option<PoolName>,
     },
-    /// Takes a server in or out.
+    /// Changes the administrative state of a server.
     ServerState {
-        /// Its pool.
+        /// Pool of the server.
         pool: PoolName,
-        /// The server.
+        /// Server to change.
         server: ServerName,
-        /// What it is to be.
+        /// New state.
         state: AdminState,
     },
-    /// Changes a server's share.
+    /// Changes the weight of a server.
     ServerWeight {
-        /// Its pool.
+        /// Pool of the server.
         pool: PoolName,
-        /// The server.
+        /// Server to change.
         server: ServerName,
-        /// The new share.
+        /// New weight.
         weight: Weight,
     },
-    /// Moves a server: new connections go to the new address, open ones end where they are.
+    /// Changes the address of a server. New connections use the new address; open ones stay at the old one.
     ServerAddress {
-        /// Its pool.
+        /// Pool of the server.
         pool: PoolName,
-        /// The server.
+        /// Server to change.
         server: ServerName,
-        /// Where it is now.
+        /// New address.
         address: ServerAddress,
     },
-    /// Adds a server to a pool.
     AddServer {
-        /// The pool.
+        /// Pool that gets the server.
         pool: PoolName,
-        /// The new server.
+        /// Server to add.
         server: ServerSpec,
     },
-    /// Takes a server out of its pool for good.
+    /// Removes a server from its pool permanently.
     RemoveServer {
-        /// Its pool.
+        /// Pool of the server.
         pool: PoolName,
-        /// The server.
+        /// Server to remove.
         server: ServerName,
-        /// Even in rotation, and with requests in flight, which still end there. Without it the server must be in drain or
-        /// maintenance and idle.
+        /// True to remove the server even if it is in rotation or has requests in flight; those still finish.
+        /// Otherwise the
+        /// server must be drained or in maintenance, and idle.
         #[serde(default)]
         force: bool,
     },
-    /// Forgets what was changed at runtime: the config holds again.
+    /// Reverts runtime changes, so that the config applies again.
     Reset {
-        /// The pool.
+        /// Pool to reset.
         pool: PoolName,
-        /// Only this server; `None` = all of the pool's.
+        /// Resets only this server; `None` = all servers of the pool.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         server: Option<ServerName>,
     },
-    /// Forgets which clients have which server: they are balanced anew. Refused where clients carry this themselves, in a
-    /// cookie.
+    /// Removes the bindings of clients to servers, so that new servers are picked for these clients. Refused
+    /// if clients carry
+    /// their binding in a cookie.
     ClearSticky {
-        /// The pool.
+        /// Pool of the bindings.
         pool: PoolName,
-        /// Only this client: its address, its session or the value of the expression; `None` = all.
+        /// Removes only this client's binding: its address, its session or the value of the expression;
+        /// `None` = all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
-    /// Gives a fleet so many servers, whatever demand says. Its bounds hold.
+    /// Sets the number of servers of a fleet, whatever the demand. The limits of the fleet still apply.
     FleetScale {
-        /// The fleet.
+        /// Fleet to scale.
         fleet: Name,
-        /// So many; `None` = as demand says again.
+        /// Number of servers; `None` = follow the demand again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         servers: Option<u32>,
     },
-    /// Has a fleet's decisions carried out, or only shown.
+    /// Pauses or resumes a fleet. While it is paused, its decisions are only shown.
     FleetPause {
-        /// The fleet.
+        /// Fleet to pause or resume.
         fleet: Name,
-        /// Only shown.
+        /// True to pause.
         paused: bool,
     },
-    /// Tells the latest rows of a fleet's history.
+    /// Returns the latest rows of a fleet's history.
     FleetHistory {
-        /// The fleet.
+        /// Fleet to report on.
         fleet: Name,
-        /// At most so many.
+        /// Most rows to return.
         rows: u32,
     },
     /// Breaks WebDAV locks of a storage area, whoever holds them.
     StorageUnlock {
-        /// The storage area; `None` = the only one that has the path.
+        /// Storage area; `None` = the only one that has the path.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         area: Option<Name>,
-        /// The locked resource, as URLs have it.
+        /// Path of the locked resource, as in URLs.
         path: String,
-        /// Also locks of what is below it.
+        /// True to include locks below the resource.
         #[serde(default, skip_serializing_if = "crate::is_false")]
         below: bool,
-        /// Only locks of this holder, as the answer names it; `None` = of any.
+        /// Breaks only locks of this holder, written as in the reply; `None` = of any holder.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holder: Option<String>,
-        /// Tells which locks would be broken, and breaks none.
+        /// True to report the locks without breaking them.
         #[serde(default, skip_serializing_if = "crate::is_false")]
         dry_run: bool,
     },
-    /// Reads the config again, as SIGHUP does.
+    /// Reloads the config, as SIGHUP does.
     Reload,
 }
 
-/// Which part [`Command::Show`] tells.
+/// Part of the state that [`Command::Show`] shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum What {
-    /// Everything but the runtime changes.
+    /// Everything except the runtime changes.
     #[default]
     All,
     /// The process.
@@ -138,67 +142,68 @@ pub enum What {
     Listeners,
     /// The pools and their servers.
     Pools,
-    /// The pools whose clients stay with their servers, without these.
+    /// The pools with sticky clients, without their servers.
     Sticky,
     /// The fleets.
     Fleets,
     /// Copies between storage areas and other servers.
     Transfers,
-    /// What was changed at runtime.
+    /// The runtime changes.
     Runtime,
 }
 
-/// What an operator wants a server to do.
+/// State that an operator sets for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AdminState {
-    /// Takes requests.
+    /// The server takes requests.
     #[default]
     Ready,
-    /// Finishes what it has (sticky clients included) and gets nothing new. Checks go on.
+    /// The server finishes its requests (sticky clients included) and gets nothing new. Checks continue.
     Drain,
-    /// Gets nothing, and is not checked. What is in flight ends when it ends.
+    /// The server gets nothing and is not checked. Requests in flight finish on their own.
     #[serde(alias = "maint")]
     Maintenance,
 }
 
-/// A server that is to be added.
+/// Definition of a server, for example one to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerSpec {
-    /// Its name, unique in the pool.
+    /// Name, unique in the pool.
     pub name: ServerName,
-    /// Where it listens.
+    /// Listening address.
     pub address: ServerAddress,
-    /// Its share.
+    /// Weight: its share of the traffic.
     #[serde(default)]
     pub weight: Weight,
-    /// Its weight is found by measurement, as where the config says `weight = "auto"`: `weight` does not count. Only for pools that
-    /// measure.
+    /// Set if the weight is automatic, as with `weight = "auto"` in the config; then `weight` does not count.
+    /// Only for pools
+    /// that measure.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::found")]
     pub auto_weight: Option<KnownSpeeds>,
-    /// Gets requests only when no other server can.
+    /// True for a backup server, which gets requests only when no other server can.
     #[serde(default)]
     pub backup: bool,
-    /// Gets requests only when no server of a lower number can.
+    /// Priority group. The server gets requests only when no server with a lower number can.
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub priority: u16,
-    /// Where it is.
+    /// Zone of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<ZoneName>,
-    /// Where its agent listens, if not where the others' do.
+    /// Port of the server's agent, if it differs from the pool's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_port: Option<u16>,
-    /// Requests (TCP: connections) at once; `None` = no limit.
+    /// Most concurrent requests (TCP: connections); `None` = no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<u32>,
-    /// The fleet that it belongs to, which may drain it and take it away; `None` = none.
+    /// Fleet of the server, which may drain and remove it; `None` = none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Name>,
 }
 
 impl ServerSpec {
-    /// A server of which nothing more is said: of weight 1, without limits, of no zone and no fleet. To be completed by
+    /// Creates a server of weight 1 without limits, zone or fleet. Set other fields with
     /// `ServerSpec { backup: true, ..ServerSpec::new(name, address) }`.
     pub fn new(name: ServerName, address: ServerAddress) -> Self {
         Self {
@@ -217,7 +222,7 @@ impl ServerSpec {
 }
 
 impl Command {
-    /// What the caller needs at least.
+    /// Returns the least right that the caller needs.
     pub const fn right(&self) -> Right {
         match self {
             Self::Show { .. } | Self::FleetHistory { .. } => Right::Read,
@@ -235,7 +240,7 @@ impl Command {
         }
     }
 
-    /// The name, as on the wire.
+    /// Returns the command's name on the wire.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Show { .. } => "show",
@@ -256,7 +261,7 @@ impl Command {
 }
 
 impl AdminState {
-    /// The name in config, commands and listings.
+    /// Returns the name in config, commands and listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ready => "ready",
@@ -273,7 +278,7 @@ impl fmt::Display for AdminState {
 }
 
 impl What {
-    /// Every part, in the order in which help texts name them.
+    /// All parts, in the order in which help texts name them.
     pub const ALL: [Self; 8] = [
         Self::All,
         Self::Process,
@@ -285,7 +290,7 @@ impl What {
         Self::Runtime,
     ];
 
-    /// The name on the wire and on the command line.
+    /// Returns the name on the wire and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::All => "all",

@@ -1,4 +1,4 @@
-//! A weight that is found, in JSON: `true`. Speeds are given in configs only.
+//! JSON form of an automatic weight: `true`. Only configs can set speeds.
 
 use serde::{Deserialize, Deserializer, Serializer};
 use weir_balance::KnownSpeeds;

@@ -1,6 +1,7 @@
-//! Numbers as people read them: short, with their unit. Every face uses these, so that they show the same.
+//! Numbers in a form for people: short and with a unit. All user interfaces use these functions, so they show
+//! the same.
 
-/// A count with three significant digits: `999`, `1.23k`, `45.6M`. Exact below 10,000.
+/// Formats a count with three significant digits: `999`, `1.23k`, `45.6M`. Exact below 10,000.
 pub fn count(count: u64) -> String {
     if count < 10_000 {
         count.to_string()
@@ -9,17 +10,18 @@ pub fn count(count: u64) -> String {
     }
 }
 
-/// Bytes: `512 B`, `1.50 KiB`, `23.4 GiB`.
+/// Formats bytes: `512 B`, `1.50 KiB`, `23.4 GiB`.
 pub fn bytes(bytes: u64) -> String {
     scaled(bytes as f64, 1_024.0, &[" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"])
 }
 
-/// How long something took, from microseconds: `85us`, `1.23ms`, `12.3s`, `2m 5s`.
+/// Formats a duration given in microseconds: `85us`, `1.23ms`, `12.3s`, `2m 5s`.
 pub fn latency(us: u64) -> String {
     if us < 60_000_000 { scaled(us as f64, 1_000.0, &["us", "ms", "s"]) } else { span(us / 1_000) }
 }
 
-/// How long ago, or for how long, from milliseconds, in the two largest units: `0s`, `59s`, `2m 5s`, `3h 0m`, `12d 4h`.
+/// Formats an age or a duration given in milliseconds, in the two largest units: `0s`, `59s`, `2m 5s`,
+/// `3h 0m`, `12d 4h`.
 pub fn span(ms: u64) -> String {
     let seconds = ms / 1_000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
@@ -31,13 +33,15 @@ pub fn span(ms: u64) -> String {
     }
 }
 
-/// Three significant digits in the largest unit that leaves a whole part; whole in the smallest unit.
+/// Formats with three significant digits in the largest unit that leaves a whole part; without decimals in
+/// the smallest
+/// unit.
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut last = "";
     for (at, unit) in units.iter().enumerate() {
         last = unit;
-        // What would be rounded up to four digits belongs to the next unit.
+        // A value that would round to four digits belongs to the next unit.
         if value < 999.5 || (at == 0 && value < step) || at + 1 == units.len() {
             let digits = if at == 0 || value >= 99.95 {
                 0

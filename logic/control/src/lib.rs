@@ -1,8 +1,10 @@
-//! The command set that changes a running plan, its replies and rights, what an operator changed at runtime, and the
-//! snapshot that every face shows.
+//! The commands that change a running Weir, their replies and rights, the runtime changes of an operator, and
+//! the snapshot
+//! that every user interface shows.
 //!
-//! Pure: commands are carried by io/admin and obeyed by bin/weir. A config reload is expressed in the same commands, so
-//! there is one way in. Nothing here knows how a socket or a page works.
+//! This crate is pure: io/admin transports commands, and bin/weir executes them. A config reload uses the
+//! same commands, so
+//! there is only one way to change a plan. Nothing here depends on sockets or pages.
 
 mod address_server;
 mod command;
@@ -27,12 +29,12 @@ pub use snapshot::{
     TransferTotals, TransfersSnapshot,
 };
 
-/// What is false unless stated is left out where it is.
+/// Returns true if `flag` is false, to leave the default out of the serialized form.
 fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// What is 0 unless stated is left out where it is 0.
+/// Returns true if `number` is 0, to leave the default out of the serialized form.
 fn is_zero(number: &u16) -> bool {
     *number == 0
 }

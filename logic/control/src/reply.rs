@@ -1,99 +1,101 @@
+//! Replies to commands, and the reasons for refusing them.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Command, LockSnapshot, Right, RuntimeState, Snapshot};
 
-/// What became of a command: `{"ok": {"done": {..}}}` or `{"error": {"code": "not-found", "message": ".."}}`.
+/// Result of a command: `{"ok": {"done": {..}}}` or `{"error": {"code": "not-found", "message": ".."}}`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// It was obeyed.
+    /// The command was executed.
     Ok(Answer),
-    /// It was not, and nothing has changed.
+    /// The command was refused, and nothing has changed.
     Error(Refusal),
 }
 
-/// What an obeyed command tells.
+/// Reply to an executed command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
-    /// Something was to be changed.
+    /// Result of a command that makes a change.
     Done {
-        /// False if it was so already.
+        /// False if the state was already as requested.
         changed: bool,
-        /// What an operator should know besides, for instance that nothing is left in rotation.
+        /// Notes for the operator, for example that no server is left in rotation.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
-    /// How things stand; parts that were not asked for are empty.
+    /// Current state; parts that were not requested are empty.
     Snapshot(Box<Snapshot>),
-    /// What was changed at runtime.
+    /// Runtime changes.
     Runtime(RuntimeState),
-    /// What a fleet has done.
+    /// History of a fleet.
     FleetHistory {
-        /// As lines of CSV, oldest first; the first one names the columns.
+        /// Lines of CSV, oldest first, after a line with the column names.
         rows: Vec<String>,
     },
-    /// The locks that were broken, or would be.
+    /// Locks that were broken or would be broken.
     Locks {
-        /// In the order of their paths.
+        /// Locks in the order of their paths.
         locks: Vec<LockSnapshot>,
     },
 }
 
-/// Why a command was not obeyed.
+/// Reason for refusing a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// For programs.
+    /// Kind of refusal, for programs.
     pub code: Code,
-    /// For people; names the victim.
+    /// Message for people, which names the object in question.
     pub message: String,
 }
 
-/// The kinds of refusal.
+/// Kind of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
-    /// Not a command, or one with a wrong value.
+    /// The text is not a command, or contains a wrong value.
     BadCommand,
-    /// A line longer than the socket takes.
+    /// The line is longer than the socket accepts.
     TooLong,
     /// The caller lacks the right.
     NotPermitted,
-    /// No such pool or server.
+    /// The pool, server or other object does not exist.
     NotFound,
-    /// There is one already.
+    /// The object already exists.
     Exists,
-    /// It still has requests in flight, or is still in rotation.
+    /// The server still has requests in flight or is still in rotation.
     InUse,
-    /// The config on disk cannot be used; the running one stays.
+    /// The config on disk cannot be used; the running one stays in force.
     BadConfig,
     /// The process is stopping.
     Stopping,
-    /// Weir's own fault.
+    /// An error inside Weir.
     Internal,
 }
 
 impl Reply {
-    /// Something was changed, and there is no more to say.
+    /// Creates the reply for a change without notes.
     pub const fn done() -> Self {
         Self::Ok(Answer::Done { changed: true, notes: Vec::new() })
     }
 
-    /// Nothing had to be changed.
+    /// Creates the reply for a state that was already as requested.
     pub const fn unchanged() -> Self {
         Self::Ok(Answer::Done { changed: false, notes: Vec::new() })
     }
 
-    /// A refusal.
+    /// Creates a refusal.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
         Self::Error(Refusal { code, message: message.into() })
     }
 }
 
 impl Refusal {
-    /// `command` needs more than `held`.
+    /// Creates the refusal of `command` for a caller that has only the right `held`.
     pub fn not_permitted(command: &Command, held: Right) -> Self {
         let message = format!(
             "{} needs the right {:?}, and this caller has {:?}",
@@ -106,7 +108,7 @@ impl Refusal {
 }
 
 impl Code {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BadCommand => "bad-command",

@@ -1,19 +1,21 @@
+//! The rights of callers.
+
 use serde::{Deserialize, Serialize};
 
-/// What a caller may do; each right includes the ones before it (HAProxy's levels user, operator, admin).
+/// Permission of a caller; each right includes the ones before it (HAProxy's levels user, operator, admin).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Right {
-    /// May look.
+    /// May read the state.
     Read,
-    /// May take servers in and out and shift their shares.
+    /// May change the states and weights of servers.
     Operate,
-    /// May change which servers there are, and the config.
+    /// May add, move and remove servers, and change the config.
     Admin,
 }
 
 impl Right {
-    /// The name, as config and messages write it.
+    /// Returns the name in config and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -1,3 +1,5 @@
+//! The runtime changes to servers, which override the config until they are reset.
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
@@ -8,91 +10,93 @@ use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 use crate::address_server::{AddressOf, is_address_of};
 use crate::{AdminState, Command, ServerSpec};
 
-/// What was changed at runtime, by pool and server. The config defines; what stands here wins until it is reset. Kept
-/// in a file, and applied again after a reload or a restart. It belongs to one config: the changes of others that have
-/// used the same file are kept beside it, and not applied.
+/// Runtime changes by pool and server. They override the config until they are reset.
+///
+/// A file keeps them, and they are applied again after a reload or a restart. They belong to one config.
+/// Changes of other
+/// configs that used the same file are kept as well, but not applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuntimeState {
-    /// The config that the changes belong to; `None` = whichever reads them.
+    /// Config that the changes belong to; `None` = the next config that reads them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     config: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pool: BTreeMap<PoolName, BTreeMap<ServerName, Override>>,
-    /// The changes of other configs, by config: kept, and not applied.
+    /// Changes of other configs, by config: kept, but not applied.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     other: BTreeMap<String, BTreeMap<PoolName, BTreeMap<ServerName, Override>>>,
 }
 
-/// What was changed about one server.
+/// Runtime change of one server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Override {
-    /// It is not ready.
+    /// State other than ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<AdminState>,
-    /// It has another weight.
+    /// Changed weight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<Weight>,
-    /// It is somewhere else.
+    /// Changed address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<ServerAddress>,
-    /// The config has it, but it was removed.
+    /// True if a server of the config was removed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
-    /// It was added. Its weight and address stand in here.
+    /// Definition of an added server, including its weight and address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<AddedServer>,
 }
 
-/// A server that was added, but for its name.
+/// Definition of an added server, without its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AddedServer {
-    /// Where it listens.
+    /// Listening address.
     pub address: ServerAddress,
-    /// Its share.
+    /// Weight: its share of the traffic.
     #[serde(default)]
     pub weight: Weight,
-    /// Its weight is found by measurement, and `weight` does not count.
+    /// True if the weight is automatic; then `weight` does not count.
     #[serde(default, skip_serializing_if = "crate::is_false")]
     pub auto_weight: bool,
-    /// Gets requests only when no other server can.
+    /// True for a backup server, which gets requests only when no other server can.
     #[serde(default)]
     pub backup: bool,
-    /// Gets requests only when no server of a lower number can.
+    /// Priority group. The server gets requests only when no server with a lower number can.
     #[serde(default, skip_serializing_if = "crate::is_zero")]
     pub priority: u16,
-    /// Where it is.
+    /// Zone of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<ZoneName>,
-    /// Where its agent listens, if not where the others' do.
+    /// Port of the server's agent, if it differs from the pool's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_port: Option<u16>,
-    /// Requests (TCP: connections) at once; `None` = no limit.
+    /// Most concurrent requests (TCP: connections); `None` = no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections_max: Option<u32>,
-    /// The fleet that it belongs to; `None` = none.
+    /// Fleet of the server; `None` = none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Name>,
 }
 
-/// A server as it is to run.
+/// Server as it should run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EffectiveServer {
-    /// With what was changed at runtime.
+    /// Definition, including runtime changes.
     pub spec: ServerSpec,
-    /// What the operator wants.
+    /// State set by the operator.
     pub state: AdminState,
-    /// Who defined it.
+    /// Source of the definition.
     pub origin: Origin,
-    /// What was changed at runtime: any of `state`, `weight`, `address`.
+    /// Fields changed at runtime: any of `state`, `weight`, `address`.
     pub overridden: Vec<&'static str>,
-    /// It stands for one address of a host name that has several.
+    /// Set if the server represents one address of a host name with several addresses.
     pub at: Option<AddressOf>,
 }
 
-/// Who defined a server.
+/// Source of a server's definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
@@ -103,7 +107,7 @@ pub enum Origin {
     Runtime,
 }
 
-/// A text that is not a runtime state.
+/// Error for a text that is not a runtime state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRuntimeState(String);
 
@@ -113,19 +117,21 @@ const HEADER: &str = "\
 ";
 
 impl RuntimeState {
-    /// Reads what [`RuntimeState::to_text`] wrote. An empty text is an empty state.
+    /// Parses the output of [`RuntimeState::to_text`]. An empty text is an empty state.
     pub fn from_text(text: &str) -> Result<Self, BadRuntimeState> {
         toml::from_str(text).map_err(|cause| BadRuntimeState(cause.to_string()))
     }
 
-    /// The state as a TOML document.
+    /// Returns the state as a TOML document.
     pub fn to_text(&self) -> String {
-        // Only maps with non-string keys cannot be written, and names are strings.
+        // TOML cannot represent maps with keys other than strings, but names are strings.
         let body = toml::to_string(self).unwrap_or_default();
         if body.is_empty() { HEADER.to_owned() } else { format!("{HEADER}\n{body}") }
     }
 
-    /// Makes it the state of `config`: what another config has changed is put aside, and what this one had changed comes back.
+    /// Makes this the state of `config`. The changes of the previous config are put aside, and earlier
+    /// changes of this config
+    /// apply again.
     pub fn belong_to(&mut self, config: &str) {
         match self.config.replace(config.to_owned()) {
             Some(before) if before != config => {
@@ -139,36 +145,38 @@ impl RuntimeState {
         }
     }
 
-    /// The configs whose changes are kept and not applied, with the number of servers that each has changed.
+    /// Returns the configs whose changes are kept but not applied, with the number of servers that each has
+    /// changed.
     pub fn others(&self) -> impl Iterator<Item = (&str, usize)> {
         self.other
             .iter()
             .map(|(config, changes)| (config.as_str(), changes.values().map(BTreeMap::len).sum()))
     }
 
-    /// Whether nothing was changed.
+    /// Returns true if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.pool.is_empty()
     }
 
-    /// How many servers something was changed about.
+    /// Returns the number of changed servers.
     pub fn len(&self) -> usize {
         self.pool.values().map(BTreeMap::len).sum()
     }
 
-    /// Every change.
+    /// Iterates over all changes.
     pub fn iter(&self) -> impl Iterator<Item = (&PoolName, &ServerName, &Override)> {
         self.pool
             .iter()
             .flat_map(|(pool, servers)| servers.iter().map(move |(server, change)| (pool, server, change)))
     }
 
-    /// What was changed about one server.
+    /// Returns the change of one server.
     pub fn get(&self, pool: &PoolName, server: &ServerName) -> Option<&Override> {
         self.pool.get(pool)?.get(server)
     }
 
-    /// Notes a command that was obeyed. `configured` = the config has the server that it names; only removal asks.
+    /// Records an executed command. `configured` is true if the config has the named server; only removal
+    /// uses it.
     pub fn record(&mut self, command: &Command, configured: bool) {
         match command {
             Command::ServerState { pool, server, state } => {
@@ -212,7 +220,8 @@ impl RuntimeState {
         }
     }
 
-    /// The servers that `pool` is to have: those of the config in its order, then the added ones by name.
+    /// Returns the servers that `pool` should have: those of the config in its order, then the added ones by
+    /// name.
     pub fn apply(&self, pool: &PoolName, configured: &[ServerSpec]) -> Vec<EffectiveServer> {
         let none = BTreeMap::new();
         let changes = self.pool.get(pool).unwrap_or(&none);
@@ -221,7 +230,7 @@ impl RuntimeState {
             None => Some(EffectiveServer::unchanged(spec.clone())),
         });
         let is_added = |change: &Override| change.added.is_some();
-        // Looked for by name only where something was added: a pool may have thousands of servers.
+        // Compares names only if servers were added, because a pool may have thousands of servers.
         let names: HashSet<&ServerName> = match changes.values().any(is_added) {
             true => configured.iter().map(|spec| &spec.name).collect(),
             false => HashSet::new(),
@@ -232,7 +241,8 @@ impl RuntimeState {
         defined.chain(added).collect()
     }
 
-    /// One server as it is to be; `configured` = as the config has it. `None` = there is none.
+    /// Returns one server as it should run. `configured` is its definition in the config. `None` = there is
+    /// no such server.
     pub fn effective(
         &self,
         pool: &PoolName,
@@ -247,9 +257,11 @@ impl RuntimeState {
         }
     }
 
-    /// Drops what has lost its object after the config has changed, and says what and why: changes to servers that are
-    /// gone, and additions that the config has now taken over. `configured` gives the servers of a pool, `None` if
-    /// there is no such pool.
+    /// Drops changes that no longer apply after a change of the config: changes to servers that are gone, and
+    /// additions that
+    /// the config now contains. Returns a note with the reason for each.
+    ///
+    /// `configured` returns the servers of a pool, or `None` if there is no such pool.
     pub fn reconcile<'a>(
         &mut self,
         configured: impl Fn(&PoolName) -> Option<&'a [ServerSpec]>,
@@ -315,7 +327,7 @@ impl Override {
         *self == Self::default()
     }
 
-    /// `None` if the server was removed.
+    /// Applies the change to a server of the config; returns `None` if the server was removed.
     fn apply_to(&self, configured: &ServerSpec) -> Option<EffectiveServer> {
         if let Some(added) = &self.added {
             return Some(self.added_as(&configured.name, added));
@@ -340,7 +352,7 @@ impl Override {
         Some(server)
     }
 
-    /// The server that was added.
+    /// Returns the definition of the added server.
     fn added_spec(&self, name: &ServerName) -> Option<ServerSpec> {
         Some(self.added_as(name, self.added.as_ref()?).spec)
     }
@@ -399,7 +411,7 @@ impl From<&ServerSpec> for AddedServer {
         let found = Weight::new(AVERAGE_WEIGHT).unwrap_or_default();
         Self {
             address,
-            // The same for all, whatever was said: it is only what they begin with.
+            // All servers with automatic weights start with the same weight, whatever the definition says.
             weight: if auto_weight.is_some() { found } else { weight },
             auto_weight: auto_weight.is_some(),
             backup,

@@ -1,121 +1,123 @@
+//! The state of fleets in a snapshot.
+
 use serde::{Deserialize, Serialize};
 
-/// A fleet: how many servers it has, how many it should have, and why.
+/// State of a fleet: its number of servers, the wanted number, and the reasons.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FleetSnapshot {
-    /// Its name.
+    /// Name of the fleet.
     pub name: String,
-    /// The pool in which its servers are balanced, or `haproxy:` and the backend.
+    /// Pool that balances its servers, or `haproxy:` and the backend.
     pub pool: String,
-    /// Where they come from: process, exec, openstack or kubernetes.
+    /// Provider of its servers: process, exec, openstack or kubernetes.
     pub provider: String,
-    /// This process acts for it; else another one does, or nobody can.
+    /// True if this process manages the fleet; else another process does, or none can.
     pub leads: bool,
-    /// Decisions are not carried out.
+    /// True if decisions are not carried out.
     pub paused: bool,
-    /// So many were asked for by hand; `None` = demand decides.
+    /// Number of servers set by an operator; `None` = the demand decides.
     pub pinned: Option<u32>,
-    /// Never fewer.
+    /// Least number of servers.
     pub min: u32,
-    /// Never more that run.
+    /// Largest number of running servers.
     pub max: u32,
-    /// So many are wanted.
+    /// Wanted number of servers.
     pub wanted: u32,
-    /// Why.
+    /// Reason for the wanted number.
     pub reason: String,
-    /// What each policy says.
+    /// Result of each policy.
     pub policies: Vec<FleetPolicySnapshot>,
-    /// What is measured, in servers; `None` = nothing is known.
+    /// Measured demand, in servers; `None` = not known.
     pub demand: Option<f64>,
-    /// What servers are believed to do, and why.
+    /// Estimated capacity of the servers, with the reasons.
     pub capacity: Vec<String>,
     /// Servers that take requests and pass their checks.
     pub active: u32,
-    /// Servers on their way.
+    /// Servers that are being started.
     pub coming: u32,
-    /// Servers that drain.
+    /// Servers that are draining.
     pub draining: u32,
-    /// Servers that can be woken.
+    /// Stopped servers that can be started again.
     pub stopped: u32,
     /// Servers that exist in any state.
     pub servers_total: u32,
-    /// How long a new server is expected to take until it gets requests.
+    /// Expected time from the start of a new server until it gets requests.
     pub start_up_ms: u64,
-    /// The same of a stopped one that is woken.
+    /// Expected time from the start of a stopped server until it gets requests.
     pub wake_up_ms: u64,
-    /// What was to be done after the last look; where it is paused, what would be.
+    /// Actions decided in the last round; while the fleet is paused, the actions that it would take.
     pub actions: Vec<String>,
-    /// What somebody should look at.
+    /// Conditions that need an operator's attention.
     pub alarms: Vec<String>,
-    /// What did not work at the last look.
+    /// Failures in the last round.
     pub troubles: Vec<String>,
-    /// Looks since the start.
+    /// Rounds of the fleet's control loop since the start.
     pub looks: u64,
-    /// Since the last one; `None` = there was none yet.
+    /// Time since the last round; `None` = there was none yet.
     pub looked_ms_ago: Option<u64>,
-    /// What was done since the start.
+    /// Counts of actions since the start.
     pub done: FleetDone,
-    /// The latest events, oldest first.
+    /// Latest events, oldest first.
     pub events: Vec<FleetEvent>,
-    /// Its servers.
     pub servers: Vec<FleetServerSnapshot>,
 }
 
-/// What one policy says.
+/// Result of one policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FleetPolicySnapshot {
-    /// Which.
+    /// Name of the policy.
     pub policy: String,
-    /// So many servers, before any bound.
+    /// Wanted number of servers, before any limit.
     pub wanted: u32,
-    /// Why.
+    /// Reason for the wanted number.
     pub reason: String,
 }
 
-/// What was done with the servers of a fleet, since the start.
+/// Counts of actions on the servers of a fleet since the start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FleetDone {
-    /// New ones were ordered.
+    /// New servers ordered.
     pub created: u64,
-    /// Stopped ones were woken.
+    /// Stopped servers started again.
     pub woken: u64,
-    /// They were given nothing new.
+    /// Servers drained.
     pub drained: u64,
-    /// Draining ones were called back.
+    /// Draining servers returned to service.
     pub recalled: u64,
-    /// They were stopped, to be woken later.
+    /// Servers stopped, to be started again later.
     pub stopped: u64,
-    /// They were deleted.
+    /// Servers deleted.
     pub deleted: u64,
-    /// They did not get well, and were deleted.
+    /// Servers deleted because they did not become healthy.
     pub replaced: u64,
-    /// Requests that were cut off because a time to drain was over.
+    /// Requests cut off at the end of the time to drain.
     pub cut: u64,
-    /// Looks at which something did not work.
+    /// Rounds with a failure.
     pub failed: u64,
 }
 
-/// Something that happened to a fleet.
+/// One event in a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FleetEvent {
-    /// When, in milliseconds since 1970 (UTC).
+    /// Time in milliseconds since 1970 (UTC).
     pub time_unix_ms: u64,
-    /// What.
+    /// Description of the event.
     pub text: String,
 }
 
-/// A server of a fleet.
+/// State of one server of a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FleetServerSnapshot {
-    /// Its name, in the pool and at its provider.
+    /// Name, in the pool and at the provider.
     pub name: String,
-    /// Creating, booting, warming, active, unhealthy, shunned, draining, stopping, stopped, failed or deleting.
+    /// State: creating, booting, warming, active, unhealthy, shunned, draining, stopping, stopped, failed or
+    /// deleting.
     pub state: String,
-    /// Requests that it works on.
+    /// Requests in progress.
     pub active: u64,
 }

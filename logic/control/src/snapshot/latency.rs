@@ -1,18 +1,23 @@
+//! Latency figures, with their JSON form.
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_stats::Histogram;
 
-/// How long something took. Shown as `{count, sum_us, max_us, p50_us, p90_us, p99_us, buckets: [[up_to_us, count], ...]}`
-/// with the buckets that hold something; one that was never used takes no memory.
+/// Distribution of durations.
+///
+/// Serialized as `{count, sum_us, max_us, p50_us, p90_us, p99_us, buckets: [[up_to_us, count], ...]}` with
+/// the buckets that are
+/// not empty. An unused one takes no memory for buckets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latency {
     histogram: Option<Box<Histogram>>,
-    /// Kept apart: they are exact, and a histogram that was read back from buckets does not know them.
+    /// Kept separately, because they are exact and a histogram read back from buckets does not contain them.
     sum_us: u64,
     max_us: u64,
 }
 
 impl Latency {
-    /// Counts `times` values of `us` microseconds.
+    /// Records `times` values of `us` microseconds.
     pub fn record(&mut self, us: u64, times: u64) {
         if times == 0 {
             return;
@@ -22,42 +27,42 @@ impl Latency {
         self.max_us = self.max_us.max(us);
     }
 
-    /// Replaces the sum, where the exact one is known and the values came in buckets.
+    /// Replaces the sum, if the exact one is known and the values came from buckets.
     pub fn with_sum_us(self, sum_us: u64) -> Self {
         Self { sum_us, ..self }
     }
 
-    /// Replaces the maximum, likewise.
+    /// Replaces the maximum, if the exact one is known and the values came from buckets.
     pub fn with_max_us(self, max_us: u64) -> Self {
         Self { max_us, ..self }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.histogram.as_ref().map_or(0, |histogram| histogram.count())
     }
 
-    /// The sum of all values, in microseconds.
+    /// Returns the sum of all values, in microseconds.
     pub const fn sum_us(&self) -> u64 {
         self.sum_us
     }
 
-    /// The largest value, in microseconds; 0 without any.
+    /// Returns the largest value, in microseconds; 0 without values.
     pub const fn max_us(&self) -> u64 {
         self.max_us
     }
 
-    /// The mean, in microseconds.
+    /// Returns the mean, in microseconds.
     pub fn mean_us(&self) -> Option<u64> {
         self.sum_us.checked_div(self.count())
     }
 
-    /// The value that a share `q` (0 to 1) of all values does not exceed, in microseconds.
+    /// Returns the value that a share `q` (0 to 1) of all values does not exceed, in microseconds.
     pub fn quantile_us(&self, q: f64) -> Option<u64> {
         self.histogram.as_ref()?.quantile(q).map(|us| us.min(self.max_us))
     }
 
-    /// How many values are at most each of `bounds_us`, which ascend.
+    /// Returns, for each of the ascending `bounds_us`, the number of values that do not exceed it.
     pub fn counts_within(&self, bounds_us: &[u64]) -> Vec<u64> {
         match &self.histogram {
             Some(histogram) => histogram.counts_up_to(bounds_us).collect(),
@@ -65,7 +70,6 @@ impl Latency {
         }
     }
 
-    /// Adds the values of `other`.
     pub fn merge(&mut self, other: &Self) {
         if let Some(more) = &other.histogram {
             self.histogram.get_or_insert_default().merge(more);
@@ -74,14 +78,15 @@ impl Latency {
         self.max_us = self.max_us.max(other.max_us);
     }
 
-    /// What came since `earlier`, for quantiles of the last moments. Everything, if the counts began anew in between.
-    /// The maximum stays that of the whole time.
+    /// Returns the values recorded since `earlier`, for quantiles of a short period.
+    ///
+    /// If the counts were reset in between, it returns everything. The maximum stays that of the whole time.
     pub fn since(&self, earlier: &Self) -> Self {
         let (Some(now), Some(before)) = (&self.histogram, &earlier.histogram) else { return self.clone() };
         let mut recent = Self::default();
         let mut before = before.buckets().peekable();
         for (_, last_us, count) in now.buckets() {
-            // Buckets are only ever added to: what is in `before` is also here, or everything began anew.
+            // Buckets only grow, so each bucket in `before` is also here, unless the counts were reset.
             let earlier_count = match before.peek() {
                 Some((_, us, _)) if *us < last_us => return self.clone(),
                 Some((_, us, count)) if *us == last_us => *count,
@@ -113,7 +118,7 @@ impl From<Histogram> for Latency {
     }
 }
 
-/// As it stands in JSON. Quantiles are for readers; they are worked out anew when it is read back.
+/// JSON form. The quantiles are for readers; reading back recomputes them.
 #[derive(Serialize, Deserialize)]
 struct Shown {
     count: u64,

@@ -1,49 +1,53 @@
+//! The state of listeners in a snapshot.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Latency, Level, PerSecond, Responses};
 
-/// A listener.
+/// State of a listener.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ListenerSnapshot {
-    /// Its name.
+    /// Name of the listener.
     pub name: String,
-    /// Where it accepts.
+    /// Listening addresses.
     pub bind: Vec<String>,
-    /// What it speaks.
+    /// Protocol of the listener.
     pub protocol: Protocol,
-    /// TLS ends here.
+    /// True if the listener terminates TLS.
     pub tls: bool,
-    /// Whether it accepts.
+    /// State of the listener.
     pub status: ListenerStatus,
     /// Client connections; the limit is `connections_max`.
     pub connections: Level,
     /// Client connections accepted.
     pub connections_total: u64,
-    /// The same, per second.
+    /// Client connections accepted per second.
     pub connection_rate: PerSecond,
     /// Connections closed at once because of a limit.
     pub connections_denied: u64,
-    /// Requests (TCP: connections) that were read.
+    /// Requests (TCP: connections) read.
     pub requests_total: u64,
-    /// The same, per second.
+    /// Requests (TCP: connections) read per second.
     pub request_rate: PerSecond,
-    /// Requests that a rule refused, HAProxy's `dreq`: a route's fixed response with a status of 400 to 499, or a body
-    /// larger than the route permits. Those that no route takes, and those that are malformed, are not among them.
+    /// Requests denied by a rule, HAProxy's `dreq`: a route's fixed response with a status of 400 to 499, or
+    /// a body larger
+    /// than the route permits. Malformed requests and requests that match no route are not included.
     pub requests_denied: u64,
-    /// Requests for which the expression of a route failed (a header that is not there, a division by zero).
+    /// Requests for which the expression of a route failed (a missing header, a division by zero).
     pub expression_failures: ExpressionFailures,
-    /// Requests that could not be understood, or did not come in time.
+    /// Requests that could not be parsed or did not arrive in time.
     pub request_errors: u64,
-    /// Requests that were refused for what was wrong with them, by each rule that there is. In TCP mode: connections, by those of their
-    /// beginning.
+    /// Malformed requests that were refused, by rule. In TCP mode: connections refused because of their first
+    /// bytes.
     pub refused: Vec<RefusalCount>,
-    /// Answers of Weir's own by class: redirects, fixed responses, errors, and what it says in the place of a server that
-    /// failed or was not to be had.
+    /// Weir's own responses by class: redirects, fixed responses, errors, and responses in place of a server
+    /// that failed or
+    /// was not available.
     pub answered: Responses,
-    /// Requests that Weir answered without asking a server.
+    /// Requests that Weir answered without a server.
     pub intercepted: u64,
-    /// Clients that went away before the end.
+    /// Clients that disconnected before the end.
     pub client_aborts: u64,
     /// Bytes from clients.
     pub request_bytes: u64,
@@ -53,68 +57,69 @@ pub struct ListenerSnapshot {
     pub responses: Responses,
     /// TLS handshakes.
     pub tls_handshakes: TlsCounts,
-    /// From the end of the request's head to the response's last byte.
+    /// Time from the end of the request's head to the response's last byte.
     pub duration: Latency,
 }
 
-/// Requests that one rule has refused.
+/// Number of requests that one rule has refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RefusalCount {
-    /// The rule, by its name in the access log.
+    /// Name of the rule in the access log.
     pub rule: String,
-    /// How many.
+    /// Number of requests.
     pub requests: u64,
 }
 
-/// Requests for which the expression of a route failed, by what the route did. A request counts once for each such route.
+/// Requests for which the expression of a route failed, by the route's reaction. A request counts once for
+/// each such route.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExpressionFailures {
-    /// The route denies requests (`respond` with 400 or above), and took the request.
+    /// Requests taken by a route that denies (`respond` with 400 or above).
     pub denied: u64,
-    /// The route did not take the request; the next one was tried.
+    /// Requests that the route did not take; the next route was tried.
     pub passed_over: u64,
 }
 
-/// TLS handshakes with clients.
+/// Counts of TLS handshakes with clients.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TlsCounts {
-    /// Completed, resumed ones included.
+    /// Completed handshakes, including resumed ones.
     pub completed: u64,
-    /// Those that resumed a session.
+    /// Handshakes that resumed a session.
     pub resumed: u64,
-    /// Those that failed.
+    /// Failed handshakes.
     pub failed: u64,
 }
 
-/// What a listener speaks.
+/// Protocol of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
     /// HTTP/1.
     #[default]
     Http,
-    /// Bytes.
+    /// Bytes without further interpretation.
     Tcp,
 }
 
-/// Whether a listener accepts.
+/// State of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ListenerStatus {
-    /// It does.
+    /// The listener accepts connections.
     #[default]
     Open,
-    /// It is at its connection limit.
+    /// The listener is at its connection limit.
     Full,
-    /// It is being closed; what is open is being finished.
+    /// The listener is closing; open connections finish.
     Closing,
 }
 
 impl Protocol {
-    /// The name in config and listings.
+    /// Returns the name in config and listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -124,7 +129,7 @@ impl Protocol {
 }
 
 impl ListenerStatus {
-    /// The name in listings.
+    /// Returns the name in listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Open => "open",

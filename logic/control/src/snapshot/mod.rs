@@ -1,4 +1,6 @@
-//! Everything a face may show, at one instant. Names and texts are plain strings: whoever shows them escapes them.
+//! Snapshots: the state of a running Weir at one moment, for user interfaces. Names and texts are plain
+//! strings; the user
+//! interface must escape them.
 
 mod fleet;
 mod latency;
@@ -31,17 +33,16 @@ pub use storage::{MethodsSnapshot, StorageSnapshot};
 pub use traffic::{Level, PerSecond, Responses, Traffic};
 pub use transfer::{TransferSnapshot, TransferTotals, TransfersSnapshot};
 
-/// Everything at one instant.
+/// State of everything at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Snapshot {
-    /// When, in milliseconds since 1970 (UTC).
+    /// Time of the snapshot, in milliseconds since 1970 (UTC).
     pub time_unix_ms: u64,
-    /// The process as a whole.
     pub process: ProcessSnapshot,
-    /// In config order.
+    /// Listeners, in config order.
     pub listeners: Vec<ListenerSnapshot>,
-    /// In config order.
+    /// Pools, in config order.
     pub pools: Vec<PoolSnapshot>,
     /// Fleets, in config order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,8 +56,11 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The part that was asked for; the rest is empty. Refused if there is no such pool. [`What::Runtime`] is no part of
-    /// a snapshot, and gives an empty one.
+    /// Returns the requested part; the rest is empty. [`What::Runtime`] is not part of a snapshot and returns
+    /// an empty one.
+    ///
+    /// # Errors
+    /// If there is no such pool.
     pub fn select(mut self, what: What, pool: Option<&PoolName>) -> Result<Self, Refusal> {
         if let Some(pool) = pool {
             self.pools.retain(|candidate| candidate.name == pool.as_str());
@@ -67,7 +71,7 @@ impl Snapshot {
         if !matches!(what, What::All | What::Process) {
             self.process = ProcessSnapshot::default();
         }
-        // A pool was named: the listeners are not what was asked for.
+        // If a pool was named, the listeners were not requested.
         if !matches!(what, What::All | What::Listeners) || (what == What::All && pool.is_some()) {
             self.listeners.clear();
         }

@@ -1,91 +1,93 @@
+//! The state of pools in a snapshot.
+
 use serde::{Deserialize, Serialize};
 
 use super::Tone;
 use super::{Latency, Level, Protocol, ServerSnapshot, StickySnapshot, Traffic};
 
-/// A pool and its servers.
+/// State of a pool and its servers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PoolSnapshot {
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// How it chooses.
+    /// Name of the algorithm.
     pub algorithm: String,
-    /// What its servers speak.
+    /// Protocol of its servers.
     pub protocol: Protocol,
-    /// All of its servers together, those that were removed included.
+    /// Traffic of all its servers together, including removed ones.
     pub traffic: Traffic,
     /// Requests that wait for a server.
     pub queue: Level,
     /// Requests that had to wait.
     pub queued_total: u64,
-    /// How long they waited.
+    /// Time for which they waited.
     pub queue_time: Latency,
-    /// How long the one has been waiting who waits longest.
+    /// Time for which the longest-waiting request has been waiting.
     pub queue_longest_ms: u64,
-    /// Requests that were refused because as many waited as may.
+    /// Requests refused because the queue was full.
     pub queue_full: u64,
-    /// Requests that were refused because their wait would have been too long.
+    /// Requests refused because their wait would have been too long.
     pub queue_hopeless: u64,
-    /// Requests whose clients were sent on to a server themselves (`redirect`).
+    /// Requests whose clients were redirected to a server (`redirect`).
     pub sent_on: u64,
-    /// Second tries beside a slow first one.
+    /// Hedged requests: second tries in parallel to a slow first one.
     pub hedges: u64,
-    /// Of these, those whose response was passed on.
+    /// Hedged requests whose response was used.
     pub hedges_won: u64,
-    /// Responses in whose place a file was sent that the server named, and uploads that were stored for it.
+    /// Responses replaced by a file that the server named, and uploads stored for a server.
     pub offloads: u64,
-    /// Responses that named a file which could not be sent, or a place where an upload could not be stored.
+    /// Responses that named a file that could not be sent, or a place where an upload could not be stored.
     pub offloads_failed: u64,
-    /// How its breaker stands; `None` = it has none.
+    /// State of its circuit breaker; `None` = it has none.
     pub breaker: Option<BreakerSnapshot>,
     /// Requests for which no server was left.
     pub nobody_left: u64,
-    /// Requests that were refused because every server was at its limit: at once, or after they had waited.
+    /// Requests refused because every server was at its limit, at once or after a wait.
     pub busy: u64,
-    /// Retries that the budget did not permit.
+    /// Retries that the retry budget did not permit.
     pub retries_denied: u64,
-    /// How clients stay with its servers; `None` = each request is balanced by itself.
+    /// State of its stickiness; `None` = each request is balanced on its own.
     pub sticky: Option<StickySnapshot>,
-    /// Since it last became usable or unusable.
+    /// Time since it last became usable or unusable.
     pub changed_ms_ago: u64,
-    /// How long it was unusable, in all.
+    /// Total time for which it was unusable.
     pub downtime_ms: u64,
-    /// How often it became unusable.
+    /// Number of times it became unusable.
     pub times_down: u64,
-    /// In the pool's order.
+    /// Servers in the pool's order.
     pub servers: Vec<ServerSnapshot>,
 }
 
-/// How a pool's breaker stands.
+/// State of a pool's circuit breaker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BreakerSnapshot {
-    /// Whether requests pass.
+    /// State of the breaker.
     pub state: BreakerStatus,
-    /// How long it stays open; 0 unless it is.
+    /// Time for which it stays open; 0 unless it is open.
     pub remaining_ms: u64,
-    /// How often it has opened.
+    /// Number of times it has opened.
     pub opened: u64,
-    /// Requests that it has refused.
+    /// Requests that it refused.
     pub refused: u64,
 }
 
-/// Whether requests pass a breaker.
+/// State of a circuit breaker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BreakerStatus {
-    /// All do.
+    /// All requests pass.
     #[default]
     Closed,
-    /// None does.
+    /// No request passes.
     Open,
-    /// Some do, to find out.
+    /// Some requests pass, as a test.
     HalfOpen,
 }
 
 impl BreakerStatus {
-    /// The name in listings.
+    /// Returns the name in listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -95,20 +97,20 @@ impl BreakerStatus {
     }
 }
 
-/// Whether a pool can answer.
+/// Availability of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PoolStatus {
     /// At least one ordinary server takes requests.
     Up,
-    /// Only backup servers do.
+    /// Only backup servers take requests.
     Backup,
-    /// No server does.
+    /// No server takes requests.
     Down,
 }
 
 impl PoolSnapshot {
-    /// Whether it can answer.
+    /// Returns the availability.
     pub fn status(&self) -> PoolStatus {
         let (ordinary, backup) = self.usable();
         match (ordinary, backup) {
@@ -118,7 +120,7 @@ impl PoolSnapshot {
         }
     }
 
-    /// How good it is: a pool that is up is not good while one of its servers is down.
+    /// Returns the severity of its state. A pool that is up has a warning while one of its servers is down.
     pub fn tone(&self) -> Tone {
         let is_bad = |server: &ServerSnapshot| server.state().tone() == Tone::Bad;
         match self.status().tone() {
@@ -127,7 +129,7 @@ impl PoolSnapshot {
         }
     }
 
-    /// How many ordinary and backup servers take requests.
+    /// Returns the numbers of ordinary and backup servers that take requests.
     pub fn usable(&self) -> (usize, usize) {
         let usable = |backup: bool| {
             self.servers.iter().filter(|server| server.backup == backup && server.takes_requests()).count()
@@ -137,7 +139,7 @@ impl PoolSnapshot {
 }
 
 impl PoolStatus {
-    /// The name in listings.
+    /// Returns the name in listings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Up => "up",

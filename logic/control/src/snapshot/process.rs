@@ -1,18 +1,19 @@
+//! The state of the process in a snapshot.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Level, PerSecond};
 
-/// The process as a whole.
+/// State of the process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessSnapshot {
-    /// Weir's version.
     pub version: String,
-    /// The machine's name.
+    /// Name of the machine.
     pub host: String,
     /// The process id.
     pub pid: u32,
-    /// Since the start.
+    /// Time since the start.
     pub uptime_ms: u64,
     /// Worker threads.
     pub workers: u32,
@@ -26,21 +27,21 @@ pub struct ProcessSnapshot {
     pub requests_total: u64,
     /// Requests per second.
     pub request_rate: PerSecond,
-    /// Nothing new is accepted; what is open is being finished.
+    /// True if nothing new is accepted and open connections finish.
     pub stopping: bool,
-    /// Reloads that were taken over.
+    /// Reloads that succeeded.
     pub reloads: u64,
-    /// Reloads that were refused because the config was wrong.
+    /// Reloads refused because the config was wrong.
     pub reloads_failed: u64,
-    /// What was wrong with the last reload; `None` = nothing.
+    /// Error of the last reload; `None` = no error.
     pub reload_error: Option<String>,
-    /// Since the config in force was read.
+    /// Time since the current config was read.
     pub config_age_ms: u64,
-    /// Servers with something that was changed at runtime.
+    /// Servers with runtime changes.
     pub runtime_changes: u64,
-    /// Access log lines that were lost because their target was full or slow.
+    /// Access log lines lost because their target was full or slow.
     pub log_lines_dropped: u64,
-    /// Idle connections to servers that were closed because few descriptors were left.
+    /// Idle connections to servers closed because few descriptors were left.
     pub idle_connections_closed: u64,
     /// Memory of the process (RSS); `None` = not known.
     pub memory_bytes: Option<u64>,

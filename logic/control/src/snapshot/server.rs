@@ -1,3 +1,5 @@
+//! The state of servers in a snapshot.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -5,138 +7,139 @@ use serde::{Deserialize, Serialize};
 use super::Traffic;
 use crate::{AdminState, Origin};
 
-/// A server.
+/// State of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerSnapshot {
-    /// Its name, unique in its pool.
+    /// Name, unique in its pool.
     pub name: String,
-    /// Where it listens, as configured or changed at runtime.
+    /// Listening address, as configured or changed at runtime.
     pub address: String,
-    /// Its share, as configured, changed at runtime or found by measurement.
+    /// Weight, as configured, changed at runtime or automatic.
     pub weight: u32,
-    /// How its weight was found (`weight = "auto"`); `None` = it was given.
+    /// Explanation of an automatic weight (`weight = "auto"`); `None` = the weight was set.
     pub weight_reason: Option<String>,
-    /// Its share right now, rounded up; 0 while it takes nothing.
+    /// Current weight, rounded up; 0 while it takes nothing.
     pub effective_weight: u32,
-    /// What counts of its weight right now, in percent: slow start, agent, zone and subset. `None` = all of it.
+    /// Part of its weight that counts right now, in percent: slow start, agent, zone and subset. `None` = all
+    /// of it.
     pub weight_percent: Option<u32>,
-    /// It could take requests, but others are preferred: by priority, zone or subset.
+    /// True if it could take requests but others are preferred, by priority, zone or subset.
     pub stands_by: bool,
-    /// Gets requests only when no server of a lower number can.
+    /// Priority group. The server gets requests only when no server with a lower number can.
     pub priority: u16,
-    /// Where it is.
+    /// Zone of the server.
     pub zone: Option<String>,
-    /// Gets requests only when no other server can.
+    /// True for a backup server, which gets requests only when no other server can.
     pub backup: bool,
-    /// Who defined it.
+    /// Source of its definition.
     pub origin: Origin,
-    /// The fleet that it belongs to; `None` = none.
+    /// Fleet of the server; `None` = none.
     pub fleet: Option<String>,
-    /// What was changed at runtime: any of `state`, `weight`, `address`.
+    /// Fields changed at runtime: any of `state`, `weight`, `address`.
     pub overridden: Vec<String>,
-    /// What the operator wants.
+    /// State set by the operator.
     pub admin: AdminState,
-    /// What checks and traffic say.
+    /// Health according to checks and traffic.
     pub health: Health,
-    /// The last check; `None` = not checked (yet).
+    /// Result of the last check; `None` = not checked (yet).
     pub check: Option<CheckSnapshot>,
-    /// What its agent has said; `None` = it has none, or it was not asked yet.
+    /// Last report of its agent; `None` = it has none, or there is no report yet.
     pub agent: Option<AgentSnapshot>,
-    /// Checks that failed.
+    /// Number of failed checks.
     pub check_failures: u64,
-    /// How often it went down.
+    /// Number of times it went down.
     pub times_down: u64,
-    /// How often traffic ejected it.
+    /// Number of times traffic ejected it.
     pub ejections: u64,
-    /// Since its state last changed.
+    /// Time since its state last changed.
     pub changed_ms_ago: u64,
-    /// How long it was down, in all.
+    /// Total time for which it was down.
     pub downtime_ms: u64,
-    /// What it got.
+    /// Traffic of the server.
     pub traffic: Traffic,
-    /// Connections to it that wait for a request.
+    /// Open connections to it without a request.
     pub connections_idle: u64,
-    /// Connections to it that carry one.
+    /// Open connections to it with a request.
     pub connections_used: u64,
 }
 
-/// What checks and traffic say of a server.
+/// Health of a server according to checks and traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Health {
-    /// It is not checked, and counts as up.
+    /// Not checked; counts as up.
     #[default]
     NoCheck,
     /// Up.
     Up,
-    /// Still up, but its last checks failed.
+    /// Still up, but the last checks failed.
     GoingDown {
-        /// How many in a row.
+        /// Number of consecutive failures.
         failures: u32,
-        /// How many take it down.
+        /// Number of failures that take it down.
         fall: u32,
     },
     /// Down.
     Down,
-    /// Still down, but its last checks succeeded.
+    /// Still down, but the last checks succeeded.
     GoingUp {
-        /// How many in a row.
+        /// Number of consecutive successes.
         successes: u32,
-        /// How many bring it up.
+        /// Number of successes that bring it up.
         rise: u32,
     },
-    /// Real traffic put it out for a while.
+    /// Ejected for a while because of real traffic.
     Ejected {
-        /// How much longer.
+        /// Remaining time.
         remaining_ms: u64,
     },
-    /// Back after real traffic put it out, for a few requests at once.
+    /// Back after an ejection, for a few requests at a time.
     HalfOpen {
-        /// How many of them have succeeded.
+        /// Number of these requests that have succeeded.
         successes: u32,
-        /// How many bring it fully back.
+        /// Number of successes that end this state.
         of: u32,
     },
 }
 
-/// How the last check of a server ended.
+/// Result of the last check of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CheckSnapshot {
-    /// How it ended.
+    /// Kind of result.
     pub code: CheckCode,
-    /// The HTTP status, if there was one.
+    /// HTTP status, if there was one.
     pub status: Option<u16>,
-    /// More about it, for people.
+    /// Details for people.
     pub text: String,
-    /// How long it took.
+    /// Duration of the check.
     pub duration_us: u64,
-    /// Since it ended.
+    /// Time since it ended.
     pub ms_ago: u64,
 }
 
-/// What the agent of a server has said.
+/// Last report of a server's agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentSnapshot {
-    /// All that holds, in its words: `up ready 75%`.
+    /// Current state in the agent's words: `up ready 75%`.
     pub says: String,
-    /// Its last remark, or why there was no answer.
+    /// Last comment of the agent, or the reason for a missing report.
     pub remark: String,
-    /// It did not answer the last time.
+    /// True if the agent did not answer last time.
     pub is_silent: bool,
-    /// What counts of the server's weight, as far as the agent is concerned; `None` = all of it.
+    /// Part of the server's weight that counts according to the agent, in percent; `None` = all of it.
     pub weight_percent: Option<u32>,
-    /// It wants the server to get nothing, and the operator does not.
+    /// True if the agent, but not the operator, keeps the server out of rotation.
     pub keeps_out: bool,
-    /// How busy the server's processors are, by its last answer: 100 = all of them. `None` = it does not say.
+    /// Load of the server's processors in the last report: 100 = all of them busy. `None` = not reported.
     pub cpu_percent: Option<u32>,
-    /// Since it was asked.
+    /// Time since the agent was asked.
     pub ms_ago: u64,
 }
 
-/// How a check ended, by the layer that decided it (HAProxy's names).
+/// Result of a check, by the layer that decided it (HAProxy's names).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum CheckCode {
     /// Not known.
@@ -146,13 +149,13 @@ pub enum CheckCode {
     /// The first check has not ended yet.
     #[serde(rename = "INI")]
     Initializing,
-    /// A socket could not be made, or the name not resolved.
+    /// A socket could not be created, or the name not resolved.
     #[serde(rename = "SOCKERR")]
     SocketError,
     /// TCP: connected.
     #[serde(rename = "L4OK")]
     L4Ok,
-    /// TCP: no answer in time.
+    /// TCP: timeout.
     #[serde(rename = "L4TOUT")]
     L4Timeout,
     /// TCP: refused, or unreachable.
@@ -161,42 +164,42 @@ pub enum CheckCode {
     /// TLS: the handshake was completed.
     #[serde(rename = "L6OK")]
     L6Ok,
-    /// TLS: not completed in time.
+    /// TLS: timeout of the handshake.
     #[serde(rename = "L6TOUT")]
     L6Timeout,
-    /// TLS: failed.
+    /// TLS: the handshake failed.
     #[serde(rename = "L6RSP")]
     L6Failed,
-    /// HTTP: as expected.
+    /// HTTP: the response was as expected.
     #[serde(rename = "L7OK")]
     L7Ok,
-    /// HTTP: no answer in time.
+    /// HTTP: timeout of the response.
     #[serde(rename = "L7TOUT")]
     L7Timeout,
-    /// HTTP: the answer was broken.
+    /// HTTP: the response was malformed.
     #[serde(rename = "L7RSP")]
     L7Broken,
-    /// HTTP: another status, header or body than expected.
+    /// HTTP: the status, header or body was not the expected one.
     #[serde(rename = "L7STS")]
     L7Unexpected,
 }
 
 impl ServerSnapshot {
-    /// Whether it is in rotation.
+    /// Returns true if the server is in rotation.
     pub fn takes_requests(&self) -> bool {
         self.admin == AdminState::Ready && self.health.usable() && self.weight > 0
     }
 }
 
 impl Health {
-    /// Whether it may get requests, as far as health goes.
+    /// Returns true if its health allows requests.
     pub const fn usable(self) -> bool {
         matches!(self, Self::NoCheck | Self::Up | Self::GoingDown { .. } | Self::HalfOpen { .. })
     }
 }
 
 impl CheckCode {
-    /// HAProxy's name.
+    /// Returns HAProxy's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unknown => "UNK",
@@ -215,7 +218,7 @@ impl CheckCode {
         }
     }
 
-    /// Whether it counts as a success.
+    /// Returns true if the check succeeded.
     pub const fn passed(self) -> bool {
         matches!(self, Self::L4Ok | Self::L6Ok | Self::L7Ok)
     }

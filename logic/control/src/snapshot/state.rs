@@ -1,34 +1,38 @@
+//! The states of servers, pools and listeners as shown to operators.
+
 use std::fmt;
 
 use super::{Health, ListenerStatus, PoolStatus, ServerSnapshot};
 use crate::AdminState;
 
-/// What a server is to an operator: his own wish first, then health. The name is for programs, `Display` for people.
+/// State of a server for an operator: the administrative state first, then health. `name` is for programs,
+/// `Display` for
+/// people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerState {
-    /// An operator took it out.
+    /// An operator has put the server into maintenance.
     Maintenance,
-    /// An operator lets it run empty.
+    /// An operator drains the server.
     Drain,
-    /// As its health is.
+    /// The server is ready; its health decides.
     Ready(Health),
 }
 
-/// How good a state is: what a face shows in colour. It shows the words, too.
+/// Severity of a state, which user interfaces show as a colour besides the words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tone {
-    /// As it should be.
+    /// The state is as it should be.
     Good,
-    /// Someone wanted it so.
+    /// An operator or a process caused the state on purpose.
     Calm,
-    /// It may become bad.
+    /// The state may become bad.
     Warning,
-    /// It is.
+    /// The state is bad.
     Bad,
 }
 
 impl ServerSnapshot {
-    /// What it is to an operator.
+    /// Returns the state for an operator.
     pub const fn state(&self) -> ServerState {
         match self.admin {
             AdminState::Maintenance => ServerState::Maintenance,
@@ -43,7 +47,7 @@ impl ServerState {
     pub const NAMES: [&str; 9] =
         ["up", "no-check", "going-down", "going-up", "down", "ejected", "half-open", "drain", "maintenance"];
 
-    /// One of [`ServerState::NAMES`].
+    /// Returns one of [`ServerState::NAMES`].
     pub const fn name(self) -> &'static str {
         match self {
             Self::Maintenance => "maintenance",
@@ -60,7 +64,7 @@ impl ServerState {
         }
     }
 
-    /// How good it is.
+    /// Returns the severity.
     pub const fn tone(self) -> Tone {
         match self {
             Self::Maintenance | Self::Drain => Tone::Calm,
@@ -74,7 +78,7 @@ impl ServerState {
 }
 
 impl PoolStatus {
-    /// How good it is.
+    /// Returns the severity.
     pub const fn tone(self) -> Tone {
         match self {
             Self::Up => Tone::Good,
@@ -85,7 +89,7 @@ impl PoolStatus {
 }
 
 impl ListenerStatus {
-    /// How good it is.
+    /// Returns the severity.
     pub const fn tone(self) -> Tone {
         match self {
             Self::Open => Tone::Good,

@@ -1,31 +1,33 @@
+//! The state of stickiness in a snapshot.
+
 use serde::{Deserialize, Serialize};
 
-/// How clients stay with the servers of a pool.
+/// State of a pool's stickiness.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StickySnapshot {
-    /// What a client is known by: cookie, learn, source or expression.
+    /// Method that identifies clients: cookie, learn, source or expression.
     pub method: String,
-    /// Requests that went to the server they were bound to.
+    /// Requests that went to the server that they were bound to.
     pub hits: u64,
-    /// Requests that were bound to no server, or to one that nobody knows: new clients, forged and outdated cookies.
+    /// Requests bound to no server or to an unknown one: new clients, forged and outdated cookies.
     pub misses: u64,
-    /// Requests that could not have the server they were bound to, and got another.
+    /// Requests that could not use the server that they were bound to and got another one.
     pub redispatches: u64,
-    /// What is remembered; `None` = clients carry it.
+    /// Table of bindings; `None` = clients carry their binding.
     pub table: Option<StickyTableSnapshot>,
 }
 
-/// The clients that a pool remembers.
+/// Fill level of a pool's table of bindings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StickyTableSnapshot {
-    /// How many there are; some may have expired.
+    /// Number of entries, some of which may have expired.
     pub entries: u64,
-    /// How many there may be.
+    /// Most entries that the table may have.
     pub entries_max: u64,
-    /// How many were not seen for too long.
+    /// Number of entries that have expired.
     pub expired: u64,
-    /// How many had to make room for others.
+    /// Number of entries removed for lack of room.
     pub evicted: u64,
 }

@@ -1,26 +1,30 @@
+//! Counters and rates in a snapshot.
+
 use serde::{Deserialize, Serialize};
 
 use super::Latency;
 
-/// A number that rises and falls.
+/// A value that rises and falls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Level {
-    /// Now.
+    /// Current value.
     pub current: u64,
-    /// The highest that was seen, by a look each second, with thousands of servers every few seconds.
+    /// Highest value seen, sampled each second; with thousands of servers, every few seconds.
     pub max: u64,
-    /// What it may be at most; `None` = no limit.
+    /// Upper limit; `None` = no limit.
     pub limit: Option<u64>,
 }
 
-/// Events per second, counted once a second; of servers at most 2,500 each second: with 10,000 in all pools, every four seconds.
+/// Events per second, computed once a second. Each second covers at most 2,500 servers: with 10,000 in all
+/// pools, each
+/// server's turn comes every four seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PerSecond {
-    /// Since they were counted before, as a rule a second ago.
+    /// Rate since the previous computation, usually a second ago.
     pub current: u64,
-    /// The highest it ever was.
+    /// Highest rate so far.
     pub max: u64,
 }
 
@@ -47,64 +51,66 @@ pub struct Responses {
     pub other: u64,
 }
 
-/// What went to a server, or to all servers of a pool, since the start.
+/// Traffic of a server, or of all servers of a pool, since the start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Traffic {
     /// Requests (TCP: connections) in flight; the limit is `connections_max`.
     pub active: Level,
-    /// Requests (TCP: connections) that came here. A pool counts a request once, however often it is tried; for a server
-    /// each try is one.
+    /// Requests (TCP: connections) that arrived. A pool counts a request once, however often it is tried; a
+    /// server counts each
+    /// try.
     pub requests_total: u64,
-    /// The same, per second.
+    /// Requests (TCP: connections) per second.
     pub request_rate: PerSecond,
-    /// Times that a server was chosen for a request (TCP: a connection): one for each try.
+    /// Times a server was chosen for a request (TCP: a connection), once for each try.
     pub tries_total: u64,
     /// Bytes from clients, sent to the server.
     pub request_bytes: u64,
     /// Bytes from the server, for clients.
     pub response_bytes: u64,
-    /// Connections that were opened.
+    /// Connections opened.
     pub connections_total: u64,
-    /// Requests that went over a connection that had been used before.
+    /// Requests on a connection that had been used before.
     pub reuses: u64,
     /// Connections that could not be opened.
     pub connect_errors: u64,
-    /// Responses that did not come, or came broken.
+    /// Responses that did not arrive or were malformed.
     pub response_errors: u64,
-    /// Clients that went away while the server worked for them.
+    /// Clients that disconnected while the server worked for them.
     pub client_aborts: u64,
-    /// Responses (TCP: connections) that the server broke off, or let stall, after they had begun: HAProxy's `srv_abrt`. Of
-    /// responses, each is in `response_errors` as well.
+    /// Responses (TCP: connections) that the server broke off or let stall after their beginning: HAProxy's
+    /// `srv_abrt`. Such
+    /// responses are also in `response_errors`.
     pub server_aborts: u64,
-    /// Requests that were tried again after failing here.
+    /// Requests retried after failing here.
     pub retries: u64,
-    /// Of these, the ones that failed because no connection could be opened.
+    /// Retried requests that failed because no connection could be opened.
     pub connect_retries: u64,
-    /// Of these, the ones that went to another server.
+    /// Retried requests that went to another server.
     pub redispatches: u64,
     /// Responses by class.
     pub responses: Responses,
-    /// From the start of a connect to its end, TLS included.
+    /// Time from the start of a connect to its end, TLS included.
     pub connect: Latency,
-    /// From the request's last byte to the response's first.
+    /// Time from the request's last byte to the response's first byte.
     pub first_byte: Latency,
-    /// From the choice of the server to the response's last byte.
+    /// Time from the choice of the server to the response's last byte.
     pub total: Latency,
-    /// Since the last request; `None` = there was none.
+    /// Time since the last request; `None` = there was none.
     pub idle_ms: Option<u64>,
 }
 
 impl Responses {
-    /// The label of each class, in the order of [`Responses::counts`].
+    /// Labels of the classes, in the order of [`Responses::counts`].
     pub const LABELS: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"];
 
-    /// 1xx, 2xx, 3xx, 4xx, 5xx, other.
+    /// Returns the counts of 1xx, 2xx, 3xx, 4xx, 5xx and other responses.
     pub const fn counts(&self) -> [u64; 6] {
         [self.informational, self.success, self.redirection, self.client_error, self.server_error, self.other]
     }
 
-    /// All of them.
+    /// Returns the sum of all classes.
     pub fn total(&self) -> u64 {
         self.counts().iter().sum()
     }

@@ -1,47 +1,48 @@
+//! The state of copies between storage areas and other servers in a snapshot.
+
 use serde::{Deserialize, Serialize};
 
 /// Copies between storage areas and other servers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TransfersSnapshot {
-    /// Those under way, the oldest first.
+    /// Copies in progress, the oldest first.
     pub live: Vec<TransferSnapshot>,
-    /// Counts since the start, for areas and directions that had any.
+    /// Counts since the start, for areas and directions that had copies.
     pub totals: Vec<TransferTotals>,
 }
 
 impl TransfersSnapshot {
-    /// There were none.
+    /// Returns true if there were no copies.
     pub fn is_empty(&self) -> bool {
         self.live.is_empty() && self.totals.is_empty()
     }
 }
 
-/// A copy that is under way.
+/// A copy in progress.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TransferSnapshot {
-    /// Its number since the start.
+    /// Number of the copy since the start.
     pub id: u64,
-    /// The storage area.
     pub area: String,
     /// `pull` (from the other server) or `push` (to it).
     pub direction: String,
-    /// The other server: host and port.
+    /// Host and port of the other server.
     pub peer: String,
-    /// The file here, as URLs have it.
+    /// File in the storage area, as in URLs.
     pub path: String,
     /// `queued`, `waiting` (for the other server, or for another try), `moving` or `verifying`.
     pub state: String,
-    /// Bytes of the file transferred.
+    /// Bytes of the file transferred so far.
     pub bytes: u64,
-    /// Bytes of the file; `None` = not known.
+    /// Size of the file in bytes; `None` = not known.
     pub size: Option<u64>,
-    /// At the moment.
+    /// Current rate.
     pub bytes_per_second: u64,
-    /// Since it was asked for.
+    /// Time since the copy was requested.
     pub age_ms: u64,
-    /// The experiment and activity that its client has named.
+    /// Experiment and activity that its client named.
     pub sci_tag: Option<u16>,
 }
 
@@ -49,16 +50,15 @@ pub struct TransferSnapshot {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TransferTotals {
-    /// The storage area.
     pub area: String,
     /// `pull` or `push`.
     pub direction: String,
-    /// Those that worked.
+    /// Copies that succeeded.
     pub succeeded: u64,
-    /// Those that did not.
+    /// Copies that failed.
     pub failed: u64,
-    /// Those whose client has gone, or that the process's end has ended.
+    /// Copies cancelled by a disconnected client or by the end of the process.
     pub cancelled: u64,
-    /// Bytes over the network, those of tries that failed included.
+    /// Bytes over the network, including failed tries.
     pub bytes: u64,
 }

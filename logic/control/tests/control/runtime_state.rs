@@ -1,4 +1,4 @@
-//! What an operator changed at runtime survives reloads and restarts, and nothing else does.
+//! Tests of runtime changes: they survive reloads and restarts, until the config makes them obsolete.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ fn reset(server: Option<&str>) -> Command {
     Command::Reset { pool: name("web"), server: server.map(name) }
 }
 
-/// `name address weight state origin [overridden]`, a line each.
+/// Formats servers as lines of `name address weight state origin [overridden]`.
 fn shown(servers: &[EffectiveServer]) -> String {
     let line = |server: &EffectiveServer| {
         let EffectiveServer { spec, state, origin, overridden, at: _ } = server;
@@ -159,7 +159,7 @@ fn an_added_server_whose_weight_is_found_stays_so_until_it_is_given_one() {
     assert_eq!(RuntimeState::from_text(&written), Ok(state.clone()));
     let is_found = |state: &RuntimeState| state.apply(&name("web"), &[])[0].spec.auto_weight.is_some();
     assert!(is_found(&state));
-    // The config takes it over, and it was just so.
+    // The config now has the same server as the one that was added.
     let config = ServerSpec { weight: Weight::new(16).unwrap(), ..found };
     let mut taken_over = state.clone();
     assert_eq!(taken_over.reconcile(|_| Some(std::slice::from_ref(&config))).len(), 1);
@@ -201,7 +201,7 @@ fn after_a_reload_only_changes_to_servers_that_are_there_or_were_added_remain() 
     ]);
     let elsewhere = Command::ServerState { pool: name("old"), server: name("o1"), state: AdminState::Drain };
     record(&mut state, &elsewhere);
-    // w2 and w3 have left the config; a8 has come into it just as it was added, a9 has not.
+    // The config no longer has w2 and w3. It now has a8 exactly as it was added, but not a9.
     let config = BTreeMap::from([(name("web"), vec![spec("w1", "10.0.0.1:80"), spec("a8", "10.0.0.8:80")])]);
     let notes = state.reconcile(|pool| config.get(pool).map(Vec::as_slice));
     insta::assert_snapshot!(notes.join("\n"), @r"
@@ -298,7 +298,7 @@ fn a_state_belongs_to_one_config_and_keeps_what_others_have_changed() {
         server: name(server),
         state: AdminState::Drain,
     };
-    // A file from before there were owners belongs to the first that reads it.
+    // A file without an owner, from an older version, belongs to the first config that reads it.
     let mut state = RuntimeState::from_text("[pool.web.w1]\nstate = \"drain\"\n").unwrap();
     state.belong_to("/etc/a.toml");
     assert_eq!(state.len(), 1);

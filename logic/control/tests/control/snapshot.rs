@@ -1,4 +1,4 @@
-//! What faces ask of a snapshot.
+//! Tests of the snapshot functions that user interfaces use.
 
 use weir_control::{
     AdminState, Code, FleetSnapshot, Health, ListenerSnapshot, PoolSnapshot, PoolStatus, ProcessSnapshot,

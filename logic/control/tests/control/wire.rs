@@ -1,4 +1,4 @@
-//! What commands and replies look like on the wire: programs of others are written against it.
+//! Tests of commands and replies on the wire, because other people's programs depend on the format.
 
 use serde_json::json;
 use weir_control::{AdminState, Answer, Code, Command, Refusal, Reply, Right, ServerSpec, What};
@@ -8,7 +8,7 @@ fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-/// Every command once, with its JSON and the right that it takes.
+/// Returns every command with its JSON and the right that it needs.
 fn commands() -> Vec<(Command, serde_json::Value, Right)> {
     let (pool, server) = (name("web"), name("w1"));
     let spec = ServerSpec {
