@@ -1,8 +1,12 @@
+//! Arrival times of simulated requests.
+
 use weir_config::simulation::Pattern;
 
 use crate::rng::{Rng, Stream};
 
-/// When requests come, one after the other. Times are kept in fractions of nanoseconds: rounding must not add up.
+/// Arrival times of requests, one after the other. They are kept in fractions of nanoseconds, so that
+/// rounding errors do not
+/// add up.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     rng: Rng,
@@ -11,7 +15,7 @@ pub(crate) struct Arrivals {
     shape: Shape,
 }
 
-/// Rates are per nanosecond.
+/// Shape of the arrival rate over time; rates are per nanosecond.
 #[derive(Debug)]
 enum Shape {
     Constant { gap_ns: f64 },
@@ -21,7 +25,7 @@ enum Shape {
 }
 
 impl Arrivals {
-    /// With a mean of `per_second` requests a second.
+    /// Creates arrivals with a mean of `per_second` requests per second.
     pub(crate) fn new(pattern: &Pattern, per_second: f64, seed: u64) -> Self {
         let mut rng = Rng::new(seed, Stream::Arrivals);
         let rate = per_second / 1e9;
@@ -31,7 +35,8 @@ impl Arrivals {
             Pattern::Bursty(burst) => {
                 let lengths_ns = [burst.off.0 as f64, burst.on.0 as f64];
                 let share_on = lengths_ns[1] / (lengths_ns[0] + lengths_ns[1]);
-                // What is left of the mean outside of bursts; the scenario's check leaves a rounding error at most.
+                // The part of the mean that is left outside bursts. The check of the scenario leaves at most
+                // a rounding error.
                 let off = ((1.0 - burst.factor * share_on) / (1.0 - share_on)).max(0.0);
                 let rates = [rate * off, rate * burst.factor];
                 let is_on = rng.unit() <= share_on;
@@ -47,14 +52,16 @@ impl Arrivals {
         Self { rng, now_ns: 0.0, count: 0, shape }
     }
 
-    /// The next arrival, in nanoseconds from the start.
+    /// Returns the next arrival, in nanoseconds from the start.
     pub(crate) fn next(&mut self) -> u64 {
         self.count += 1;
         match &mut self.shape {
             Shape::Constant { gap_ns } => self.now_ns = self.count as f64 * *gap_ns,
             Shape::Poisson { rate } => self.now_ns += self.rng.exponential() / *rate,
             Shape::Bursty { is_on, until_ns, rates, lengths_ns } => {
-                // A Poisson stream of changing rate: an exponential amount of expected requests lies between two.
+                // In a Poisson stream of changing rate, the expected number of requests between two arrivals
+                // is exponentially
+                // distributed.
                 let mut amount = self.rng.exponential();
                 loop {
                     let rate = rates[usize::from(*is_on)];
@@ -72,7 +79,7 @@ impl Arrivals {
             Shape::Daily { rates, part_ns } => {
                 let mut amount = self.rng.exponential();
                 let day_amount: f64 = rates.iter().sum::<f64>() * *part_ns;
-                // Whole days without a request are passed over at once.
+                // Whole days without a request are skipped at once.
                 let days = (amount / day_amount).floor();
                 amount -= days * day_amount;
                 self.now_ns += days * *part_ns * rates.len() as f64;
@@ -91,7 +98,7 @@ impl Arrivals {
                 }
             }
         }
-        // A cast saturates.
+        // The cast saturates.
         self.now_ns.round() as u64
     }
 }
@@ -113,7 +120,7 @@ mod tests {
         Pattern::Bursty(Burst { factor: 4.0, on: SimTime(20_000_000), off: SimTime(80_000_000) })
     }
 
-    /// Variance / mean of the counts in windows of 10 ms: 1 for a Poisson stream.
+    /// Returns variance / mean of the counts in windows of 10 ms; it is 1 for a Poisson stream.
     fn dispersion(times: &[u64]) -> f64 {
         let windows = (times[times.len() - 1] / 10_000_000) as usize;
         let mut counts = vec![0.0; windows + 1];

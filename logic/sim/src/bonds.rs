@@ -1,8 +1,10 @@
+//! Bindings of simulated clients to servers.
+
 use weir_balance::{StickyKey, StickyKeys, StickyTable, StickyTableRule};
 use weir_config::simulation::StickySessions;
 
-/// Which client is bound to which server: the table that a pool of the proxy has for it. The client of a pool with cookies carries the
-/// same with it.
+/// Bindings of clients to servers, in the table that a pool of the proxy uses. With cookies, the clients
+/// carry the same data.
 #[derive(Debug)]
 pub(crate) struct Bonds {
     table: StickyTable,
@@ -10,7 +12,7 @@ pub(crate) struct Bonds {
     life_max_s: Option<u64>,
 }
 
-/// What is known of a client: its server, and, where that counts, since when.
+/// Binding of a client: its server and, if the life is limited, its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Session {
     server: u32,
@@ -21,18 +23,18 @@ impl Bonds {
     pub(crate) fn new(rules: &StickySessions) -> Self {
         let rule = StickyTableRule {
             entries_max: rules.size as usize,
-            // An expiry of less than a millisecond would be none of a session.
+            // A life of less than a millisecond would not be a session.
             expire_ms: (rules.expire.0 / 1_000_000).max(1),
         };
         Self {
             table: StickyTable::new(rule),
-            // Nobody attacks it: the same keys in every run.
+            // No client attacks the table, so the keys are the same in every run.
             keys: StickyKeys::new([1, 2]),
             life_max_s: rules.life_max.map(|life| life.0 / NS_PER_S),
         }
     }
 
-    /// The server that a client is bound to.
+    /// Returns the server that a client is bound to.
     pub(crate) fn find(&self, client: u64, now_ns: u64) -> Option<u32> {
         self.session(self.key(client), now_ns).map(|session| session.server)
     }
@@ -40,7 +42,7 @@ impl Bonds {
     pub(crate) fn bind(&self, client: u64, server: u32, now_ns: u64) {
         let key = self.key(client);
         let begun_s = match self.life_max_s {
-            // With another server it begins anew, as a cookie does.
+            // A binding to another server starts over, as a cookie does.
             Some(_) => {
                 let before = self.session(key, now_ns).filter(|session| session.server == server);
                 before.map_or(seconds(now_ns) as u32, |session| session.begun_s)
@@ -50,7 +52,7 @@ impl Bonds {
         self.table.bind(key, Session { server, begun_s }.into(), now_ns / NS_PER_MS);
     }
 
-    /// What is remembered of a client, as long as it holds.
+    /// Returns the binding of a client while it is valid.
     fn session(&self, key: StickyKey, now_ns: u64) -> Option<Session> {
         let session = Session::from(self.table.find(key, now_ns / NS_PER_MS)?);
         let age_s = seconds(now_ns).saturating_sub(session.begun_s.into());
@@ -65,12 +67,12 @@ impl Bonds {
 const NS_PER_MS: u64 = 1_000_000;
 const NS_PER_S: u64 = 1_000_000_000;
 
-/// As cookies count.
+/// Converts to seconds, which cookies use.
 fn seconds(now_ns: u64) -> u64 {
     now_ns / NS_PER_S
 }
 
-/// What the table has in place of the proxy's ids of servers.
+/// Encodes a session in the table's value, where the proxy has a server id.
 impl From<Session> for u64 {
     fn from(session: Session) -> Self {
         (Self::from(session.begun_s) << u32::BITS) | Self::from(session.server)

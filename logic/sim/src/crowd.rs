@@ -1,4 +1,6 @@
-/// How many servers have at least 1, 2, 3, ... requests, over time.
+//! The number of servers with at least so many requests, over time.
+
+/// Number of servers with at least 1, 2, 3, ... requests, over time.
 #[derive(Debug, Default)]
 pub(crate) struct Crowd {
     levels: [Level; Crowd::LEVELS],
@@ -8,15 +10,15 @@ pub(crate) struct Crowd {
 struct Level {
     servers: u64,
     since_ns: u64,
-    /// Servers times nanoseconds.
+    /// Integral of the number of servers, in servers times nanoseconds.
     integral: f64,
 }
 
 impl Crowd {
-    /// More requests than this at one server are not told apart.
+    /// Highest level; more requests at one server are not distinguished.
     pub(crate) const LEVELS: usize = 16;
 
-    /// A server had `before` requests, and has `after`.
+    /// Records that a server's number of requests changed from `before` to `after`.
     pub(crate) fn change(&mut self, now_ns: u64, before: usize, after: usize) {
         let (least, most) = (before.min(after), before.max(after));
         for level in self.levels.iter_mut().take(most).skip(least) {
@@ -25,7 +27,8 @@ impl Crowd {
         }
     }
 
-    /// The mean number of servers with at least 1, 2, 3, ... requests since the last call, over `span_ns`.
+    /// Returns the mean number of servers with at least 1, 2, 3, ... requests since the last call, over
+    /// `span_ns`.
     pub(crate) fn take_means(&mut self, now_ns: u64, span_ns: u64) -> [f64; Self::LEVELS] {
         self.levels.each_mut().map(|level| {
             level.note(now_ns);

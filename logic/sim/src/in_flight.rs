@@ -1,3 +1,5 @@
+//! The requests in flight of a simulation.
+
 use std::net::IpAddr;
 
 use weir_balance::{RequestClass, Watch};
@@ -5,41 +7,41 @@ use weir_health::Probe;
 
 use crate::waiting::Spot;
 
-/// A request that is somewhere between its arrival and its end.
+/// A request between its arrival and its end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flight {
     pub(crate) arrived_ns: u64,
     pub(crate) work_ns: f64,
     pub(crate) class: RequestClass,
-    /// How much is transferred, where that is known.
+    /// Number of transferred bytes, if known.
     pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
     pub(crate) uri: u64,
-    /// As its request has it.
+    /// Value of the key, copied from the request.
     pub(crate) value: u64,
-    /// As its request has it.
+    /// Priority, copied from the request.
     pub(crate) priority: u32,
     pub(crate) worker: u32,
     pub(crate) is_measured: bool,
-    /// Where it is; `None` while it waits in the balancer.
+    /// Current try; `None` while the request waits in the balancer.
     pub(crate) at: Option<Try>,
-    /// Where it is besides, as the first server has not answered for long.
+    /// Second try, started because the first server did not answer for long.
     pub(crate) second: Option<Try>,
-    /// When it was first given to a server.
+    /// Time at which it was first sent to a server.
     pub(crate) sent_ns: u64,
-    /// Further tries so far, second ones beside the first not counted.
+    /// Number of retries so far, without second tries in parallel to the first.
     pub(crate) retries: u32,
-    /// It is being tried again, and counts as that.
+    /// True while it is being retried and counts as a retry.
     pub(crate) is_retried: bool,
-    /// The server that has died with it, if it was tried again since.
+    /// Server that died with it, if it was retried since.
     pub(crate) lost_at: Option<u32>,
-    /// The server that its client was bound to when it came.
+    /// Server that its client was bound to when it arrived.
     pub(crate) wanted: Option<u32>,
-    /// Where it waits in the balancer.
+    /// Place in a queue of the balancer.
     pub(crate) spot: Option<Spot>,
-    /// An event will tell when it has waited long enough.
+    /// True if an event for the end of its waiting time is scheduled.
     pub(crate) is_timed: bool,
-    /// It finds out for the breaker whether the pool works again.
+    /// Set if it is a probe by which the breaker finds out whether the pool works again.
     pub(crate) probe: Option<Probe>,
 }
 
@@ -47,12 +49,12 @@ pub(crate) struct Flight {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Try {
     pub(crate) server: u32,
-    /// Measures it there, for algorithms that go by that.
+    /// Measurement of the request there, for algorithms that use it.
     pub(crate) stay: Stay,
 }
 
 impl Flight {
-    /// Its try at this server, and the other one, if there is one.
+    /// Returns the measurement of its try at this server, and its other try, if there is one.
     pub(crate) fn tries(&self, server: u32) -> (Option<Stay>, Option<Try>) {
         match self.second {
             Some(second) if second.server == server => (Some(second.stay), self.at),
@@ -61,7 +63,7 @@ impl Flight {
     }
 }
 
-/// A request at a server, as the balancer sees it.
+/// Measurement of a request at a server, from the balancer's side.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stay {
     pub(crate) begun_ns: u64,
@@ -69,8 +71,9 @@ pub(crate) struct Stay {
     pub(crate) watch: Watch,
 }
 
-/// The requests in flight, by number; numbers of ended ones are given again, so that there are as many places as there were
-/// requests at the same time.
+/// Requests in flight by number. Numbers of ended requests are reused, so there are only as many places as
+/// there were requests
+/// at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
     places: Vec<Place>,
@@ -79,12 +82,12 @@ pub(crate) struct Flights {
 
 #[derive(Debug)]
 struct Place {
-    /// Differs for each request that had the place.
+    /// Number that differs for each request that has had the place.
     visit: u32,
     flight: Option<Flight>,
 }
 
-/// One request among those in flight.
+/// Identifier of a request in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FlightId {
     place: u32,
@@ -103,7 +106,7 @@ impl Flights {
         FlightId { place, visit: there.visit }
     }
 
-    /// `None` if it has ended.
+    /// Returns the request; `None` if it has ended.
     pub(crate) fn get_mut(&mut self, id: FlightId) -> Option<&mut Flight> {
         let place = self.places.get_mut(id.place as usize)?;
         place.flight.as_mut().filter(|_| place.visit == id.visit)
@@ -119,7 +122,7 @@ impl Flights {
         self.free.len() == self.places.len()
     }
 
-    /// The most that there were at the same time.
+    /// Returns the largest number of requests at the same time.
     pub(crate) fn peak(&self) -> u64 {
         self.places.len() as u64
     }
@@ -129,7 +132,7 @@ impl Flights {
 pub(crate) mod testing {
     use super::*;
 
-    /// A request of which nothing matters.
+    /// Creates a request with arbitrary values.
     pub(crate) fn flight() -> Flight {
         Flight {
             arrived_ns: 0,

@@ -1,22 +1,34 @@
-//! "Which algorithm, on my traffic?" A discrete-event simulator around the very code that chooses servers in the proxy:
+//! "Which algorithm, on my traffic?" A discrete-event simulator that runs the proxy's own code for choosing
+//! servers,
 //! `weir_balance`'s rosters and pickers, in virtual time.
 //!
-//! Reads no files and knows no clock: the caller brings the scenario, the lines of a log, and somebody to tell of progress.
-//! The same scenario gives the same result, to the last bit, on the same machine.
+//! It reads no files and no clock: the caller supplies the scenario, the lines of a log, and a callback for
+//! progress. The
+//! same scenario gives the same result, to the last bit, on the same machine.
 //!
-//! - [`run`] plays one scenario with one algorithm and one seed and returns a [`Run`]. Its memory does not grow with the
-//!   number of requests: they are drawn or read as they come, and their latencies go into a histogram.
-//! - [`Report`] puts the runs of all algorithms and seeds together: means with confidence intervals, a ranking, and what to
-//!   make of it in plain words. It becomes JSON by `serde`, and a page by [`html`].
-//! - [`backtest`] and [`FleetReport`] do the like for the policies of `weir_scale`: how many servers, on this demand?
+//! - [`run`] plays one scenario with one algorithm and one seed and returns a [`Run`]. Its memory does not
+//!   grow with the
+//! number of requests: they are drawn or read when they arrive, and their latencies go into a histogram.
+//! - [`Report`] combines the runs of all algorithms and seeds: means with confidence intervals, a ranking,
+//!   and conclusions in
+//! plain words. It becomes JSON by `serde`, and a page by [`html`].
+//! - [`backtest`] and [`FleetReport`] do the same for the policies of `weir_scale`: how many servers, on this
+//!   demand?
 //!
-//! What is simulated: arrivals, work, clients, URIs, servers with slots, queues, speeds and caches, deaths, slow-downs, drains and additions, the
-//! balancer's workers, its retries and the time until it knows that a server is dead. Who is bound to which server, who waits and in what
-//! order, who is turned away, how weights rise, and how weights and limits are found is decided by `weir_balance`, too. Of a pool's config: tiers, zone,
-//! subset, and the options of its algorithm. Who is ejected for refused requests, and when a breaker
-//! opens, is decided by `weir_health`; how many second tries there may be by `weir_http`, and
-//! what an agent's words mean by `weir_wire`. What is not: connections,
-//! bandwidth between balancer and servers, and the balancer's own work.
+//! Simulated are:
+//! - arrivals, work, clients and URIs;
+//! - servers with slots, queues, speeds and caches; their deaths, slow-downs, drains and additions;
+//! - the balancer's workers, its retries, and the time until it notices that a server is dead.
+//!
+//! The proxy's own crates make these decisions:
+//! - `weir_balance`: bindings of clients, order and rejection of waiting requests, slow start, automatic
+//!   weights and limits;
+//! also tiers, zone, subset and the algorithm's options from a pool's config.
+//! - `weir_health`: ejections for failed requests, and the circuit breaker.
+//! - `weir_http`: the number of permitted second tries.
+//! - `weir_wire`: the meaning of an agent's words.
+//!
+//! Not simulated are connections, bandwidth between balancer and servers, and the balancer's own work.
 
 mod arrivals;
 mod bonds;

@@ -1,7 +1,9 @@
+//! A cache of names that drops the least recently used one.
+
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// A cache of names: knows the last `capacity` different ones that it was asked for.
+/// A cache of names: it contains the last `capacity` different names that were requested.
 #[derive(Debug)]
 pub(crate) struct Lru {
     capacity: usize,
@@ -30,7 +32,7 @@ impl Lru {
         Self { capacity, places: HashMap::default(), entries: Vec::new(), newest: NONE, oldest: NONE }
     }
 
-    /// Whether `name` is in there; from now on it is, as the newest.
+    /// Returns true if the cache contains `name`, and makes it the newest entry in any case.
     pub(crate) fn ask(&mut self, name: u64) -> bool {
         if let Some(place) = self.places.get(&name).copied() {
             self.take_out(place);
@@ -52,7 +54,7 @@ impl Lru {
         false
     }
 
-    /// Forgets everything, as a server does that starts again.
+    /// Removes all entries, as when a server restarts.
     pub(crate) fn clear(&mut self) {
         self.places.clear();
         self.entries.clear();

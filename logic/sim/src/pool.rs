@@ -1,3 +1,5 @@
+//! The balancer's side of a simulation: its pool, its servers and its pickers.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,20 +18,21 @@ use crate::in_flight::{Flight, Stay};
 use crate::rng::{Rng, Stream};
 use crate::weights::{Measured, judge};
 
-/// The balancer's side: the roster that all workers share, and each worker's picker. As in the proxy, but that everybody
-/// works in turn.
+/// State of the balancer: the roster that all workers share, and each worker's picker. As in the proxy, but
+/// the workers run
+/// one after the other.
 #[derive(Debug)]
 pub(crate) struct Pool {
     scheduling: Scheduling,
     goes_by: SimKey,
     members: Vec<Member>,
-    /// Of each tier: (backup, priority).
+    /// Ejections of each tier, by (backup, priority).
     ejections: BTreeMap<(bool, u16), PoolEjections>,
     slow_start: Option<SlowStart>,
     concurrency: Option<ConcurrencyRule>,
-    /// What requests are, for the judges of weights.
+    /// Mix of the requests, for automatic weights.
     mix: RequestMix,
-    /// Requests at once, in all.
+    /// Most concurrent requests in total.
     requests_max: u32,
     requests: u32,
     roster: Roster,
@@ -38,39 +41,40 @@ pub(crate) struct Pool {
     rng: Rng,
 }
 
-/// What the balancer knows of one server.
+/// The balancer's knowledge of one server.
 #[derive(Debug)]
 struct Member {
     candidate: Candidate,
-    /// It has been added to the pool.
+    /// True once it has been added to the pool.
     is_there: bool,
-    /// As far as checks know.
+    /// True while the checks consider it up.
     is_up: bool,
     is_ejected: bool,
-    /// How many drains of the operator hold at the moment: they may overlap. Those to maintenance apart.
+    /// Number of drains by the operator in force, which may overlap. The next field counts those to
+    /// maintenance.
     drains: u32,
     maintenances: u32,
-    /// What its agent has said.
+    /// Last report of its agent.
     agent: AgentState,
-    /// While it is half open: no more requests than this at once.
+    /// Most concurrent requests while it is half open.
     probes: Option<u32>,
-    /// What counts of its weight and its limit.
+    /// Fraction of its weight and its limit that counts.
     portion: Portion,
-    /// Its own limit when all of its weight counts.
+    /// Own limit when the whole weight counts.
     requests_max: Option<u32>,
-    /// Where its limit is found by measurement.
+    /// Adaptive limit, if the scenario has one.
     found: Option<Concurrency>,
-    /// Where its weight is.
+    /// Measurements for an automatic weight.
     measured: Option<Measured>,
-    /// When it came up, if it was not up from the start.
+    /// Time at which it came up, if it was not up from the start.
     up_since_ns: Option<u64>,
 }
 
-/// What became of a request that was answered.
+/// Response to a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answer {
     pub(crate) at_ns: u64,
-    /// 0 = not known.
+    /// Number of bytes; 0 = not known.
     pub(crate) bytes: u64,
 }
 
@@ -104,7 +108,8 @@ impl Pool {
         pool
     }
 
-    /// Chooses a server for a request that has failed on those in `failed`, and counts it there. Once these are all that take part, it
+    /// Chooses a server for a request that failed on the servers in `failed`, and counts it there. If no
+    /// other member is left, it
     /// goes to the next tier.
     pub(crate) fn choose_after(&mut self, flight: &Flight, now_ns: u64, failed: &[usize]) -> Pick {
         self.refresh();
@@ -115,7 +120,8 @@ impl Pool {
         }
     }
 
-    /// Chooses a server for a request that is not to go to those in `exclude` while another has room, and counts it there.
+    /// Chooses a server for a request and counts it there. Servers in `exclude` are used only if no other has
+    /// room.
     pub(crate) fn choose(&mut self, flight: &Flight, now_ns: u64, exclude: &[usize]) -> Pick {
         self.refresh();
         let (key, random) = (Some(self.key(flight)), self.rng.next());
@@ -127,7 +133,8 @@ impl Pool {
         }
     }
 
-    /// The one server that a request may have to wait for which has failed on those in `exclude`; `None` = several will do.
+    /// Returns the only server that a request must wait for after it failed on those in `exclude`; `None` =
+    /// several may take it.
     pub(crate) fn awaited_server(&mut self, flight: &Flight, exclude: &[usize]) -> Option<usize> {
         if self.scheduling.hash.fallback {
             return None;
@@ -137,12 +144,13 @@ impl Pool {
         Picker::awaited_server(&self.roster, &input)
     }
 
-    /// Whether there is no other server for a key than its own.
+    /// Returns true if a key has only its own server.
     pub(crate) fn keeps_to_one_server(&self) -> bool {
         self.scheduling.algorithm.keeps_to_one_server() && !self.scheduling.hash.fallback
     }
 
-    /// How the server in `slot` stands towards a request that is bound to it; one that it is open for is counted there.
+    /// Returns the readiness of the server in `slot` for a request bound to it, and counts the request there
+    /// if it is open.
     pub(crate) fn claim(&mut self, slot: usize) -> Standing {
         self.refresh();
         match self.roster.standing(slot) {
@@ -151,12 +159,12 @@ impl Pool {
         }
     }
 
-    /// How many tries are under way.
+    /// Returns the number of tries in progress.
     pub(crate) fn requests(&self) -> u32 {
         self.requests
     }
 
-    /// Whether all servers together have room for one more request.
+    /// Returns true if the limit of all servers together permits one more request.
     pub(crate) fn has_room(&self) -> bool {
         self.requests < self.requests_max
     }
@@ -185,7 +193,7 @@ impl Pool {
     }
 
     fn key(&self, flight: &Flight) -> Key {
-        // A hash already: any function of it is as good as another.
+        // The value is a hash already, so any function of it works as well as another.
         let digest = |hash: u64| Key::Digest(HashFunction::Crc32.digest(&hash.to_be_bytes()));
         match self.goes_by {
             SimKey::Uri => digest(flight.uri),
@@ -194,13 +202,15 @@ impl Pool {
         }
     }
 
-    /// Measures a request that was given to the server in `slot`.
+    /// Starts to measure a request that was given to the server in `slot`.
     pub(crate) fn stay(&self, slot: usize, class: RequestClass, now_ns: u64) -> Stay {
         Stay { begun_ns: now_ns, class, watch: self.roster.watch(slot, now_ns / 1_000_000) }
     }
 
-    /// A request of the server in `slot` is over; `answer` is what came, if anything did. Head and last byte come at once, and so do
-    /// the bytes: a request's count when it ends.
+    /// Ends a request at the server in `slot`; `answer` is its response, if there was one.
+    ///
+    /// The head and the last byte arrive at the same time, and so do the bytes: they count when the request
+    /// ends.
     pub(crate) fn end(&mut self, slot: usize, stay: Option<Stay>, answer: Option<Answer>) {
         let Some(member) = self.members.get_mut(slot) else { return };
         let load = &member.candidate.load;
@@ -225,7 +235,8 @@ impl Pool {
         self.requests = self.requests.saturating_sub(1);
     }
 
-    /// Nobody waits any longer for the answer of the server in `slot`: another one was faster. It would have taken at least as long.
+    /// Ends a request at the server in `slot` because another server was faster. This server would have taken
+    /// at least as long.
     pub(crate) fn overtaken(&mut self, slot: usize, stay: Stay, now_ns: u64) {
         let Some(member) = self.members.get_mut(slot) else { return };
         let load = &member.candidate.load;
@@ -243,32 +254,32 @@ impl Pool {
         self.requests = self.requests.saturating_sub(1);
     }
 
-    /// The balancer's checks learn that a server is dead, or back. Whether it comes or goes by that.
+    /// Sets the result of the balancer's checks. Returns true if the server enters or leaves rotation.
     pub(crate) fn set_up(&mut self, slot: usize, is_up: bool, now_ns: u64) -> bool {
         self.change(slot, now_ns, |member| member.is_up = is_up)
     }
 
-    /// A server gets nothing new for a while.
+    /// Ejects a server: it gets nothing new for a while.
     pub(crate) fn eject(&mut self, slot: usize, now_ns: u64) {
         self.change(slot, now_ns, |member| (member.is_ejected, member.probes) = (true, None));
     }
 
-    /// It gets requests again; with `probes` no more than so many at once.
+    /// Ends an ejection; with `probes`, at most this many requests run at a time.
     pub(crate) fn readmit(&mut self, slot: usize, probes: Option<u32>, now_ns: u64) {
         self.change(slot, now_ns, |member| (member.is_ejected, member.probes) = (false, probes));
     }
 
-    /// A server is added to the pool.
+    /// Adds a server to the pool.
     pub(crate) fn add(&mut self, slot: usize, now_ns: u64) {
         self.change(slot, now_ns, |member| member.is_there = true);
     }
 
-    /// The operator takes it out of traffic.
+    /// Drains a server for the operator.
     pub(crate) fn drain(&mut self, slot: usize, is_maintenance: bool, now_ns: u64) {
         self.change(slot, now_ns, |member| *member.drains_of(is_maintenance) += 1);
     }
 
-    /// The operator puts it back.
+    /// Ends a drain.
     pub(crate) fn undrain(&mut self, slot: usize, is_maintenance: bool, now_ns: u64) {
         self.change(slot, now_ns, |member| {
             let drains = member.drains_of(is_maintenance);
@@ -276,7 +287,7 @@ impl Pool {
         });
     }
 
-    /// Its agent says something. Whether it comes or goes by that.
+    /// Applies a report of the server's agent. Returns true if the server enters or leaves rotation.
     pub(crate) fn hear(&mut self, slot: usize, reply: &AgentReply, now_ns: u64) -> bool {
         let weighs_portions = self.scheduling.algorithm.weighs_moving_portions();
         self.change(slot, now_ns, |member| {
@@ -285,7 +296,7 @@ impl Pool {
         })
     }
 
-    /// Whether the server in `slot` comes or goes by that.
+    /// Changes the server in `slot`. Returns true if it enters or leaves rotation.
     fn change(&mut self, slot: usize, now_ns: u64, change: impl FnOnce(&mut Member)) -> bool {
         let greatest = self.concurrency.map(|rule| rule.max);
         let Some(member) = self.members.get_mut(slot) else { return false };
@@ -303,7 +314,7 @@ impl Pool {
         is_in != was_in
     }
 
-    /// Finds anew the weights that are found by measurement.
+    /// Updates the automatic weights.
     pub(crate) fn judge_weights(&mut self, rule: &AutoWeightRule) {
         let servers = self.members.iter_mut().filter(|member| member.is_there);
         let servers =
@@ -311,7 +322,7 @@ impl Pool {
         self.is_stale |= judge(rule, &mut self.mix, servers.collect());
     }
 
-    /// What each server weighs now, in the order of slots, if any weight is found.
+    /// Returns the current weight of each server by slot, if any weight is automatic; else an empty list.
     pub(crate) fn found_weights(&self) -> Vec<u32> {
         match self.members.iter().any(|member| member.measured.is_some()) {
             true => self.members.iter().map(|member| member.candidate.weight.get()).collect(),
@@ -319,7 +330,8 @@ impl Pool {
         }
     }
 
-    /// What ejection has to know of the pool, for a server of this tier; `None` if it is out for another reason.
+    /// Returns the ejection counts of a server's tier; `None` if the server is out of rotation for another
+    /// reason.
     pub(crate) fn ejections(&self, slot: usize) -> Option<PoolEjections> {
         let member = self.members.get(slot).filter(|member| member.is_there && member.is_up)?;
         self.ejections.get(&(member.candidate.backup, member.candidate.priority)).copied()
@@ -340,19 +352,19 @@ impl Pool {
         self.ejections = tiers;
     }
 
-    /// Since when a server is up, if it was not from the start.
+    /// Returns the time since which a server is up, if it was not up from the start.
     pub(crate) fn up_since_ns(&self, slot: usize) -> Option<u64> {
         self.members.get(slot)?.up_since_ns
     }
 
-    /// Works out how far the weight of a server has risen that has come up. Returns when it rises next.
+    /// Updates the slow start of a server. Returns the time at which its weight rises next.
     pub(crate) fn rise(&mut self, slot: usize, now_ns: u64) -> Option<u64> {
         let greatest = self.concurrency.map(|rule| rule.max);
         let weighs_portions = self.scheduling.algorithm.weighs_moving_portions();
         let (rule, member) = (self.slow_start?, self.members.get_mut(slot)?);
         let up_for = Duration::from_nanos(now_ns.saturating_sub(member.up_since_ns?));
         member.portion = rule.portion(up_for);
-        // Its limit rises whatever the algorithm.
+        // The limit rises with every algorithm.
         member.set_limit(greatest);
         member.set_portion(weighs_portions);
         self.is_stale = true;
@@ -360,7 +372,7 @@ impl Pool {
         Some(now_ns.saturating_add(u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX)))
     }
 
-    /// Whether a server could have been chosen, as far as the balancer knows.
+    /// Returns true if a server could have been chosen, as far as the balancer knows.
     pub(crate) fn could_take(&self, slot: usize) -> bool {
         self.members.get(slot).is_some_and(|Member { candidate, is_there, .. }| {
             let has_room = || {
@@ -411,7 +423,7 @@ impl Member {
         member
     }
 
-    /// Whether it takes requests of clients that are bound to it, and whether it takes others.
+    /// Returns whether it takes requests of clients bound to it, and whether it takes others.
     fn takes(&self) -> (bool, bool) {
         let is_up = self.is_up && !self.is_ejected && self.agent.is_up();
         let serves = is_up && self.is_there && self.maintenances == 0;
@@ -420,7 +432,7 @@ impl Member {
         (serves, serves && self.drains == 0 && is_wanted)
     }
 
-    /// Works out what counts of its weight, where the algorithm bears that this changes all the time.
+    /// Sets the portion of its weight, if the algorithm accepts frequent changes.
     fn set_portion(&mut self, weighs_portions: bool) {
         if weighs_portions {
             self.candidate.portion = self.portion.of(Portion::percent(self.agent.weight_percent()));
@@ -431,7 +443,7 @@ impl Member {
         if is_maintenance { &mut self.maintenances } else { &mut self.drains }
     }
 
-    /// `greatest`: that of the limits that are found, which hold only where there is one at all.
+    /// Sets its limit. `greatest` is the maximum of adaptive limits, which apply only if there is some limit.
     fn set_limit(&mut self, greatest: Option<u32>) {
         let requests_max = self.agent.connections_max().unwrap_or(self.requests_max);
         let risen = requests_max.map(|max| self.portion.of_limit(max));
@@ -439,17 +451,17 @@ impl Member {
     }
 }
 
-/// Those who have been added.
+/// Returns the servers that have been added.
 fn there(members: &[Member]) -> Vec<Candidate> {
     members.iter().filter(|member| member.is_there).map(|member| member.candidate.clone()).collect()
 }
 
-/// What the algorithm goes by, if it goes by a key.
+/// Returns the kind of key that the algorithm uses, if it uses a key.
 fn goes_by(key: SimKey, algorithm: Algorithm) -> SimKey {
     use Algorithm::{IpvsDh, IpvsMh, IpvsSh, Lblc, Lblcr, NginxIpHash, Source};
     match (key, algorithm) {
         (SimKey::Auto, Lblc | Lblcr) => SimKey::Uri,
-        // They know no key but an address.
+        // These algorithms accept only an address as the key.
         (_, Source | NginxIpHash | IpvsSh | IpvsDh | IpvsMh) | (SimKey::Auto | SimKey::Client, _) => {
             SimKey::Client
         }
@@ -457,7 +469,7 @@ fn goes_by(key: SimKey, algorithm: Algorithm) -> SimKey {
     }
 }
 
-/// An address for each server, the same ones in every run.
+/// Returns a server's address, the same in every run.
 fn address(slot: usize) -> ServerAddress {
     const FIRST: u32 = 0x0a00_0001;
     let address = std::net::Ipv4Addr::from_bits(FIRST.wrapping_add(slot as u32));

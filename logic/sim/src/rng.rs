@@ -1,12 +1,16 @@
-/// A stream of random numbers: xoshiro256++ (Blackman, Vigna: "Scrambled linear pseudorandom number generators", 2021),
-/// its state filled by SplitMix64 as they advise.
+//! Random numbers: streams that are reproducible for a seed.
+
+/// A stream of random numbers: xoshiro256++ (Blackman, Vigna: "Scrambled linear pseudorandom number
+/// generators", 2021).
+/// SplitMix64 fills its state, as the authors advise.
 #[derive(Debug, Clone)]
 pub(crate) struct Rng {
     state: [u64; 4],
 }
 
-/// What a stream is for. Each has its own, so that two algorithms meet the same arrivals, clients and work however many
-/// numbers their picks take.
+/// Purpose of a stream. Each purpose has its own stream. So two algorithms get the same arrivals, clients and
+/// work, however
+/// many numbers their picks use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stream {
     Arrivals = 1,
@@ -22,7 +26,7 @@ pub(crate) enum Stream {
 }
 
 impl Rng {
-    /// The stream for one purpose in the run of one seed.
+    /// Creates the stream for one purpose in the run of one seed.
     pub(crate) fn new(seed: u64, stream: Stream) -> Self {
         let mut fill = mix(seed ^ mix(stream as u64));
         let state = std::array::from_fn(|_| {
@@ -32,7 +36,7 @@ impl Rng {
         Self { state }
     }
 
-    /// Evenly spread over all 64 bits.
+    /// Returns a number evenly distributed over all 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
         let [a, b, c, d] = self.state;
         let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
@@ -45,36 +49,36 @@ impl Rng {
         result
     }
 
-    /// Evenly spread over (0, 1]: its logarithm is a number.
+    /// Returns a number evenly distributed over (0, 1], so that its logarithm is finite.
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Below `limit`, evenly; 0 if that is 0.
+    /// Returns a number evenly distributed below `limit`; 0 if `limit` is 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// Exponential with mean 1.
+    /// Returns an exponentially distributed number with mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
         -self.unit().ln()
     }
 
-    /// Normal with mean 0 and deviation 1 (Box and Muller, 1958).
+    /// Returns a normally distributed number with mean 0 and deviation 1 (Box and Muller, 1958).
     pub(crate) fn normal(&mut self) -> f64 {
         let radius = (2.0 * self.exponential()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
 
-/// SplitMix64's output function (Steele, Lea, Flood, 2014): spreads a number over all 64 bits.
+/// Spreads a number over all 64 bits: SplitMix64's output function (Steele, Lea, Flood, 2014).
 pub(crate) fn mix(value: u64) -> u64 {
     let z = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
 
-/// A hash of bytes that is the same everywhere (FNV-1a, mixed).
+/// Returns a hash of bytes that is the same on every machine (FNV-1a, mixed).
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
@@ -93,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_sequence_is_that_of_its_authors() {
-        // The reference implementation's first numbers from the state 1, 2, 3, 4.
+        // Expected values: the reference implementation's first numbers from the state 1, 2, 3, 4.
         let mut rng = Rng { state: [1, 2, 3, 4] };
         let first: Vec<u64> = (0..4).map(|_| rng.next()).collect();
         assert_eq!(first, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);

@@ -1,85 +1,92 @@
+//! The results of one run.
+
 use serde::Serialize;
 use weir_stats::{Histogram, Resolution};
 
 use crate::Series;
 use crate::crowd::Crowd;
 
-/// What came of one run: one algorithm, one seed. Measured from the end of the warm-up to the last arrival, latencies until
-/// the last request is over.
+/// Results of one run: one algorithm, one seed.
+///
+/// Figures are measured from the end of the warm-up to the last arrival; latencies, until the last request
+/// ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// From arrival to the end of the answer, network included, of measured requests that were answered.
+    /// Time from arrival to the end of the response, including network time, of measured requests with a
+    /// response.
     pub latency: Histogram,
-    /// Their sum in nanoseconds, exact.
+    /// Exact sum of the latencies in nanoseconds.
     pub latency_sum_ns: u128,
-    /// Requests that were measured, answered or not.
+    /// Measured requests, with or without a response.
     pub measured: u64,
-    /// Those that were not answered.
+    /// Measured requests without a response.
     pub errors: Errors,
-    /// The same apart for requests of none of the scenario's priorities, and of each; empty where it has none.
+    /// Separate results of requests without one of the scenario's priorities, and of each priority; empty
+    /// without priorities.
     pub priorities: Vec<PriorityRun>,
-    /// The share of each server's slots that was in use, in the scenario's order.
+    /// Share of each server's slots in use, in the scenario's order.
     pub utilisation: Vec<f64>,
     /// Mean number of requests that waited, at servers and in the balancer.
     pub queue_mean: f64,
-    /// The most that waited at the same time.
+    /// Most requests waiting at the same time.
     pub queue_max: u64,
-    /// How many waited, from the start to the last arrival.
+    /// Number of waiting requests over time, from the start to the last arrival.
     pub queue: Series,
-    /// The share of servers that had at least 1, 2, 3, ... requests, in service or waiting: means over time.
+    /// Mean share over time of servers with at least 1, 2, 3, ... requests, in service or waiting.
     pub crowd: [f64; Crowd::LEVELS],
-    /// Requests that found their URI in the server's cache, and those that asked a server with a cache.
+    /// Requests whose URI was in the server's cache, and all requests to servers with a cache.
     pub cache: Option<(u64, u64)>,
-    /// The share of clients who came again and were moved: without need, or where clients stay with their servers, at all.
+    /// Share of returning clients that were moved unnecessarily; with sticky clients, that were moved for any
+    /// reason.
     pub moved_share: Option<f64>,
-    /// Second tries of measured requests, beside slow first ones.
+    /// Second tries of measured requests, in parallel to slow first ones.
     pub hedges: u64,
-    /// Those of them that were answered first.
+    /// Second tries that were answered first.
     pub hedges_won: u64,
-    /// What each server weighed in the end, in the scenario's order, where weights are found by measurement; else empty.
+    /// Final weight of each server in the scenario's order, if weights are automatic; else empty.
     pub found_weights: Vec<u32>,
-    /// How long was measured, in simulated seconds.
+    /// Measured time, in simulated seconds.
     pub span_s: f64,
-    /// The most requests in flight at the same time.
+    /// Most requests in flight at the same time.
     pub in_flight_max: u64,
-    /// The most events in the heap at the same time.
+    /// Most events in the heap at the same time.
     pub events_max: u64,
-    /// What was transferred, where sizes are known, warm-up included; 0 = they are not.
+    /// Transferred bytes including the warm-up, if sizes are known; 0 = not known.
     pub bytes: u128,
-    /// Lines of the replayed log that were passed over, because they asked no server.
+    /// Skipped lines of the replayed log, whose requests reached no server.
     pub skipped: u64,
 }
 
-/// Measured requests of one priority.
+/// Results of measured requests of one priority.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriorityRun {
-    /// As [`Run::latency`].
+    /// Latencies, as in [`Run::latency`].
     pub latency: Histogram,
-    /// How many there were, answered or not.
+    /// Number of requests, with or without a response.
     pub measured: u64,
-    /// Those that were not answered.
+    /// Number of requests without a response.
     pub failed: u64,
 }
 
-/// Measured requests that were not answered, by cause.
+/// Numbers of measured requests without a response, by cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Errors {
-    /// Every server that was tried was dead, or none was left.
+    /// Every server that was tried was dead, or no server was left.
     pub refused: u64,
-    /// Their server died.
+    /// The request's server died.
     pub broken: u64,
     /// Every server was at its limit for too long.
     pub timed_out: u64,
-    /// As many requests waited as may.
+    /// The queue was full.
     pub queue_full: u64,
-    /// They would have waited for too long, and were turned away at once.
+    /// The request was refused at once, because its wait would have been too long.
     pub hopeless: u64,
-    /// The breaker turned them away, because too many before them had failed.
+    /// The circuit breaker refused the request, because too many earlier ones had failed.
     pub breaker: u64,
 }
 
 impl Errors {
-    /// All of them.
+    /// Returns the sum of all causes.
     pub fn total(&self) -> u64 {
         self.refused + self.broken + self.timed_out + self.queue_full + self.hopeless + self.breaker
     }
@@ -119,13 +126,13 @@ impl Default for PriorityRun {
 }
 
 impl Run {
-    /// The mean latency in seconds, exact; 0 if nothing was answered.
+    /// Returns the exact mean latency in seconds; 0 if no request had a response.
     pub fn mean_s(&self) -> f64 {
         let answered = self.latency.count();
         if answered == 0 { 0.0 } else { self.latency_sum_ns as f64 / answered as f64 / 1e9 }
     }
 
-    /// A quantile of the latency in seconds, known to 0.4 percent; 0 if nothing was answered.
+    /// Returns a quantile of the latency in seconds, accurate to 0.4 percent; 0 if no request had a response.
     pub fn quantile_s(&self, quantile: f64) -> f64 {
         self.latency.quantile(quantile).unwrap_or(0) as f64 / 1e6
     }

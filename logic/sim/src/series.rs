@@ -1,23 +1,27 @@
-/// The mean of a quantity over time, in at most [`Series::PARTS`] equal parts however long it goes on: when they do not
-/// suffice, each two become one of double length.
+//! A quantity over time, in a bounded number of parts.
+
+/// Mean of a quantity over time, in at most [`Series::PARTS`] equal parts, however long the time. When there
+/// are too many
+/// parts, every two become one of double length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     part_ns: u64,
-    /// The quantity's integral over each part, in nanoseconds.
+    /// Integral of the quantity over each part, in nanoseconds.
     integrals: Vec<f64>,
     end_ns: u64,
 }
 
 impl Series {
-    /// How many parts there are at most.
+    /// Most parts of a series.
     pub const PARTS: usize = 256;
 
-    /// Of an unknown length.
+    /// Creates an empty series.
     pub fn new() -> Self {
         Self { part_ns: 1_000_000, integrals: Vec::new(), end_ns: 0 }
     }
 
-    /// The quantity was `value` from `from_ns` to `to_ns`, which does not lie before the end of what was noted so far.
+    /// Records that the quantity was `value` from `from_ns` to `to_ns`. Times must not go back before the end
+    /// of earlier records.
     pub fn note(&mut self, from_ns: u64, to_ns: u64, value: f64) {
         while to_ns.div_ceil(self.part_ns) > Self::PARTS as u64 {
             self.part_ns = self.part_ns.saturating_mul(2);
@@ -38,7 +42,7 @@ impl Series {
         self.end_ns = self.end_ns.max(to_ns);
     }
 
-    /// The middle of each part in seconds, and the mean in it.
+    /// Returns the middle of each part in seconds, and the mean in it.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.integrals.iter().enumerate().map(|(index, integral)| {
             let from = index as u64 * self.part_ns;
@@ -47,7 +51,7 @@ impl Series {
         })
     }
 
-    /// How long it was noted, in seconds.
+    /// Returns the recorded time in seconds.
     pub fn seconds(&self) -> f64 {
         self.end_ns as f64 / 1e9
     }

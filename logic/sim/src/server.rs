@@ -1,3 +1,5 @@
+//! A simulated server.
+
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -9,22 +11,23 @@ use crate::lru::Lru;
 
 /// A server that works on requests.
 ///
-/// All requests that it works on go on at the same rate, so that one clock suffices: it runs at that rate, and a request is
-/// done when the clock has gone on by its work. A change of speed changes the clock's rate and no request.
+/// All its running requests progress at the same rate, so one clock suffices. The clock runs at that rate,
+/// and a request is
+/// done when the clock has advanced by the request's work. A change of speed changes only the clock's rate.
 #[derive(Debug)]
 pub(crate) struct Server {
     speed: f64,
-    /// So many times the work of a request that makes it compute is one that makes it fetch.
+    /// Work of a request for which the server fetches data, relative to one for which it computes.
     static_work: f64,
     slow_down: f64,
     slots: u32,
     sharing: Sharing,
-    /// Work done on each request since it was last idle, in nanoseconds at speed 1.
+    /// Work done on each request since the server was last idle, in nanoseconds at speed 1.
     clock: f64,
     clock_at_ns: u64,
     working: BinaryHeap<Job>,
     waiting: VecDeque<(FlightId, f64)>,
-    /// When the next event for it is due; earlier ones that are still in the heap are void.
+    /// Time of its next event. Earlier events that are still in the heap are void.
     wake_at_ns: Option<u64>,
     jobs: u64,
     cache: Option<Lru>,
@@ -33,7 +36,7 @@ pub(crate) struct Server {
     busy_ns: f64,
 }
 
-/// The first to be done is the greatest.
+/// A running request. The heap's greatest element is the first to be done.
 #[derive(Debug)]
 struct Job {
     done_at_clock: f64,
@@ -61,7 +64,7 @@ impl Server {
         }
     }
 
-    /// Looks up the cache, if there is one: whether it was a hit, and how much work is left.
+    /// Looks up the cache, if there is one. Returns whether it was a hit, and the remaining work.
     pub(crate) fn look_up(&mut self, class: RequestClass, uri: u64, work_ns: f64) -> (Option<bool>, f64) {
         let work_ns = if class == RequestClass::Static { work_ns * self.static_work } else { work_ns };
         match &mut self.cache {
@@ -73,7 +76,7 @@ impl Server {
         }
     }
 
-    /// Takes a request. The caller asks for [`Server::next_wake`] afterwards, as after every change.
+    /// Takes a request. Afterwards, as after every change, the caller calls [`Server::next_wake`].
     pub(crate) fn take(&mut self, now_ns: u64, flight: FlightId, work_ns: f64) {
         self.advance(now_ns);
         if self.sharing == Sharing::Fifo && self.working.len() >= self.slots as usize {
@@ -83,11 +86,12 @@ impl Server {
         }
     }
 
-    /// A request that is done now, if there is one. Ask again until there is none.
+    /// Returns a request that is done now, if there is one. Call it again until it returns `None`.
     pub(crate) fn finish(&mut self, now_ns: u64) -> Option<FlightId> {
         self.advance(now_ns);
         let left = self.working.peek()?.done_at_clock - self.clock;
-        // Events come on whole nanoseconds, never before the work is done; what is missing is rounding.
+        // Events occur at whole nanoseconds and never before the work is done. A remaining difference is a
+        // rounding error.
         if left > self.rate() * 0.5 + self.clock * 1e-14 {
             return None;
         }
@@ -101,7 +105,7 @@ impl Server {
         Some(flight)
     }
 
-    /// Loses everything, one by one.
+    /// Loses all requests, one at a time. Call it until it returns `None`.
     pub(crate) fn lose(&mut self, now_ns: u64) -> Option<FlightId> {
         self.advance(now_ns);
         let flight =
@@ -115,16 +119,17 @@ impl Server {
         flight
     }
 
-    /// From now on it runs at `factor` times its own speed.
+    /// Sets the speed to `factor` times the server's own speed.
     pub(crate) fn set_slow_down(&mut self, now_ns: u64, factor: f64) {
         self.advance(now_ns);
         self.slow_down = factor;
     }
 
-    /// When it wants to be woken, if that is earlier than what it was promised, or if it was promised nothing.
+    /// Returns the time of its next event, if that is earlier than the scheduled one or if none is scheduled.
     pub(crate) fn next_wake(&mut self, now_ns: u64) -> Option<u64> {
         let left = self.working.peek()?.done_at_clock - self.clock;
-        // At least a nanosecond: a wake that brings nothing must not be followed by one at the same instant.
+        // Waits at least a nanosecond, so that an event without effect is not followed by another at the same
+        // time.
         let wait = (left.max(0.0) / self.rate()).ceil().max(1.0) as u64;
         let due = now_ns.saturating_add(wait);
         if self.wake_at_ns.is_some_and(|promised| promised <= due) {
@@ -134,22 +139,22 @@ impl Server {
         Some(due)
     }
 
-    /// Whether this is the wake that was promised, and not one of earlier promises.
+    /// Returns true if this event is the scheduled one, not an earlier one that is void.
     pub(crate) fn is_awaited(&mut self, at_ns: u64) -> bool {
         self.wake_at_ns.take_if(|promised| *promised == at_ns).is_some()
     }
 
-    /// Requests that it works on, and those that wait.
+    /// Returns the number of running and waiting requests.
     pub(crate) fn requests(&self) -> usize {
         self.working.len() + self.waiting.len()
     }
 
-    /// Requests beyond its slots.
+    /// Returns the number of requests beyond its slots.
     pub(crate) fn queue(&self) -> u64 {
         self.requests().saturating_sub(self.slots as usize) as u64
     }
 
-    /// The share of its slots that was in use since the last call, over `span_ns`.
+    /// Returns the share of its slots that was in use since the last call, over `span_ns`.
     pub(crate) fn take_utilisation(&mut self, now_ns: u64, span_ns: u64) -> f64 {
         self.advance(now_ns);
         std::mem::take(&mut self.busy_ns) / (f64::from(self.slots) * span_ns.max(1) as f64)

@@ -1,8 +1,10 @@
+//! The work of simulated requests.
+
 use weir_config::simulation::{Service, ServiceLaw};
 
 use crate::rng::Rng;
 
-/// Draws how much work requests are, in nanoseconds at a server of speed 1.
+/// Distribution of the work of requests, in nanoseconds at a server of speed 1.
 #[derive(Debug, Clone)]
 pub(crate) enum Work {
     Fixed(f64),
@@ -12,7 +14,7 @@ pub(crate) enum Work {
     BySize { base_ns: f64, ns_per_byte: f64, mean_bytes: f64, sigma: f64 },
 }
 
-/// A Pareto distribution that is cut at both ends.
+/// A Pareto distribution bounded at both ends.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundedPareto {
     shape: f64,
@@ -39,7 +41,7 @@ impl Work {
         }
     }
 
-    /// The work of one request, and its size where work goes by that; `bytes` is the size where it is known.
+    /// Draws the work of one request, and its size if the work depends on it. `bytes` is the size, if known.
     pub(crate) fn draw(&self, rng: &mut Rng, bytes: Option<u64>) -> (f64, Option<u64>) {
         let ns = match self {
             Self::Fixed(ns) => *ns,
@@ -55,7 +57,8 @@ impl Work {
     }
 }
 
-/// The normal distribution's deviation under a log-normal one with this coefficient of variation.
+/// Returns the deviation of the normal distribution under a log-normal one with this coefficient of
+/// variation.
 fn sigma(variation: f64) -> f64 {
     (1.0 + variation * variation).ln().sqrt()
 }
@@ -65,7 +68,8 @@ fn lognormal(rng: &mut Rng, mean: f64, sigma: f64) -> f64 {
 }
 
 impl BoundedPareto {
-    /// The one with this mean, tail and greatest value. Its least value follows from them, by bisection: the mean grows
+    /// Creates the distribution with this mean, tail and greatest value. Bisection finds the least value,
+    /// because the mean grows
     /// with it.
     fn with_mean(mean: f64, shape: f64, max: f64) -> Self {
         let (mut low, mut high) = (mean.ln() - 60.0, mean.ln());
@@ -86,7 +90,7 @@ impl BoundedPareto {
         min.powf(*shape) / cut * shape / (shape - 1.0) * (min.powf(1.0 - shape) - max.powf(1.0 - shape))
     }
 
-    /// By inversion of the distribution function.
+    /// Draws by inversion of the distribution function.
     fn draw(&self, rng: &mut Rng) -> f64 {
         let cut = 1.0 - (self.min / self.max).powf(self.shape);
         let rest: f64 = 1.0 - (1.0 - rng.unit()) * cut;

@@ -1,9 +1,11 @@
+//! The measurement of how often clients change servers.
+
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use crate::lru::Hashed;
 
-/// Where clients went last, and how many of them were sent elsewhere though they could have stayed.
+/// Last server of each client, and the number of clients that were moved although they could have stayed.
 #[derive(Debug, Default)]
 pub(crate) struct Sticky {
     clients: HashMap<u64, Last, BuildHasherDefault<Hashed>>,
@@ -19,10 +21,11 @@ struct Last {
 }
 
 impl Sticky {
-    /// Of more clients the first that come are followed: about 40 MB.
+    /// Most clients that are tracked, the first ones to arrive: about 40 MB.
     const CLIENTS_MAX: usize = 1_000_000;
 
-    /// A client was sent to `server`; `could_stay` says whether the server that it had last could have taken it, or
+    /// Records that a client was sent to `server`. `could_stay` says whether the client's last server could
+    /// have taken it, or
     /// should have.
     pub(crate) fn sent(&mut self, client: u64, server: u32, could_stay: impl FnOnce(u32) -> bool) {
         let Some(last) = self.clients.get_mut(&client) else {
@@ -42,7 +45,8 @@ impl Sticky {
         last.server = server;
     }
 
-    /// The share of the clients that came more than once who were moved though they could have stayed; `None` if nobody came again.
+    /// Returns the share of returning clients that were moved although they could have stayed; `None` if no
+    /// client returned.
     pub(crate) fn moved_share(&self) -> Option<f64> {
         (self.came_again > 0).then(|| self.moved as f64 / self.came_again as f64)
     }

@@ -1,18 +1,21 @@
+//! The queues of the balancer.
+
 use weir_balance::{Admission, Departures, Next, Queue, Rank, RefusalCause, Ticket};
 
 use crate::in_flight::FlightId;
 
-/// Those who wait in the balancer, as in the proxy: for any server, or for the one that they are bound to. Each line has its order and its
-/// pace.
+/// Requests that wait in the balancer, as in the proxy: for any server, or for the one that they are bound
+/// to. Each queue has
+/// its own order and its own pace.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     any: Line,
-    /// By server, up to the highest that anybody has waited for.
+    /// Queues by server, up to the highest server that a request has waited for.
     bound: Vec<Line>,
     length: usize,
 }
 
-/// What one waits for.
+/// Resource that a request waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
     /// Any server, or room in the pool.
@@ -21,20 +24,20 @@ pub(crate) enum Goal {
     Server(u32),
 }
 
-/// A place in one of the lines.
+/// Place in one of the queues.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spot {
     goal: Goal,
     ticket: Ticket,
 }
 
-/// How one may wait.
+/// Conditions of a wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) rank: Rank,
-    /// So many may wait in all lines together.
+    /// Most requests that may wait in all queues together.
     pub(crate) length_max: u32,
-    /// And so many in the line of one server.
+    /// Most requests that may wait in the queue of one server.
     pub(crate) server_length_max: u32,
     pub(crate) patience_us: u64,
 }
@@ -46,12 +49,12 @@ struct Line {
 }
 
 impl Waiting {
-    /// Whether nobody waits for this.
+    /// Returns true if no request waits for `goal`.
     pub(crate) fn is_empty(&self, goal: Goal) -> bool {
         self.length(goal) == 0
     }
 
-    /// How many wait for this.
+    /// Returns the number of requests that wait for `goal`.
     pub(crate) fn length(&self, goal: Goal) -> usize {
         match goal {
             Goal::Any => self.any.queue.len(),
@@ -59,7 +62,7 @@ impl Waiting {
         }
     }
 
-    /// Takes a place, if one may.
+    /// Adds a request to a queue, if it may wait.
     pub(crate) fn enter(
         &mut self,
         goal: Goal,
@@ -70,7 +73,7 @@ impl Waiting {
         let in_all = self.length;
         let line = self.line(goal);
         let length = line.queue.len();
-        // The limit is for all lines together, the pace is that of this one.
+        // The limit applies to all queues together; the pace is that of this queue.
         let elsewhere = u32::try_from(in_all - length).unwrap_or(u32::MAX);
         let own_max = if goal == Goal::Any { u32::MAX } else { terms.server_length_max };
         let admission = Admission {
@@ -85,7 +88,7 @@ impl Waiting {
         Ok(Spot { goal, ticket })
     }
 
-    /// Takes out the one who is next.
+    /// Removes and returns the next request.
     pub(crate) fn take_next(&mut self, goal: Goal) -> Option<Next<FlightId>> {
         if self.is_empty(goal) {
             return None;
@@ -95,13 +98,13 @@ impl Waiting {
         Some(next)
     }
 
-    /// There was nothing for the one who was next: it waits on where it was.
+    /// Puts back a request that was taken but got nothing; it keeps its place.
     pub(crate) fn put_back(&mut self, goal: Goal, next: Next<FlightId>) {
         self.line(goal).queue.put_back(next.ticket, next.who);
         self.length += 1;
     }
 
-    /// The one who was taken out has got what it waited for.
+    /// Records that a request that was taken got what it waited for.
     pub(crate) fn served(&mut self, goal: Goal, now_us: u64) {
         let line = self.line(goal);
         let others_wait = !line.queue.is_empty();
@@ -109,7 +112,7 @@ impl Waiting {
         self.left(goal);
     }
 
-    /// The one who was taken out has gone without it.
+    /// Records that a request that was taken left without it.
     pub(crate) fn left(&mut self, goal: Goal) {
         let line = self.line(goal);
         if line.queue.is_empty() {
@@ -117,7 +120,7 @@ impl Waiting {
         }
     }
 
-    /// Gives a place up. False if it was given up, or taken out, before.
+    /// Removes a waiting request. Returns false if it had already been taken or removed.
     pub(crate) fn leave(&mut self, spot: &Spot) -> bool {
         if self.line(spot.goal).queue.leave(&spot.ticket).is_none() {
             return false;
@@ -127,7 +130,7 @@ impl Waiting {
         true
     }
 
-    /// Servers have come or gone: the pace was that of others.
+    /// Resets the pace after servers were added or removed.
     pub(crate) fn forget_pace(&mut self) {
         self.any.departures.forget();
     }
@@ -193,7 +196,7 @@ mod tests {
             waiting.take_next(Goal::Any).unwrap();
             waiting.served(Goal::Any, now_us);
         }
-        // A dozen are ahead, 6 ms each.
+        // A dozen requests are ahead, 6 ms each.
         assert_eq!(
             waiting.enter(Goal::Any, &terms, 66_000, flights.add(flight())).err(),
             Some(RefusalCause::Hopeless)

@@ -1,9 +1,11 @@
+//! The automatic weights of simulated servers.
+
 use weir_balance::{
     AutoWeightRule, Judged, KnownSpeeds, RequestClass, RequestMix, ServiceTimes, SpeedEstimate, weigh,
 };
 use weir_model::Weight;
 
-/// What is measured of a server whose weight is found by that.
+/// Measurements of a server with an automatic weight.
 #[derive(Debug)]
 pub(crate) struct Measured {
     known: KnownSpeeds,
@@ -16,14 +18,15 @@ impl Measured {
         Self { known, times: Box::default(), estimate: SpeedEstimate::default() }
     }
 
-    /// A request of this class was answered after so long.
+    /// Records the time of an answered request of this class.
     pub(crate) fn took(&self, class: RequestClass, took_us: u64) {
         self.times.add(class, took_us);
     }
 }
 
-/// Takes up what was measured of the servers since the last time, and sets their weights, as the proxy's control plane does. Returns whether one has
-/// another weight now.
+/// Evaluates the measurements since the last call and sets the weights, as the proxy's control plane does.
+/// Returns true if a
+/// weight changed.
 pub(crate) fn judge(
     rule: &AutoWeightRule,
     mix: &mut RequestMix,

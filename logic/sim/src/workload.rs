@@ -1,3 +1,5 @@
+//! The requests of a simulation, generated or read from a log.
+
 use std::io::BufRead;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,26 +12,26 @@ use crate::rng::{Rng, Stream, hash, mix};
 use crate::service::Work;
 use crate::zipf::Zipf;
 
-/// A request before anything has become of it.
+/// A request on arrival.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Request {
     pub(crate) at_ns: u64,
-    /// At a server of speed 1, in nanoseconds.
+    /// Work in nanoseconds at a server of speed 1.
     pub(crate) work_ns: f64,
-    /// What it makes a server do.
+    /// Kind of work that it causes at a server.
     pub(crate) class: RequestClass,
-    /// How much is transferred, where that is known.
+    /// Number of transferred bytes, if known.
     pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
-    /// The hash of what is asked for.
+    /// Hash of the requested URI.
     pub(crate) uri: u64,
-    /// The hash of what it brings besides; 0 where it brings nothing.
+    /// Hash of another value in the request, such as a header; 0 = none.
     pub(crate) value: u64,
-    /// Which of the scenario's priorities it has, counted from 1; 0 = none of them.
+    /// Number of its priority in the scenario, from 1; 0 = no priority.
     pub(crate) priority: u32,
 }
 
-/// Requests in the order of their arrival, made or read as they are asked for.
+/// Requests in the order of their arrival, generated or read one at a time.
 pub(crate) struct Workload<'l> {
     source: Source<'l>,
     work: Work,
@@ -52,7 +54,7 @@ enum Source<'l> {
 }
 
 impl<'l> Workload<'l> {
-    /// `log` is what is to be replayed, if the scenario says so.
+    /// Creates the workload. `log` is the text to replay, if the scenario replays one.
     pub(crate) fn new(
         scenario: &Scenario,
         seed: u64,
@@ -90,7 +92,7 @@ impl<'l> Workload<'l> {
         })
     }
 
-    /// The next one; `None` at the end of the log.
+    /// Returns the next request; `None` at the end of the log.
     pub(crate) fn next(&mut self) -> Result<Option<Request>, LogError> {
         let (at_ns, logged) = match &mut self.source {
             Source::Drawn(arrivals) => (arrivals.next(), None),
@@ -105,7 +107,8 @@ impl<'l> Workload<'l> {
             }
             _ => None,
         };
-        // Everything is drawn in any case: what one line has and another has not must not shift the rest.
+        // All values are drawn in any case. Otherwise a value that only some lines have would shift the later
+        // random numbers.
         let logged_bytes = logged.and_then(|line| line.bytes);
         let (drawn_ns, drawn_bytes) = self.work.draw(&mut self.work_rng, logged_bytes);
         let client = client_address(self.clients.draw(&mut self.client_rng));
@@ -129,7 +132,7 @@ impl<'l> Workload<'l> {
     }
 
     fn draw_class(&mut self) -> RequestClass {
-        // Above 0, and up to 1.
+        // The number is above 0 and at most 1.
         match self.static_share > 0.0 && self.class_rng.unit() <= self.static_share {
             true => RequestClass::Static,
             false => RequestClass::Dynamic,
@@ -148,7 +151,7 @@ impl<'l> Workload<'l> {
         drawn.map_or(0, |at| at as u32 + 1)
     }
 
-    /// Lines of the log that were passed over: no server was asked.
+    /// Returns the number of skipped lines of the log: requests that reached no server.
     pub(crate) fn skipped(&self) -> u64 {
         match &self.source {
             Source::Drawn(_) => 0,
@@ -157,12 +160,13 @@ impl<'l> Workload<'l> {
     }
 }
 
-/// An address for a client of whom a number or a hash is known: spread over the whole space, as real ones are.
+/// Returns the address of a client with a number or a hash. Addresses are spread over the whole space, as
+/// real ones are.
 pub(crate) fn client_address(client: u64) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from_bits((mix(client.wrapping_add(1)) >> 32) as u32))
 }
 
-/// Tells clients apart.
+/// Returns a number that identifies the client.
 pub(crate) fn client_key(client: IpAddr) -> u64 {
     match client {
         IpAddr::V4(address) => u64::from(address.to_bits()),

@@ -1,9 +1,14 @@
+//! Zipf-distributed random numbers.
+
 use weir_config::simulation::Population;
 
 use crate::rng::Rng;
 
-/// Draws members of a population, the n-th in proportion to 1 / n^zipf, in constant time and memory: rejection-inversion
-/// (Hörmann and Derflinger: "Rejection-inversion to generate variates from monotone discrete distributions", 1996).
+/// A population from which the n-th member is drawn in proportion to 1 / n^zipf, in constant time and memory.
+///
+/// The method is rejection-inversion (Hörmann and Derflinger: "Rejection-inversion to generate variates from
+/// monotone
+/// discrete distributions", 1996).
 #[derive(Debug, Clone)]
 pub(crate) struct Zipf {
     count: u64,
@@ -23,7 +28,7 @@ impl Zipf {
         zipf
     }
 
-    /// From 0, the most frequent, to `count` - 1.
+    /// Draws a number from 0, the most frequent, to `count` - 1.
     pub(crate) fn draw(&self, rng: &mut Rng) -> u64 {
         if self.exponent == 0.0 || self.count == 1 {
             return rng.below(self.count);
@@ -42,11 +47,11 @@ impl Zipf {
         (-self.exponent * x.ln()).exp()
     }
 
-    /// The integral of the density from 1 to `x`.
+    /// Returns the integral of the density from 1 to `x`.
     fn area(&self, x: f64) -> f64 {
         let log = x.ln();
         let power = (1.0 - self.exponent) * log;
-        // Near exponent 1 the quotient loses its digits; it tends to 1.
+        // Near exponent 1 the quotient loses precision; it tends to 1.
         let quotient = if power.abs() > 1e-8 { power.exp_m1() / power } else { 1.0 + power / 2.0 };
         quotient * log
     }

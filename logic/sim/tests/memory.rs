@@ -1,5 +1,6 @@
-//! A run needs memory for its servers and for what is in flight, not for the requests that come. In a program of its own: it counts
-//! what every thread asks for.
+//! Tests that a run needs memory for its servers and the requests in flight, not for all requests. A separate
+//! program, because
+//! it counts the memory of all threads.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,19 +14,19 @@ use weir_config::simulation::{
 use weir_model::Millis;
 use weir_sim::run;
 
-/// A thousand servers.
+/// Creates a scenario with a thousand servers.
 fn scenario() -> Scenario {
     Scenario {
         warm_up: 1_000,
         groups: vec![Group { count: 1_000, ..Group::default() }],
         arrivals: Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::Load(0.6) },
-        // They are told apart: each has been seen long before the end.
+        // The simulator tracks clients; each of them has arrived long before the end.
         clients: Population { count: 10_000, zipf: 0.0 },
         ..Scenario::default()
     }
 }
 
-/// The most bytes that were in use at the same time while so many requests came.
+/// Returns the most bytes in use at the same time during a run of `requests` requests.
 fn peak_bytes(scenario: &Scenario, algorithm: Algorithm, requests: u64) -> u64 {
     let scenario = Scenario { requests: Some(requests), ..scenario.clone() };
     let replayed = matches!(scenario.arrivals, Arrivals::Replay(_));
@@ -41,7 +42,7 @@ fn peak_bytes(scenario: &Scenario, algorithm: Algorithm, requests: u64) -> u64 {
 
 fn assert_flat(scenario: &Scenario, algorithm: Algorithm, requests: u64) {
     let [some, twice] = [requests, 2 * requests].map(|requests| peak_bytes(scenario, algorithm, requests));
-    // What is in flight differs a little.
+    // The number of requests in flight differs a little.
     assert!(twice as f64 <= some as f64 * 1.05, "{algorithm}: {some} bytes, then {twice}");
     assert!(some < 32 << 20, "{algorithm}: {some}");
 }
@@ -88,7 +89,7 @@ fn sessions_lines_and_rising_weights_need_no_more_memory_either() {
             disturbances: vec![fails],
             ..Group::default()
         }],
-        // Each is bound to a server long before the end.
+        // Each client is bound to a server long before the end.
         clients: Population { count: 5_000, zipf: 0.0 },
         balancer: BalancerPlan {
             sticky: Some(StickySessions { size: 2_000, ..StickySessions::default() }),
@@ -115,7 +116,7 @@ fn a_log_is_read_as_it_is_played_and_not_kept() {
     }
 }
 
-/// A table of so many requests, a thousandth of a second apart, made as it is read.
+/// A log of `lines` requests, one millisecond apart, generated when it is read.
 struct Log {
     lines: u64,
     next: u64,

@@ -1,4 +1,4 @@
-//! The pool's breaker: what it lets pass, and what it learns of what became of that.
+//! The circuit breaker of the simulated pool: its admissions, and the results that it learns.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use weir_health::{Admission, Breaker, Probe, TrafficSample};
 
 use super::Engine;
 
-/// The breaker, and what became of the pool's requests so far.
+/// Circuit breaker, with the counts of the pool's requests so far.
 #[derive(Debug, Default)]
 pub(super) struct PoolBreaker {
     breaker: Breaker,
@@ -14,7 +14,7 @@ pub(super) struct PoolBreaker {
 }
 
 impl Engine<'_> {
-    /// A request has come: `None` if it is turned away, else as which probe it passes, if as one.
+    /// Admits a request. Returns `None` if the breaker refuses it, else the probe if it passes as one.
     pub(super) fn admit(&mut self) -> Option<Option<Probe>> {
         let Some(rule) = &self.scenario.balancer.breaker else { return Some(None) };
         match self.breaker.breaker.admit(rule, Duration::from_nanos(self.now_ns)) {
@@ -24,7 +24,8 @@ impl Engine<'_> {
         }
     }
 
-    /// What became of a request after all its tries; `None` says nothing of the servers.
+    /// Reports a request's result after all its tries; `is_good` is `None` if it says nothing about the
+    /// servers.
     pub(super) fn tell_breaker(&mut self, probe: Option<Probe>, is_good: Option<bool>) {
         let Some(rule) = &self.scenario.balancer.breaker else { return };
         let PoolBreaker { breaker, sample } = &mut self.breaker;
@@ -33,7 +34,7 @@ impl Engine<'_> {
         let now = Duration::from_nanos(self.now_ns);
         match probe {
             Some(probe) => breaker.probed(rule, now, probe, is_good, *sample),
-            // As in the proxy it looks when something has failed.
+            // As in the proxy, the breaker judges after a failure.
             None if is_good == Some(false) => breaker.judge(rule, now, *sample),
             None => {}
         }

@@ -1,4 +1,4 @@
-//! What happens to servers, and when the balancer learns of it.
+//! Events that change servers, and the times at which the balancer notices them.
 
 use weir_config::simulation::{Disturbance, Drain, Group};
 
@@ -67,9 +67,9 @@ impl Engine<'_> {
         self.serve_all(server);
     }
 
-    /// A server has lost a request. Its other try goes on alone, if there is one.
+    /// Handles a request that a dead server lost. If it has another try, that one continues alone.
     fn lose(&mut self, id: FlightId, server: u32) {
-        // If it was answered by another one, nobody has waited for this.
+        // If another server has answered it, no client waits for this.
         let Some(mut flight) = self.flights.get_mut(id).copied() else { return };
         let (lost, other) = flight.tries(server);
         if other.is_some() {
@@ -84,7 +84,7 @@ impl Engine<'_> {
         self.note_failure(server);
         if is_tried_again {
             if let Some(flight) = self.flights.get_mut(id) {
-                // The word that told when it had waited long enough may have come.
+                // The event of its timeout may already have fired.
                 (flight.lost_at, flight.is_timed) = (Some(server), false);
             }
             self.send(id);
@@ -105,7 +105,7 @@ impl Engine<'_> {
         self.schedule(notice_ns, Event::Noticed { server, episode });
     }
 
-    /// The balancer's checks learn that a server is dead, or back.
+    /// Lets the balancer's checks notice that a server has died or come back.
     pub(super) fn notice(&mut self, server: u32, episode: u32) {
         let health = &self.health[server as usize];
         if health.episode != episode {
@@ -125,7 +125,7 @@ impl Engine<'_> {
         self.serve_all(server);
     }
 
-    /// The weights that are found by measurement are judged.
+    /// Updates the automatic weights.
     pub(super) fn weigh(&mut self) {
         self.pool.judge_weights(&self.scenario.balancer.auto_weight.rule);
         self.weigh_later();
@@ -136,15 +136,15 @@ impl Engine<'_> {
         self.schedule(self.now_ns.saturating_add(interval_ns.max(1)), Event::Weigh);
     }
 
-    /// The operator takes a server out of traffic. What it has it finishes.
+    /// Drains a server for the operator; it finishes its requests.
     pub(super) fn drain(&mut self, server: u32, is_maintenance: bool) {
         self.pool.drain(server as usize, is_maintenance, self.now_ns);
         self.waiting.forget_pace();
-        // Those who wait for it may have to go elsewhere.
+        // Requests that wait for it may have to go elsewhere.
         self.serve_all(server);
     }
 
-    /// The operator puts it back.
+    /// Puts a server back into rotation for the operator.
     pub(super) fn undrain(&mut self, server: u32, is_maintenance: bool) {
         self.pool.undrain(server as usize, is_maintenance, self.now_ns);
         self.waiting.forget_pace();
@@ -152,7 +152,7 @@ impl Engine<'_> {
         self.serve_all(server);
     }
 
-    /// The weight of a server that has come up at `since_ns` rises, if it has not gone since.
+    /// Raises the weight of a server that came up at `since_ns`, unless it has gone down since.
     pub(super) fn rise_further(&mut self, server: u32, since_ns: u64) {
         if self.pool.up_since_ns(server as usize) == Some(since_ns) {
             self.rise(server);
@@ -167,7 +167,7 @@ impl Engine<'_> {
         }
     }
 
-    /// The agent beside a server says something.
+    /// Handles a report of a server's agent.
     pub(super) fn hear(&mut self, server: u32, word: usize) {
         let said = self.group_of(server).and_then(|group| group.agent.get(word));
         let Some(reply) = said.and_then(|said| weir_wire::agent::parse(said.says.as_bytes())) else { return };
@@ -202,13 +202,13 @@ impl Engine<'_> {
     }
 
     fn set_speed(&mut self, server: u32) {
-        // Those that overlap add up: each takes its share of what the others leave.
+        // Overlapping slow-downs multiply: each one slows the rest.
         let factor = self.health[server as usize].slow_downs.iter().map(|(_, speed)| speed).product();
         self.servers[server as usize].set_slow_down(self.now_ns, factor);
         self.promise(server);
     }
 
-    /// Those who wait look for room, the ones that are bound to this server first.
+    /// Serves waiting requests; those bound to this server come first.
     pub(super) fn serve_all(&mut self, server: u32) {
         self.serve(Goal::Server(server));
         self.serve(Goal::Any);

@@ -1,4 +1,4 @@
-//! How a request comes to a server, or to an end without one.
+//! Dispatch of a request: to a server, into a queue, or to a failure.
 
 use weir_balance::{Pick, Rank, RefusalCause, Standing};
 use weir_config::plan::{WhenBusy, WhenGone};
@@ -9,17 +9,17 @@ use crate::in_flight::{Flight, FlightId, Try};
 use crate::waiting::{Goal, Terms};
 use crate::workload::{Request, client_key};
 
-/// What has become of a request.
+/// Result of dispatching a request.
 enum Fate {
-    /// It is at a server, or has failed.
+    /// The request is at a server, or it has failed.
     Settled,
-    /// It has to wait.
+    /// The request must wait.
     Waits(Goal),
 }
 
-/// Where one try of a request goes.
+/// Destination of one try of a request.
 enum Choice {
-    /// To this server, where it is counted.
+    /// This server, which has already counted it.
     Server(usize),
     Wait(Goal),
     Nobody,
@@ -67,14 +67,16 @@ impl Engine<'_> {
         self.send(id);
     }
 
-    /// Sends a request that has not waited to a server, or lets it wait.
+    /// Sends a request that has not waited to a server, or puts it into a queue.
     pub(super) fn send(&mut self, id: FlightId) {
         if let Fate::Waits(goal) = self.dispatch(id, None) {
             self.wait(id, goal);
         }
     }
 
-    /// Sends a request to a server, or fails it, unless it has to wait. `called`: it has waited for this, and it is its turn.
+    /// Sends a request to a server or fails it, unless it must wait. `called` is the queue in which it has
+    /// waited, if its turn
+    /// has come.
     fn dispatch(&mut self, id: FlightId, called: Option<Goal>) -> Fate {
         let Some(flight) = self.flights.get_mut(id).copied() else { return Fate::Settled };
         let mut wanted = flight.wanted;
@@ -83,7 +85,7 @@ impl Engine<'_> {
             let slot = match self.choose(&flight, &mut wanted, called) {
                 Choice::Wait(goal) if self.tried.is_empty() => {
                     if let Some(flight) = self.flights.get_mut(id) {
-                        // Who has been sent elsewhere once does not come back.
+                        // A request that went elsewhere once does not return to its server.
                         flight.wanted = wanted;
                     }
                     return Fate::Waits(goal);
@@ -112,7 +114,9 @@ impl Engine<'_> {
         Fate::Settled
     }
 
-    /// Where the next try goes. `wanted` is the server that the request is bound to, as long as it is.
+    /// Chooses the destination of the next try. `wanted` is the server that the request is bound to; it is
+    /// cleared when the
+    /// request may leave that server.
     fn choose(&mut self, flight: &Flight, wanted: &mut Option<u32>, called: Option<Goal>) -> Choice {
         if !self.pool.has_room() {
             return Choice::Wait(Goal::Any);
@@ -120,7 +124,7 @@ impl Engine<'_> {
         if let (Some(server), Some(rules)) = (*wanted, &self.scenario.balancer.sticky) {
             match self.claim(server, called, flight.lost_at) {
                 Standing::Open => return Choice::Server(server as usize),
-                // Who is not to leave its server is turned away by that one's line, if it is full.
+                // A request bound to one server is rejected when that server's queue is full.
                 Standing::Busy
                     if rules.when_busy == WhenBusy::Wait
                         && (rules.when_gone == WhenGone::Fail || self.may_wait_for(server, called)) =>
@@ -136,13 +140,14 @@ impl Engine<'_> {
         let mut own = self.pool.awaited_server(flight, exclude);
         let mut diverted = Vec::new();
         if let Some(slot) = own.filter(|slot| !self.may_wait_for(*slot as u32, called)) {
-            // To another server, as if this one had failed it; the hashes of the kernel know no other.
+            // Chooses another server, as if this one had failed the request. The kernel's hashes have no
+            // other.
             diverted.extend(exclude.iter().copied().chain([slot]));
             own = self.pool.awaited_server(flight, &diverted);
         }
         let exclude = if diverted.is_empty() { exclude } else { diverted.as_slice() };
         let own = own.map_or(Goal::Any, |slot| Goal::Server(slot as u32));
-        // Nobody overtakes those who wait.
+        // A request must not overtake those that wait.
         let is_called = called == Some(own) || !self.tried.is_empty();
         for line in [Goal::Any, own] {
             if !is_called && called != Some(line) && !self.waiting.is_empty(line) {
@@ -160,13 +165,14 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a request may wait for this server: where as many wait as may, only one that has done so until now.
+    /// Returns true if a request may wait for this server. If its queue is full, only a request that was
+    /// already in it may.
     fn may_wait_for(&self, server: u32, called: Option<Goal>) -> bool {
         let (own, max) = (Goal::Server(server), self.scenario.balancer.server_queue_max);
         called == Some(own) || max.is_none_or(|max| self.waiting.length(own) < max as usize)
     }
 
-    /// Counts a request at the server that it is bound to, if that takes it.
+    /// Counts a request at the server that it is bound to, if that server takes it.
     fn claim(&mut self, server: u32, called: Option<Goal>, lost_at: Option<u32>) -> Standing {
         let (slot, own) = (server as usize, Goal::Server(server));
         if self.tried.contains(&slot) || lost_at == Some(server) {
@@ -185,7 +191,7 @@ impl Engine<'_> {
         }
         if flight.is_measured {
             let (pool, is_bound) = (&self.pool, self.bonds.is_some());
-            // A client that is bound leaves its server in need only.
+            // A bound client leaves its server only if it must.
             self.sticky.sent(client, slot as u32, |server| is_bound || pool.could_take(server as usize));
         }
         let first = self.begin_try(id, flight, slot);
@@ -196,7 +202,7 @@ impl Engine<'_> {
         self.hedge_later(id);
     }
 
-    /// A server gets a request that has been counted there.
+    /// Starts a request on a server that has already counted it.
     pub(super) fn begin_try(&mut self, id: FlightId, flight: &Flight, slot: usize) -> Try {
         let (hit, work_ns) = self.servers[slot].look_up(flight.class, flight.uri, flight.work_ns);
         if let (Some(hit), Some((hits, lookups)), true) = (hit, &mut self.run.cache, flight.is_measured) {
@@ -216,13 +222,13 @@ impl Engine<'_> {
             return;
         }
         let now_us = self.now_us();
-        // Others have gone elsewhere when they found that too many wait.
+        // The other requests went elsewhere when they found the queue full.
         let client_has_no_other =
             balancer.sticky.as_ref().is_some_and(|rules| rules.when_gone == WhenGone::Fail);
         let has_no_other = client_has_no_other || self.pool.keeps_to_one_server();
         let server_length_max = balancer.server_queue_max.filter(|_| has_no_other);
         let Some(flight) = self.flights.get_mut(id) else { return };
-        // One that was tried again may have been here for longer.
+        // A retried request may have been in the system for longer.
         let until_ns = flight.arrived_ns.saturating_add(balancer.queue.0).max(self.now_ns);
         let client = if balancer.is_fair { client_key(flight.client) } else { 0 };
         let priority = flight.priority.checked_sub(1).and_then(|at| priorities.get(at as usize));
@@ -247,7 +253,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Those who wait for this go to servers that have room now.
+    /// Sends requests that wait for `goal` to servers that have room now.
     pub(super) fn serve(&mut self, goal: Goal) {
         while let Some(next) = self.waiting.take_next(goal) {
             match self.dispatch(next.who, Some(goal)) {
@@ -260,7 +266,7 @@ impl Engine<'_> {
                     self.waiting.put_back(goal, next);
                     return;
                 }
-                // Its server has gone, or the one that it is bound to is busy.
+                // Its server is gone, or the server that it is bound to is busy.
                 Fate::Waits(other) => {
                     self.waiting.left(goal);
                     self.change_queue(-1);
@@ -270,7 +276,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A request has waited for as long as it may, if it still does.
+    /// Fails a request whose waiting time is over, if it still waits.
     pub(super) fn give_up(&mut self, id: FlightId) {
         let Some(spot) = self.flights.get_mut(id).and_then(|flight| flight.spot.take()) else { return };
         if self.waiting.leave(&spot) {

@@ -1,4 +1,4 @@
-//! What requests tell of servers, and what comes of it.
+//! Ejection of servers because of failed requests.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use weir_health::{EjectionState, TrafficSample, Verdict};
 
 use super::{Engine, Event};
 
-/// As often as the proxy does, and besides when a server has failed often enough.
+/// Interval of judgements, the same as the proxy's. Enough failures of a server cause an additional one.
 pub(super) const JUDGED_EVERY_NS: u64 = 1_000_000_000;
 
-/// What requests have told of one server.
+/// Request results of one server.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Traffic {
     state: EjectionState,
@@ -17,7 +17,7 @@ pub(super) struct Traffic {
 }
 
 impl Engine<'_> {
-    /// A server has refused a request, or broken it off.
+    /// Records that a server refused a request or broke it off.
     pub(super) fn note_failure(&mut self, server: u32) {
         let Some(rule) = &self.scenario.balancer.ejection else { return };
         let Some(Traffic { state, sample }) = self.traffic.get_mut(server as usize) else { return };
@@ -33,7 +33,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A server has answered a request.
+    /// Records that a server answered a request.
     pub(super) fn note_success(&mut self, server: u32) {
         let Some(Traffic { state, sample }) = self.traffic.get_mut(server as usize) else { return };
         sample.requests_total += 1;
@@ -70,7 +70,7 @@ impl Engine<'_> {
         }
         self.waiting.forget_pace();
         self.rise(server);
-        // Not at once: a request may be on its way to a server just now.
+        // Deferred by an event, because a request may be on its way to a server right now.
         self.schedule(self.now_ns, Event::Revise { server });
     }
 }

@@ -1,13 +1,13 @@
-//! How many requests wait, and the time that is measured.
+//! The length of the queue over time, and the measured time window.
 
 use super::Engine;
 
-/// How many requests wait, over time.
+/// Number of waiting requests over time.
 #[derive(Debug, Default)]
 pub(super) struct Gauge {
     length: u64,
     noted_ns: u64,
-    /// The warm-up is over.
+    /// True once the warm-up is over.
     pub(super) is_measured: bool,
     is_closed: bool,
     window_from_ns: u64,
@@ -15,7 +15,7 @@ pub(super) struct Gauge {
 }
 
 impl Engine<'_> {
-    /// So many more wait, or fewer.
+    /// Changes the number of waiting requests by `change`.
     pub(super) fn change_queue(&mut self, change: i64) {
         self.note_queue();
         self.queue.length = self.queue.length.saturating_add_signed(change);
@@ -36,7 +36,7 @@ impl Engine<'_> {
         self.queue.noted_ns = self.now_ns;
     }
 
-    /// The warm-up is over.
+    /// Starts the measured window when the warm-up is over.
     pub(super) fn open_window(&mut self) {
         self.note_queue();
         self.queue.is_measured = true;
@@ -48,7 +48,8 @@ impl Engine<'_> {
         }
     }
 
-    /// Nothing more will come: what is still to be done is no longer the system's usual state.
+    /// Ends the measured window after the last arrival. The remaining work no longer shows the system's usual
+    /// state.
     pub(super) fn close_window(&mut self) {
         self.note_queue();
         self.queue.is_closed = true;

@@ -1,4 +1,4 @@
-//! Second tries at other servers, beside first ones that take long.
+//! Hedged requests: second tries at other servers, in parallel to slow first ones.
 
 use weir_balance::Pick;
 use weir_config::plan::HedgePlan;
@@ -8,16 +8,16 @@ use super::{Engine, Event};
 use crate::in_flight::{Flight, FlightId, Try};
 use crate::waiting::Goal;
 
-/// As often as the proxy does.
+/// Interval at which the delay is measured, the same as the proxy's.
 const MEASURED_EVERY_NS: u64 = 1_000_000_000;
 
-/// What second tries go by.
+/// Data that determines when second tries start.
 #[derive(Debug)]
 pub(super) struct Hedging {
-    /// How long requests took since they were first sent, in microseconds.
+    /// Durations of requests since they were first sent, in microseconds.
     answers: Histogram,
     recent: RecentPercentile,
-    /// How long a first try may take; `None` = that is not known yet.
+    /// Time that a first try may take before the second one; `None` = not known yet.
     delay_ns: Option<u64>,
 }
 
@@ -32,24 +32,25 @@ impl Hedging {
 }
 
 impl Engine<'_> {
-    /// A request has been sent: from now on its server may take so long.
+    /// Schedules the second try of a request that was just sent.
     pub(super) fn hedge_later(&mut self, id: FlightId) {
         if let Some(delay_ns) = self.hedging.as_ref().and_then(|hedging| hedging.delay_ns) {
             self.schedule(self.now_ns.saturating_add(delay_ns), Event::Hedge { flight: id });
         }
     }
 
-    /// A request was not answered for long, if it still is not: it goes to another server as well, where one has room, nobody waits for that, and the
-    /// budget permits it.
+    /// Sends a request that still has no response to another server as well. That server must have room, no
+    /// request may wait
+    /// for it, and the budget must permit it.
     pub(super) fn hedge(&mut self, id: FlightId) {
         let Some(flight) = self.flights.get_mut(id).copied() else { return };
         let Some(first) = flight.at.map(|first| first.server as usize) else { return };
-        // Where it was tried again since, there was a word for each time that it was sent.
+        // If the request was retried since, there was an event for each time that it was sent.
         if flight.second.is_some() || !self.waiting.is_empty(Goal::Any) || !self.pool.has_room() {
             return;
         }
         let Pick::Server(slot) = self.pool.choose(&flight, self.now_ns, &[first]) else { return };
-        // Where nobody else has room, one that is excluded is chosen all the same.
+        // If no other server has room, the pool chooses an excluded one.
         if slot == first || !self.may_hedge() {
             self.pool.end(slot, None, None);
             return;
@@ -67,21 +68,21 @@ impl Engine<'_> {
         }
     }
 
-    /// A server has answered a request; `other` is what is no longer waited for.
+    /// Handles a server's response to a request; `other` is the try that is no longer needed.
     pub(super) fn end_hedge(&mut self, server: u32, flight: &Flight, other: Option<Try>) {
         let Some(hedging) = &mut self.hedging else { return };
-        // For the pool, a request took as long as since it was first sent.
+        // For the pool, the duration of a request starts when it is first sent.
         hedging.answers.record(self.now_ns.saturating_sub(flight.sent_ns) / 1_000);
         if let Some(Try { server, stay }) = other {
             self.pool.overtaken(server as usize, stay, self.now_ns);
-            // Its place is free, too.
+            // The other try's place is free as well.
             self.serve(Goal::Server(server));
         }
         let has_won = flight.second.is_some_and(|second| second.server == server);
         self.run.hedges_won += u64::from(has_won && flight.is_measured);
     }
 
-    /// Measures what second tries wait for.
+    /// Updates the delay of second tries from the measured durations.
     pub(super) fn measure_answers(&mut self) {
         if let Some(hedging) = &mut self.hedging
             && let Some(us) = hedging.recent.read(&hedging.answers)

@@ -1,4 +1,4 @@
-//! One run: what happens, in the order in which it happens.
+//! The discrete-event engine: one run of a scenario, event by event in order of time.
 
 mod breaker;
 mod changes;
@@ -34,11 +34,12 @@ use ejection::Traffic;
 use gauge::Gauge;
 use hedge::Hedging;
 
-/// Plays `scenario` with one algorithm. `log` is the text to be replayed, if the scenario says so. `progress` is told now
-/// and then how many requests have come.
+/// Plays `scenario` with one algorithm. `log` is the text to replay, if the scenario replays one. Calls
+/// `progress` now and
+/// then with the number of requests so far.
 ///
 /// # Errors
-/// The log cannot be read, or has a line that is none.
+/// If the log cannot be read, or one of its lines is invalid.
 pub fn run(
     scenario: &Scenario,
     algorithm: Algorithm,
@@ -72,19 +73,19 @@ struct Engine<'s> {
     pool: Pool,
     servers: Vec<Server>,
     health: Vec<Health>,
-    /// By server, where they are ejected by it; else empty.
+    /// Request results of each server if the scenario ejects servers; else empty.
     traffic: Vec<Traffic>,
     breaker: PoolBreaker,
-    /// Where there is one for further tries.
+    /// Budget of retries, if there is one.
     budget: Option<RetryBudget>,
-    /// Further tries that are under way.
+    /// Number of retries in progress.
     retrying: u32,
-    /// Where there are second tries.
+    /// State of second tries, if the scenario has them.
     hedging: Option<Hedging>,
     flights: Flights,
-    /// Requests that wait in the balancer for servers that are at their limits.
+    /// Requests that wait in the balancer because servers are at their limits.
     waiting: Waiting,
-    /// Who is bound to which server, where clients stay with theirs.
+    /// Bindings of clients to servers, if clients are sticky.
     bonds: Option<Bonds>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     event_count: u64,
@@ -98,7 +99,8 @@ struct Engine<'s> {
     run: Run,
 }
 
-/// What happens at some time, to a server or a request. Ordered only so that it can stand in the heap, behind time and number.
+/// Event at a point of time, for a server or a request. The order is only needed by the heap; time and number
+/// precede it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Wake { server: u32 },
@@ -120,20 +122,20 @@ enum Event {
     Recover { server: u32, slow_down: usize },
 }
 
-/// Whose fault it is that a request was not answered.
+/// Cause of a request without a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blame {
-    /// One that was tried refused it, or died.
+    /// A server that was tried refused the request or died.
     Servers,
-    /// There was no server, or no room.
+    /// There was no server or no room.
     Nobody,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Health {
-    /// Failures that hold at the moment: they may overlap.
+    /// Number of current failures, which may overlap.
     failures: u32,
-    /// Counts changes between dead and alive, so that the balancer notices the newest only.
+    /// Number of changes between dead and alive, so that the balancer notices only the newest.
     episode: u32,
     slow_downs: Vec<(usize, f64)>,
 }
@@ -182,7 +184,7 @@ impl<'s> Engine<'s> {
         engine
     }
 
-    /// Everything that happens up to `until_ns`.
+    /// Handles all events up to `until_ns`.
     fn pass_until(&mut self, until_ns: u64) {
         while let Some(Reverse((at_ns, _, event))) = self.events.peek().copied()
             && at_ns <= until_ns
@@ -193,7 +195,7 @@ impl<'s> Engine<'s> {
         self.now_ns = until_ns.max(self.now_ns);
     }
 
-    /// Everything that happens until the last request is over.
+    /// Handles events until the last request has ended.
     fn pass_rest(&mut self) {
         while !self.flights.is_empty()
             && let Some(Reverse((at_ns, _, event))) = self.events.pop()
@@ -236,7 +238,7 @@ impl<'s> Engine<'s> {
             return;
         }
         while let Some(id) = self.with_queue(server as usize, |server, now_ns| server.finish(now_ns)) {
-            // Another server may have answered before.
+            // Another server may already have answered.
             if let Some(flight) = self.flights.remove(id) {
                 self.end_tries(&flight);
                 let bytes = flight.bytes.unwrap_or(0);
@@ -265,7 +267,7 @@ impl<'s> Engine<'s> {
         self.run.latency_sum_ns += u128::from(latency_ns);
     }
 
-    /// Ends a request without an answer.
+    /// Ends a request without a response.
     fn fail(&mut self, id: FlightId, blame: Blame, count: impl FnOnce(&mut crate::Errors)) {
         let Some(flight) = self.flights.remove(id) else { return };
         self.end_tries(&flight);
@@ -276,7 +278,7 @@ impl<'s> Engine<'s> {
         self.note_priority(flight.priority, flight.is_measured, |of| of.failed += 1);
     }
 
-    /// Notes something of a request among those of its priority, where these are told apart.
+    /// Records data of a request for its priority, if the scenario has priorities.
     fn note_priority(&mut self, priority: u32, is_measured: bool, note: impl FnOnce(&mut PriorityRun)) {
         if is_measured && let Some(of) = self.run.priorities.get_mut(priority as usize) {
             note(of);
@@ -289,7 +291,7 @@ impl<'s> Engine<'s> {
         }
     }
 
-    /// Does something with a server, and notes what becomes of its queue.
+    /// Applies `act` to a server and records the change of its queue.
     fn with_queue<T>(&mut self, server: usize, act: impl FnOnce(&mut Server, u64) -> T) -> T {
         let (before, requests_before) = (self.servers[server].queue(), self.servers[server].requests());
         let result = act(&mut self.servers[server], self.now_ns);

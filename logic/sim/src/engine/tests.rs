@@ -1,4 +1,4 @@
-//! What becomes of single requests, step by step.
+//! Tests of single requests, step by step.
 
 use std::net::IpAddr;
 
@@ -11,13 +11,13 @@ use weir_model::Millis;
 use super::*;
 use crate::in_flight::testing::flight;
 
-/// Two servers.
+/// Creates a scenario with two servers.
 fn two(connections_max: Option<u32>, balancer: BalancerPlan) -> Scenario {
     let groups = vec![Group { count: 2, connections_max, ..Group::default() }];
     Scenario { groups, balancer, ..Scenario::default() }
 }
 
-/// Two servers for one request each, and keys that wait for their own.
+/// Creates a scenario with two servers for one request each, in which keys wait for their own server.
 fn strict(balancer: BalancerPlan) -> Scenario {
     let mut ring = Scheduling::from(Algorithm::Ring);
     ring.hash.fallback = false;
@@ -30,20 +30,20 @@ fn lost_again() -> BalancerPlan {
 }
 
 impl Engine<'_> {
-    /// A request of this client comes.
+    /// Adds a request of this client.
     fn comes(&mut self, client: IpAddr) -> FlightId {
         let id = self.flights.add(Flight { client, ..flight() });
         self.send(id);
         id
     }
 
-    /// Where its first try is, or the only one.
+    /// Returns the server of its first or only try.
     fn place(&mut self, id: FlightId) -> Option<u32> {
         self.flights.get_mut(id)?.at.map(|there| there.server)
     }
 }
 
-/// A client whose key's own server is this one.
+/// Returns a client whose key belongs to this server.
 fn client_of(engine: &mut Engine<'_>, server: usize) -> IpAddr {
     let mut clients = (1..=250_u8).map(|number| IpAddr::from([10, 0, 0, number]));
     let has = |client: &IpAddr| {
@@ -88,7 +88,7 @@ fn the_place_that_a_slower_try_leaves_goes_to_who_waits_for_that_server() {
     engine.hedge(hedged);
     let waits = engine.comes(of_1);
     assert_eq!((engine.place(hedged), engine.place(waits)), (Some(0), None), "its second try is at 1");
-    // Both are done at the same time, the first one first.
+    // Both tries finish at the same time, the first one first.
     while let Some(Reverse((at_ns, _, event))) = engine.events.pop() {
         engine.happen(at_ns, event);
         if event == (Event::Wake { server: 0 }) {

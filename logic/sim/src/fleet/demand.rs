@@ -1,3 +1,5 @@
+//! Demand over time: synthetic patterns and recordings.
+
 use std::fmt;
 use std::io::BufRead;
 
@@ -11,43 +13,45 @@ use crate::rng::{Rng, Stream};
 /// Requests per second over time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// The mean rate of each second.
+    /// Mean rate of each second.
     pub rates_per_s: Vec<f64>,
-    /// Whether the rates are what was counted: then they are not made random once more.
+    /// True if the rates are counted requests; then no randomness is added.
     pub is_counted: bool,
 }
 
-/// Why a recording is no demand.
+/// Reason for which a recording is not a demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DemandError {
-    /// The line, from 1; 0 = none in particular.
+    /// Line number, from 1; 0 = no particular line.
     pub line: u64,
-    /// What is wrong.
+    /// Description of the error.
     pub cause: String,
 }
 
-/// So many seconds around one tell its level.
+/// Number of seconds around a moment that determine its level.
 const LEVEL_SECONDS: usize = 10;
 
 impl Demand {
-    /// Longer ones are not played.
+    /// Longest demand in seconds; longer ones are refused.
     pub const SECONDS_MAX: usize = 92 * 86_400;
-    /// No fleet has more requests per second.
+    /// Highest rate per second.
     pub const RATE_MAX: f64 = 1e9;
 
-    /// A pattern; most of them differ from seed to seed. `scale` multiplies all of its rates.
+    /// Creates the demand of a pattern; most patterns depend on the seed. `scale` multiplies all rates.
     pub fn synthetic(pattern: Pattern, seed: u64, scale: f64) -> Self {
         let mut rates = pattern.rates(&mut Rng::new(seed, Stream::Demand));
         rates.iter_mut().for_each(|rate| *rate *= scale);
         Self { name: pattern.name().to_owned(), rates_per_s: rates, is_counted: false }
     }
 
-    /// What was recorded: a history file (CSV with a time and a rate), or an access log in any form that the simulator replays.
+    /// Reads a recording: a history file (CSV with a time and a rate), or an access log in any format that
+    /// the simulator
+    /// replays.
     ///
     /// # Errors
-    /// A line cannot be read, times go back in a history, nothing is in it, or it goes on for too long.
+    /// If a line cannot be read, if the times of a history go back, or if the recording is empty or too long.
     pub fn recorded(name: &str, replay: &Replay, text: &mut dyn BufRead) -> Result<Self, DemandError> {
         let head =
             text.fill_buf().map_err(|cause| DemandError::general(format!("cannot be read: {cause}")))?;
@@ -62,13 +66,17 @@ impl Demand {
         Ok(Self { name: name.to_owned(), rates_per_s, is_counted })
     }
 
-    /// The same later: at the first rate until then. So rounds do not begin when demand does.
+    /// Returns the rate of a second when the demand starts `delay` seconds later. Until then it is the first
+    /// rate. So rounds do
+    /// not start together with the demand.
     pub(crate) fn rate_at(&self, second: usize, delay: usize) -> f64 {
         let at = second.saturating_sub(delay).min(self.rates_per_s.len().saturating_sub(1));
         self.rates_per_s.get(at).copied().unwrap_or(0.0)
     }
 
-    /// What demand is around a second. Of counted requests, the mean of ten seconds: chance alone is no demand.
+    /// Returns the level of demand around a second. For counted requests it is the mean of ten seconds,
+    /// because random
+    /// variation is not demand.
     pub(crate) fn level_at(&self, second: usize, delay: usize) -> f64 {
         if !self.is_counted {
             return self.rate_at(second, delay);
@@ -79,19 +87,19 @@ impl Demand {
             / LEVEL_SECONDS as f64
     }
 
-    /// The greatest rate.
+    /// Returns the highest rate.
     pub fn peak_per_s(&self) -> f64 {
         self.rates_per_s.iter().copied().fold(0.0, f64::max)
     }
 
-    /// The mean rate.
+    /// Returns the mean rate.
     pub fn mean_per_s(&self) -> f64 {
         self.rates_per_s.iter().sum::<f64>() / self.rates_per_s.len().max(1) as f64
     }
 }
 
 fn counts(replay: &Replay, text: &mut dyn BufRead) -> Result<Vec<f64>, DemandError> {
-    // Lines that know seconds only stay in their second: it is what is counted here.
+    // Requests with times in whole seconds stay in their second, which is what this counts.
     let mut requests = Replayed::new(replay, &[], text, Rng::new(0, Stream::Arrivals));
     let mut counts = Vec::new();
     while let Some((at_ns, _)) = requests.next()? {

@@ -1,20 +1,20 @@
-//! History files: a heading, and a row for each round.
+//! History files: a heading, and one row for each round.
 
 use std::io::BufRead;
 
 use super::demand::{Demand, DemandError};
 use crate::replay::{Lines, csv_fields};
 
-/// Where in a row things stand.
+/// Indices of the columns in a row.
 struct Columns {
     time: usize,
-    /// The time of day, where the other one counts from a start.
+    /// The time of day, if `time` counts from a start.
     wall: Option<usize>,
     rate: Option<usize>,
     requests: Option<usize>,
 }
 
-/// What a row has.
+/// Values of a row.
 struct Read {
     time: f64,
     wall: Option<f64>,
@@ -22,25 +22,27 @@ struct Read {
     requests: Option<f64>,
 }
 
-/// Names of the time in seconds, in the order of preference, and of what came since the row before.
+/// Names of the time column in seconds, in the order of preference. Below: names of the rate, and of the
+/// requests since
+/// the previous row.
 const TIMES: [&str; 4] = ["elapsed_s", "elapsed", WALL, "time_s"];
 const WALL: &str = "timestamp";
 const RATES: [&str; 2] = ["rate_per_s", "rate"];
 const REQUESTS: [&str; 2] = ["requests", "difference"];
 
-/// Whether a line names the columns of a history: a time, and a rate or a number of requests.
+/// Returns true if a line names the columns of a history: a time, and a rate or a number of requests.
 pub(super) fn is_heading(line: &[u8]) -> bool {
     std::str::from_utf8(line).is_ok_and(|line| Columns::of(line).is_some())
 }
 
-/// The rate of each second from the first row on. A row tells of the time since the row before.
+/// Returns the rate of each second from the first row on. A row describes the time since the previous row.
 pub(super) fn rates(text: &mut dyn BufRead) -> Result<Vec<f64>, DemandError> {
     let mut lines = Lines::new(text);
     let columns = lines.next()?.and_then(Columns::of);
     let columns = columns.ok_or_else(|| DemandError::general("has no heading"))?;
     let mut rates = Vec::new();
     let mut before: Option<Read> = None;
-    // Since the first row.
+    // Time since the first row.
     let mut passed = 0.0;
     while let Some(line) = lines.next()? {
         let row = columns.row(line).map_err(|cause| lines.error(cause))?;
@@ -50,7 +52,7 @@ pub(super) fn rates(text: &mut dyn BufRead) -> Result<Vec<f64>, DemandError> {
         };
         let since = match row.time - last.time {
             since if since > 0.0 => since,
-            // Whoever wrote it has begun again; the time of day has gone on.
+            // The program that wrote the file restarted; the time of day continued.
             _ => match row.wall.zip(last.wall).map(|(now, then)| now - then) {
                 Some(since) if since > 0.0 => since,
                 _ => {
@@ -61,7 +63,7 @@ pub(super) fn rates(text: &mut dyn BufRead) -> Result<Vec<f64>, DemandError> {
         let rate = match (row.rate, row.requests) {
             (Some(rate), _) => Some(rate),
             (None, Some(requests)) => Some(requests / since),
-            // Nothing was measured: it went on as before.
+            // Without a measurement, the previous rate continues.
             (None, None) => rates.last().copied(),
         };
         passed += since;
@@ -105,7 +107,7 @@ impl Columns {
         if rate.is_some_and(|rate| rate > Demand::RATE_MAX) {
             return Err("the rate is out of range".to_owned());
         }
-        // Others write it as a date.
+        // Other programs write a date instead of a number.
         let wall = self.wall.and_then(|at| number(at).ok()).flatten();
         Ok(Read { time, wall, rate, requests: of(self.requests)? })
     }

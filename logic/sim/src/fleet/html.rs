@@ -1,4 +1,4 @@
-//! The page of a comparison: one file, nothing fetched from anywhere, no script.
+//! The HTML page of a fleet comparison: one file without scripts or external resources.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use super::run::Point;
 use crate::report::Figure;
 use crate::report::chart::{self, Axis, Curve, STYLE, escaped};
 
-/// The report as a page.
+/// Formats the report as an HTML page.
 pub fn fleet_html(report: &FleetReport) -> String {
     let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
@@ -15,7 +15,7 @@ pub fn fleet_html(report: &FleetReport) -> String {
     page.push_str(STYLE);
     page.push_str("</style>\n</head>\n<body>\n<main>\n<h1>Which policy, on this demand?</h1>\n<div class=\"verdict\">\n");
     for line in &report.verdict {
-        // Writing into a string cannot fail, here and below.
+        // Writing to a string cannot fail, here and below.
         let _ = writeln!(page, "<p>{}</p>", escaped(line));
     }
     page.push_str("</div>\n");

@@ -1,14 +1,18 @@
-//! "Which policy, on this demand?" A fleet in virtual time around the very code that decides in a running Weir: `weir_scale`'s
-//! [`Scaler`](weir_scale::Scaler), once a second.
+//! "Which policy, on this demand?" Simulates a fleet in virtual time with the code that decides in a running
+//! Weir: it calls
+//! `weir_scale`'s [`Scaler`](weir_scale::Scaler) once a second.
 //!
-//! - [`Demand`]: requests per second over time: the published pattern, variations of it, other patterns by seed, a history file, an
-//!   access log.
-//! - [`World`]: how long servers take to start and to drain, what they cost.
+//! - [`Demand`]: requests per second over time: the published pattern, variations of it, other patterns by
+//!   seed, a history
+//! file, or an access log.
+//! - [`World`]: the times that servers take to start and to drain, and their costs.
 //! - [`backtest`] plays one set of rules against one demand and one seed and returns an [`Outcome`].
-//! - [`FleetReport`] puts all of them together, as JSON by `serde` and as a page by [`fleet_html`].
+//! - [`FleetReport`] combines all outcomes, as JSON by `serde` and as a page by [`fleet_html`].
 //!
-//! What is simulated: single requests as counts of each second (Poisson), a common queue in front of the servers, refusal beyond
-//! its limit, starts of varying length, drains. What is not: latencies below a second, servers that fail.
+//! Simulated are: the number of requests in each second (Poisson), a common queue in front of the servers,
+//! refusals beyond
+//! its limit, starts of varying duration, and drains. Not simulated are latencies below a second and failures
+//! of servers.
 
 mod demand;
 mod history;

@@ -1,27 +1,30 @@
+//! Synthetic patterns of demand.
+
 use std::f64::consts::TAU;
 
 use crate::rng::Rng;
 
-/// Demand that nobody recorded.
+/// Synthetic demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pattern {
-    /// The load of the published experiment: from 1/s in steps to 131/s and back within 20 minutes. The same for each seed.
+    /// The load of the published experiment: from 1/s in steps to 131/s and back within 20 minutes. The same
+    /// for each seed.
     Published,
-    /// The like with other rates, lengths and distances for each seed.
+    /// Like the published load, with other rates, durations and distances for each seed.
     Varied,
-    /// Half an hour at one rate, then at another, for four hours.
+    /// Random rates that hold for 2 to 50 minutes each, for four hours.
     Steps,
-    /// Two days with a busy noon and a quiet night, and slow chance on top.
+    /// Two days with a busy noon and a quiet night, plus slow random variation.
     Daily,
-    /// A week of such days, one like the other but for chance: for forecasts, which go by several days.
+    /// A week of such days, which differ only by random variation. For forecasts, which need several days.
     Days,
     /// An hour with one sudden crowd that leaves slowly.
     Flash,
-    /// Bursts that are over sooner than a server has started, for an hour.
+    /// Bursts that end before a server has started, for an hour.
     Bursts,
 }
 
-/// Requests per second from some second on, for a while, on top of others.
+/// A rate that is added to others for a while, in requests per second.
 struct Layer {
     from_s: f64,
     lasts_s: f64,
@@ -29,11 +32,11 @@ struct Layer {
 }
 
 impl Pattern {
-    /// All of them.
+    /// All patterns.
     pub const ALL: [Self; 7] =
         [Self::Published, Self::Varied, Self::Steps, Self::Daily, Self::Days, Self::Flash, Self::Bursts];
 
-    /// What options and reports call it.
+    /// Returns the name in options and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Published => "published",
@@ -59,7 +62,7 @@ impl Pattern {
     }
 }
 
-/// As published; of the last three parts, the recorded peak of 131/s fits two.
+/// Returns the layers as published. The recorded peak of 131/s fits two of the last three.
 fn published() -> Vec<Layer> {
     let minutes = |from_s: f64, minutes: f64, rate: f64| Layer { from_s, lasts_s: minutes * 60.0, rate };
     vec![
@@ -114,7 +117,7 @@ fn daily(rng: &mut Rng, days: usize) -> Vec<f64> {
     let (low, high) = (between(rng, 5.0, 15.0), between(rng, 80.0, 120.0));
     let mut drift = 0.0;
     let rate = |second: usize| {
-        // Chance that comes and goes within some twenty minutes.
+        // Random variation that comes and goes within about twenty minutes.
         drift += -drift / 1_200.0 + rng.normal() * 0.05 * (2.0_f64 / 1_200.0).sqrt();
         let day = (1.0 - (TAU * second as f64 / 86_400.0).cos()) / 2.0;
         ((low + (high - low) * day.powf(1.3)) * (1.0 + drift)).max(0.0)

@@ -1,4 +1,4 @@
-//! Servers that start, drain and stop in virtual time.
+//! Simulated servers that start, drain and stop in virtual time.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use weir_scale::{Action, Scaler, Server, ServerState, Successor};
 
 use crate::rng::Rng;
 
-/// What servers are like.
+/// Properties of the simulated servers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct World {
-    /// Requests per second that one server can do.
+    /// Requests per second that one server can handle.
     pub capacity_per_s: f64,
-    /// Seconds until a new server takes requests: the mean.
+    /// Mean time in seconds until a new server takes requests.
     pub start_up_s: f64,
-    /// Seconds until a stopped one does.
+    /// Mean time in seconds until a stopped server takes requests.
     pub wake_up_s: f64,
-    /// Starts take up to such a share more or less than their mean.
+    /// Largest deviation of start times from their mean, as a share of it.
     pub start_spread: f64,
-    /// Seconds until a server that drains is empty: the mean, exponential.
+    /// Mean time in seconds until a draining server is empty; exponentially distributed.
     pub drain_s: f64,
-    /// Seconds that a request may wait for a server before the second is one of overload.
+    /// Waiting time in seconds above which a second counts as one with waiting.
     pub wait_s: f64,
-    /// Seconds that requests wait at most; more are refused.
+    /// Longest waiting time in seconds; further requests are refused.
     pub queue_s: f64,
-    /// Price of a server that runs, per hour.
+    /// Price of a running server, per hour.
     pub price_per_hour: f64,
-    /// Watts of a server that runs and has nothing to do.
+    /// Power of an idle running server, in watts.
     pub idle_watts: f64,
-    /// Watts of a server that is busy all the time.
+    /// Power of a fully busy server, in watts.
     pub busy_watts: f64,
 }
 
@@ -50,12 +50,12 @@ impl Default for World {
     }
 }
 
-/// The fleet.
+/// The simulated provider of a fleet's servers.
 pub(super) struct Provider {
     world: World,
     rng: Rng,
     servers: Vec<Server>,
-    /// What each of `servers` waits for.
+    /// Times that each of `servers` waits for.
     until: Vec<Until>,
     made: u64,
 }
@@ -63,11 +63,11 @@ pub(super) struct Provider {
 #[derive(Debug, Clone, Copy, Default)]
 struct Until {
     ordered: Duration,
-    /// When it takes requests, is empty, or has stopped.
+    /// Time at which it takes requests, is empty, or has stopped.
     done: Duration,
 }
 
-/// How long stopping takes.
+/// Time that stopping takes.
 const STOP: Duration = Duration::from_secs(3);
 
 impl Provider {
@@ -82,7 +82,7 @@ impl Provider {
         &self.servers
     }
 
-    /// What is done by `now`. Each running server works on `busy` requests.
+    /// Updates the servers to `now`. Each running server works on `busy` requests.
     pub(super) fn advance(&mut self, now: Duration, busy: u64, scaler: &mut Scaler) {
         for (server, until) in self.servers.iter_mut().zip(&self.until) {
             let is_done = now >= until.done;

@@ -1,3 +1,5 @@
+//! The report of a comparison of fleet policies.
+
 use serde::Serialize;
 
 use super::demand::Demand;
@@ -5,71 +7,72 @@ use super::provider::World;
 use super::run::{Outcome, Point};
 use crate::report::Figure;
 
-/// What a comparison of policies came to.
+/// Result of a comparison of policies.
 #[derive(Debug, Clone, Serialize)]
 pub struct FleetReport {
-    /// What the demand is called.
+    /// Name of the demand.
     pub demand: String,
-    /// How long it goes on, in seconds; where seeds differ, of the first.
+    /// Duration of the demand in seconds; if seeds differ, that of the first.
     pub seconds: usize,
-    /// Its greatest rate, likewise.
+    /// Highest rate; if seeds differ, that of the first.
     pub peak_per_s: f64,
-    /// Its mean rate, likewise.
+    /// Mean rate; if seeds differ, that of the first.
     pub mean_per_s: f64,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u64,
-    /// What servers are like.
+    /// Properties of the simulated servers.
     pub world: World,
-    /// What each set of rules came to, in the order in which they were named; the others are compared with the first.
+    /// Result of each set of rules, in the order in which they were named. The others are compared with the
+    /// first.
     pub policies: Vec<PolicyReport>,
-    /// What to make of it.
+    /// Conclusions in words.
     pub verdict: Vec<String>,
 }
 
-/// What one set of rules came to: means over seeds, with their intervals.
+/// Result of one set of rules: means over seeds, with their confidence intervals.
 #[derive(Debug, Clone, Serialize)]
 pub struct PolicyReport {
-    /// What it is called.
+    /// Name of the set of rules.
     pub name: String,
     /// Time for which servers ran, in minutes.
     pub server_minutes: Figure,
-    /// Seconds in which demand was above what the servers that took requests could do.
+    /// Seconds in which the demand exceeded the capacity of the servers that took requests.
     pub overloaded_s: Figure,
-    /// Seconds at whose end requests had waited too long, or were refused.
+    /// Seconds at whose end requests had waited too long or were refused.
     pub waited_s: Figure,
-    /// The share of requests that were refused.
+    /// Share of refused requests.
     pub refused_share: Figure,
-    /// How often a server was called back, woken, made or told to drain.
+    /// Number of times a server was recalled, woken, created or drained.
     pub changes: Figure,
-    /// The most servers that ran at the same time.
+    /// Most servers running at the same time.
     pub servers_max: u32,
-    /// What the servers cost.
+    /// Cost of the servers.
     pub cost: Figure,
-    /// What they used, in kilowatt-hours.
+    /// Energy used by the servers, in kilowatt-hours.
     pub energy_kwh: Figure,
-    /// Beside the first; `None` for the first.
+    /// Comparison with the first set of rules; `None` for the first.
     pub versus: Option<Versus>,
-    /// Each seed's.
+    /// Outcome of each seed.
     pub outcomes: Vec<Outcome>,
 }
 
-/// One set of rules beside the first.
+/// Comparison of one set of rules with the first.
 #[derive(Debug, Clone, Serialize)]
 pub struct Versus {
     /// Server-minutes as a share of the first's, over all seeds.
     pub server_minutes: f64,
-    /// Overloaded seconds as a share of the first's; `None` = that had none.
+    /// Overloaded seconds as a share of the first's; `None` = the first had none.
     pub overloaded_s: Option<f64>,
-    /// Seeds with more server-minutes than the first has there.
+    /// Number of seeds with more server-minutes than the first set of rules.
     pub seeds_with_more_server_minutes: usize,
-    /// Seeds with more overloaded seconds.
+    /// Number of seeds with more overloaded seconds than the first set of rules.
     pub seeds_with_more_overload: usize,
 }
 
 impl FleetReport {
-    /// Of each rules' outcomes, in the order of the seeds.
+    /// Creates the report from the outcomes of each set of rules, in the order of the seeds.
     pub fn new(demand: &Demand, world: &World, seed: u64, results: Vec<(String, Vec<Outcome>)>) -> Self {
         let seeds = results.first().map_or(0, |(_, outcomes)| outcomes.len());
         let mut policies: Vec<PolicyReport> =
@@ -111,7 +114,7 @@ impl PolicyReport {
         }
     }
 
-    /// How the first seed went.
+    /// Returns the course of the first seed.
     pub fn points(&self) -> &[Point] {
         self.outcomes.first().map_or(&[], |outcome| &outcome.points)
     }
@@ -129,7 +132,8 @@ impl Versus {
         }
     }
 
-    /// No worse than the first in server-minutes and in overloaded seconds, over all seeds.
+    /// Returns true if it is no worse than the first in server-minutes and in overloaded seconds, over all
+    /// seeds.
     pub fn is_no_worse(&self) -> bool {
         self.server_minutes <= 1.0 && self.overloaded_s.is_none_or(|share| share <= 1.0)
     }

@@ -1,3 +1,5 @@
+//! The backtest of fleet rules: one set of rules against one demand and one seed.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,42 +10,42 @@ use super::demand::Demand;
 use super::provider::{Provider, World};
 use crate::rng::{Rng, Stream};
 
-/// What came of one set of rules with one demand and one seed.
+/// Result of one set of rules with one demand and one seed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Seconds that were played.
+    /// Simulated seconds.
     pub seconds: u64,
-    /// Requests that came.
+    /// Requests that arrived.
     pub requests: u64,
     /// Time for which servers ran, from the order to the stop, in server-seconds.
     pub server_s: f64,
-    /// Seconds in which demand was above what the servers that took requests could do.
+    /// Seconds in which the demand exceeded the capacity of the servers that took requests.
     pub overloaded_s: u64,
-    /// Seconds at whose end requests had waited too long, or were refused.
+    /// Seconds at whose end requests had waited too long or were refused.
     pub waited_s: u64,
-    /// Requests that were refused.
+    /// Refused requests.
     pub refused: u64,
-    /// What was done.
+    /// Counts of actions.
     pub counts: Counts,
-    /// The most servers that ran at the same time.
+    /// Most servers running at the same time.
     pub servers_max: u32,
-    /// What the servers used, in watt-hours.
+    /// Energy used by the servers, in watt-hours.
     pub energy_wh: f64,
-    /// How it went, in equal parts of time.
+    /// Course over time, in equal parts.
     #[serde(skip)]
     pub points: Vec<Point>,
 }
 
-/// How often servers were told something.
+/// Counts of actions on servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
-    /// Draining servers called back.
+    /// Draining servers recalled.
     pub recalled: u32,
     /// Stopped servers woken.
     pub woken: u32,
-    /// Servers made.
+    /// Servers created.
     pub created: u32,
-    /// Servers told to drain.
+    /// Servers drained.
     pub drained: u32,
     /// Servers stopped.
     pub stopped: u32,
@@ -56,42 +58,43 @@ pub struct Counts {
 pub struct Point {
     /// The middle of the part, in seconds.
     pub at_s: f64,
-    /// Requests per second that came.
+    /// Requests per second that arrived.
     pub rate_per_s: f64,
-    /// Servers that were wanted.
+    /// Wanted number of servers.
     pub wanted: f64,
     /// Servers that ran.
     pub running: f64,
     /// Servers that took requests.
     pub serving: f64,
-    /// Seconds that the last of the queue would wait.
+    /// Waiting time of the last request in the queue, in seconds.
     pub wait_s: f64,
 }
 
-/// What one second was like.
+/// Figures of one second.
 #[derive(Debug, Clone, Copy)]
 struct Second {
-    /// Requests per second around it, without the chance of single ones.
+    /// Requests per second around it, without the random variation of single requests.
     demand: f64,
     came: f64,
     refused: f64,
-    /// What the last of the queue would wait.
+    /// Waiting time of the last request in the queue.
     wait_s: f64,
     running: u32,
     serving: u32,
-    /// The share of their time for which servers worked.
+    /// Share of their time for which servers worked.
     busy_share: f64,
     wanted: u32,
 }
 
-/// Rounding is no overload.
+/// Tolerance for rounding errors, which are not overload.
 const EPSILON: f64 = 1e-6;
-/// How many parts there are at most.
+/// Most points of a course.
 const POINTS_MAX: usize = 480;
-/// The published autoscaler looks once in so many seconds: demand begins at a random second of such a period.
+/// Interval of the published autoscaler, in seconds. The demand starts at a random second of such an
+/// interval.
 const PHASES_S: u64 = 60;
 
-/// Plays rules against demand. Two sets of rules meet the same requests in each second.
+/// Plays a set of rules against a demand. Two sets of rules get the same requests in each second.
 pub fn backtest(rules: &Arc<Rules>, world: &World, demand: &Demand, seed: u64) -> Outcome {
     let mut arrivals = Rng::new(seed, Stream::Arrivals);
     let delay = arrivals.below(PHASES_S) as usize;
@@ -135,7 +138,7 @@ pub fn backtest(rules: &Arc<Rules>, world: &World, demand: &Demand, seed: u64) -
             queued: Some(waiting as u64),
             ..Sample::default()
         };
-        // What came in this second is known at its end.
+        // The requests of this second are known at its end.
         let now = now + Duration::from_secs(1);
         scaler.observe(now, &sample);
         let decision = scaler.decide(Now::at(now), provider.servers());
@@ -151,14 +154,14 @@ pub fn backtest(rules: &Arc<Rules>, world: &World, demand: &Demand, seed: u64) -
     outcome
 }
 
-/// What a fleet is like after a long quiet time: so many run, and so many are kept stopped.
+/// Returns the numbers of running and stopped servers of a fleet after a long quiet time.
 fn quiet(rules: &Rules) -> (u32, u32) {
     let bounds = rules.bounds;
     let most = bounds.quota.unwrap_or(u32::MAX).min(bounds.max).saturating_sub(bounds.min);
     (bounds.min, rules.standby.keep.min(most))
 }
 
-/// Servers that run, and servers that take requests.
+/// Returns the numbers of running servers and of servers that take requests.
 fn count(provider: &Provider) -> (u32, u32) {
     let servers = provider.servers();
     let running = servers.iter().filter(|server| server.state.is_powered()).count();
@@ -166,7 +169,8 @@ fn count(provider: &Provider) -> (u32, u32) {
     (running as u32, serving as u32)
 }
 
-/// How many come in a second in which `mean` do on average: by intervals (Knuth), or nearly normal where many come.
+/// Returns the number of arrivals in a second with the mean `mean`: by intervals (Knuth), or nearly normal
+/// for a large mean.
 fn poisson(rng: &mut Rng, mean: f64) -> f64 {
     if mean > 50.0 {
         return (mean + mean.sqrt() * rng.normal()).round().max(0.0);
@@ -208,7 +212,7 @@ impl Outcome {
         self.energy_wh += (running * world.idle_watts + busy) / 3_600.0;
     }
 
-    /// Time for which servers ran, in minutes.
+    /// Returns the time for which servers ran, in minutes.
     pub fn server_minutes(&self) -> f64 {
         self.server_s / 60.0
     }
@@ -227,7 +231,8 @@ impl Counts {
         }
     }
 
-    /// Decisions to have more or fewer: all but the stops and deletions that follow from a drain.
+    /// Returns the number of decisions to have more or fewer servers: all but the stops and deletions that
+    /// follow a drain.
     pub fn total(&self) -> u32 {
         self.recalled + self.woken + self.created + self.drained
     }

@@ -1,3 +1,5 @@
+//! Tests of demands, recordings and backtests of fleets.
+
 use std::f64::consts::TAU;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +82,7 @@ fn a_lack_lasts_from_the_jump_until_a_server_has_started() {
     demand.rates_per_s[300..].fill(45.0);
     let world = World { start_spread: 0.0, ..World::default() };
     let outcome = backtest(&rules(Policy::default()), &world, &demand, 1);
-    // Two of the three are woken at once, the third when the step permits it: each takes 20 s.
+    // Two of the three servers are woken at once, the third when the step permits it; each takes 20 s.
     assert!((20..80).contains(&outcome.overloaded_s), "{outcome:?}");
     assert!(outcome.refused > 0 && outcome.waited_s >= outcome.overloaded_s, "{outcome:?}");
     assert_eq!((outcome.counts.woken, outcome.counts.created, outcome.servers_max), (3, 0, 5));
@@ -116,7 +118,7 @@ fn a_history_is_read_by_the_names_of_its_columns() {
     assert_eq!(demand.rates_per_s.len(), 70);
     assert_eq!((demand.rates_per_s[0], demand.rates_per_s[59]), (10.0, 10.0));
     assert_eq!((demand.rates_per_s[60], demand.rates_per_s[62]), (100.0, 100.0));
-    // What was not measured went on as before.
+    // Without a measurement, the previous rate continues.
     assert_eq!(demand.rates_per_s[69], 100.0);
     assert_eq!(recorded("time_s,requests\n0,0\n10,50\n").unwrap().rates_per_s, [5.0; 10]);
 }
@@ -128,7 +130,7 @@ fn a_history_goes_on_where_whoever_wrote_it_has_begun_again() {
             .unwrap();
     assert_eq!(demand.rates_per_s[..15], [5.0; 15]);
     assert_eq!(demand.rates_per_s[15..], [7.0, 7.0, 7.0, 7.0, 7.0, 8.0]);
-    // Unless nobody knows for how long it was away.
+    // It cannot continue if the duration of the interruption is unknown.
     for text in
         ["timestamp,elapsed_s,rate_per_s\nx,0,\nx,10,5\nx,1,5\n", "elapsed_s,rate_per_s\n0,1\n10,5\n1,5\n"]
     {
@@ -177,7 +179,7 @@ fn a_season_that_is_known_is_provided_for_before_it_comes() {
             ..Predictive::default()
         };
         let outcome = play(Policy::Predictive(predictive));
-        // The first two seasons have nothing to go by.
+        // There is no data to forecast the first two seasons.
         let (ours, theirs) = (outcome.overloaded_s, following.overloaded_s.min(published.overloaded_s));
         assert!(ours * 3 < theirs, "{forecast:?}: {ours} {theirs}");
         assert!(outcome.refused <= following.refused.min(published.refused), "{outcome:?} {following:?}");
@@ -186,7 +188,7 @@ fn a_season_that_is_known_is_provided_for_before_it_comes() {
     }
 }
 
-/// Days of two hours, one like the other but for chance that comes and goes within minutes.
+/// Returns days of two hours that differ only by random variation, which comes and goes within minutes.
 fn short_days(seed: u64, days: usize) -> Demand {
     const DAY: usize = 7_200;
     let mut rng = Rng::new(seed, Stream::Demand);
@@ -219,7 +221,7 @@ fn on_days_that_nobody_has_seen_a_forecast_halves_what_the_published_rule_lacks_
         assert!(ours * 2 < theirs, "{seed}: {ours} {theirs}");
         assert!(predictive.refused <= published.refused, "{seed}: {predictive:?} {published:?}");
         let (ours, theirs) = (predictive.server_s, published.server_s);
-        // Who is to be sure has some to spare: a band around five servers on average.
+        // A reliable forecast needs spare servers: a margin around five servers on average.
         assert!(ours < 1.15 * theirs, "{seed}: {ours} {theirs}");
     }
 }

@@ -1,13 +1,15 @@
+//! Logs in CSV form.
+
 use std::borrow::Cow;
 
 use weir_config::closest;
 
 use super::line::{Entry, Rules, Verdict, client, uri};
 
-/// Which column holds what.
+/// Meaning of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
-    /// Seconds since whenever.
+    /// Seconds since any fixed moment.
     Arrival,
     /// Milliseconds at a server of speed 1.
     Service,
@@ -16,7 +18,7 @@ enum Column {
     Uri,
 }
 
-/// The heading of a table.
+/// Columns of a table, from its heading.
 #[derive(Debug)]
 pub(super) struct Columns(Vec<Column>);
 
@@ -29,7 +31,7 @@ const NAMES: [(&str, Column); 5] = [
 ];
 
 impl Columns {
-    /// From the table's first line.
+    /// Parses the first line of a table.
     pub(super) fn of(line: &str) -> Result<Self, String> {
         let mut columns = Vec::new();
         for field in fields(line.trim_start_matches('\u{feff}'))? {
@@ -52,7 +54,7 @@ impl Columns {
     }
 }
 
-/// A line below the heading.
+/// Parses a line below the heading.
 pub(super) fn parse(columns: &Columns, line: &str, rules: &Rules) -> Result<Verdict, String> {
     let fields = fields(line)?;
     if fields.len() != columns.0.len() {
@@ -92,7 +94,8 @@ fn nanos(text: &str, unit_ns: f64) -> Result<u64, String> {
     Ok(nanos.round() as u64)
 }
 
-/// Fields between commas; one may stand in quotation marks, with each of its own doubled (RFC 4180).
+/// Splits a line at commas. A field may be in quotation marks, with each quotation mark inside doubled (RFC
+/// 4180).
 pub(crate) fn fields(line: &str) -> Result<Vec<Cow<'_, str>>, String> {
     let mut fields = Vec::new();
     let mut rest = line;

@@ -1,6 +1,7 @@
-//! Dates of logs to nanoseconds since 1970.
+//! Dates in logs, converted to nanoseconds since 1970.
 
-/// `21/Nov/2026:08:48:21`, with `.838` and ` +0100` if they are there. Seconds only is told by the flag.
+/// Parses `21/Nov/2026:08:48:21`, optionally with `.838` and ` +0100`. The flag is true if there is no
+/// fraction.
 pub fn clf(text: &str) -> Option<(u64, bool)> {
     let (date, zone) = text.split_once(' ').unwrap_or((text, "+0000"));
     let (day, rest) = date.split_once('/')?;
@@ -15,7 +16,7 @@ pub fn clf(text: &str) -> Option<(u64, bool)> {
     Some((u64::try_from(at_s).ok()?.checked_mul(1_000_000_000)?.checked_add(of_day_ns)?, is_coarse))
 }
 
-/// RFC 3339: `2026-11-21T08:48:21.838042Z`.
+/// Parses an RFC 3339 date: `2026-11-21T08:48:21.838042Z`.
 pub fn rfc3339(text: &str) -> Option<u64> {
     let (date, rest) = text.split_once(['T', ' '])?;
     let mut parts = date.split('-');
@@ -28,7 +29,7 @@ pub fn rfc3339(text: &str) -> Option<u64> {
     u64::try_from(at_s).ok()?.checked_mul(1_000_000_000)?.checked_add(clock(time)?.0)
 }
 
-/// `08:48:21` or `08:48:21.838` since midnight, and whether there is no fraction.
+/// Parses `08:48:21` or `08:48:21.838`: nanoseconds since midnight, and true if there is no fraction.
 fn clock(text: &str) -> Option<(u64, bool)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut parts = whole.split(':');
@@ -42,7 +43,7 @@ fn clock(text: &str) -> Option<(u64, bool)> {
     Some((seconds as u64 * 1_000_000_000 + nanos, fraction.is_empty()))
 }
 
-/// `+0130`, in seconds.
+/// Parses an offset such as `+0130` into seconds.
 fn offset_s(zone: &str) -> Option<i64> {
     let (sign, digits) = zone.split_at_checked(1)?;
     let (hours, minutes) = digits.split_at_checked(2)?;
@@ -54,7 +55,8 @@ fn offset_s(zone: &str) -> Option<i64> {
     }
 }
 
-/// Days since 1970 in the Gregorian calendar: a year begins in March, so that the leap day is its last.
+/// Returns the days since 1970 in the Gregorian calendar. Years start in March, so that the leap day is the
+/// last day.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
     if !(1970..=2500).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;

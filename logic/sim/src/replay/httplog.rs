@@ -1,16 +1,18 @@
+//! Logs in HAProxy's formats.
+
 use weir_config::simulation::LoggedTimes;
 
 use super::date;
 use super::line::{Entry, Rules, Verdict, client, target};
 
-/// Whether a line is of this kind: `client:port [date.ms] listener pool/server ...`.
+/// Returns true if a line has the form `client:port [date.ms] listener pool/server ...`.
 pub(super) fn looks_like(line: &str) -> bool {
     split(line).is_some_and(|(_, written, rest)| {
         written.contains('.') && rest.split(' ').nth(1).is_some_and(|server| server.contains('/'))
     })
 }
 
-/// HAProxy's `option httplog` and `option tcplog`, behind a syslog header or not.
+/// Parses HAProxy's `option httplog` and `option tcplog`, with or without a syslog header.
 pub(super) fn parse(line: &str, rules: &Rules) -> Result<Verdict, String> {
     let (name, written, rest) = split(line).ok_or("has no [date] behind the client")?;
     let (at_ns, is_coarse) = date::clf(written).ok_or_else(|| format!("{written:?} is no date"))?;
@@ -33,15 +35,18 @@ pub(super) fn parse(line: &str, rules: &Rules) -> Result<Verdict, String> {
     Ok(Verdict::Entry(Entry { at_ns, is_coarse, service_ns, bytes, client: client(name), uri, class }))
 }
 
-/// The client, the date, and what follows.
+/// Splits a line into the client, the date, and the rest.
 fn split(line: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = line.split_once(" [")?;
     let (written, rest) = rest.split_once("] ")?;
     Some((before.rsplit(' ').next()?, written, rest))
 }
 
-/// What the server took: `TR/Tw/Tc/Tr/Ta` or `Tw/Tc/Tt`, all of it without what came before, or `Tr` alone. The outer `None` = no
-/// timers; the inner = the server was not reached, or the line does not say.
+/// Returns the server's time from `TR/Tw/Tc/Tr/Ta` or `Tw/Tc/Tt`: the total without what came before the
+/// server, or `Tr`.
+///
+/// The outer `None` = the field has no timers. The inner one = the request did not reach a server, or the
+/// line does not say.
 fn service_ns(timers: &str, times: LoggedTimes) -> Option<Option<u64>> {
     let read = timers.split('/').map(|timer| timer.trim_start_matches('+').parse::<i64>().ok());
     let timers: Vec<i64> = read.collect::<Option<_>>()?;
@@ -59,7 +64,7 @@ fn service_ns(timers: &str, times: LoggedTimes) -> Option<Option<u64>> {
             Some(before.iter().fold(all, |left, timer| left.saturating_sub(*timer)))
         }
     };
-    // -1 = it did not come to that.
+    // -1 = the request did not get that far.
     let took_ms = took_ms.and_then(|ms| u64::try_from(ms).ok());
     Some(took_ms.and_then(|ms| ms.checked_mul(1_000_000)))
 }

@@ -1,3 +1,5 @@
+//! Logs in Weir's JSON format.
+
 use std::borrow::Cow;
 
 use serde::Deserialize;
@@ -6,7 +8,7 @@ use weir_config::simulation::LoggedTimes;
 use super::date;
 use super::line::{Entry, Rules, Verdict, client, uri};
 
-/// The fields of Weir's JSON lines that matter here; others may be there.
+/// The fields of Weir's JSON lines that are used here; other fields are ignored.
 #[derive(Deserialize)]
 struct Line<'t> {
     #[serde(borrow)]
@@ -30,7 +32,7 @@ struct Line<'t> {
     total_us: Option<u64>,
 }
 
-/// Weir's JSON lines.
+/// Parses one of Weir's JSON lines.
 pub(super) fn parse(text: &str, rules: &Rules) -> Result<Verdict, String> {
     let line: Line<'_> =
         serde_json::from_str(text).map_err(|cause| format!("is not one of Weir's JSON lines: {cause}"))?;

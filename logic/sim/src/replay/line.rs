@@ -1,3 +1,5 @@
+//! Log lines of all formats, parsed into entries.
+
 use std::net::IpAddr;
 
 use weir_balance::RequestClass;
@@ -9,35 +11,35 @@ use super::{csv, httplog, json, ncsa};
 use crate::rng::hash;
 use crate::workload::client_address;
 
-/// What a line says of a request.
+/// Data of a request in a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// When it came; since when does not matter.
+    /// Arrival time since any fixed moment.
     pub(crate) at_ns: u64,
-    /// That is known to the second only.
+    /// True if the arrival time has no fraction of a second.
     pub(crate) is_coarse: bool,
-    /// How long its server took, up to what the replay says.
+    /// Time that its server took, up to the point that the replay selects.
     pub(crate) service_ns: Option<u64>,
-    /// How much was sent.
+    /// Number of bytes sent.
     pub(crate) bytes: Option<u64>,
     pub(crate) client: Option<IpAddr>,
-    /// The hash of what was asked for.
+    /// Hash of the requested URI.
     pub(crate) uri: Option<u64>,
-    /// What it made its server do, where the pool says by what that is told, and the line what was asked for.
+    /// Class of work at the server, if the pool defines classes and the line has a target.
     pub(crate) class: Option<RequestClass>,
 }
 
-/// What a line is.
+/// Kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     Entry(Entry),
-    /// A request that never came to a server: it was answered or refused before.
+    /// A request that never reached a server: it was answered or refused before.
     NoServer,
     /// Names of columns.
     Heading,
 }
 
-/// Reads lines of one format.
+/// Parser for lines of one format.
 #[derive(Debug)]
 pub(super) struct Parser {
     format: LogFormat,
@@ -45,24 +47,24 @@ pub(super) struct Parser {
     columns: Option<Columns>,
 }
 
-/// What is made of lines, whatever their format.
+/// Rules that apply to all formats.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) times: LoggedTimes,
-    /// Requests for these make servers fetch; `None` = nobody asks.
+    /// Paths of requests for which servers fetch; `None` = not needed.
     static_paths: Option<PathSet>,
 }
 
 impl Parser {
     pub(super) fn new(format: LogFormat, times: LoggedTimes, static_paths: &[PathPattern]) -> Self {
-        // The config has let nothing through that does not compile.
+        // The config has already rejected patterns that do not compile.
         let static_paths = PathSet::compile(static_paths, Some(&PathRules::default()))
             .ok()
             .filter(|paths| !paths.is_empty());
         Self { format, rules: Rules { times, static_paths }, columns: None }
     }
 
-    /// What a line says, or what is wrong with it.
+    /// Parses a line, or returns a description of the error.
     pub(super) fn parse(&mut self, line: &str) -> Result<Verdict, String> {
         if self.format == LogFormat::Auto {
             self.format = guess(line, &self.rules)?;
@@ -83,7 +85,7 @@ impl Parser {
 }
 
 impl Rules {
-    /// What a request makes a server do, by the rule of the proxy; a line that has no method is taken for a GET.
+    /// Returns the class of work by the proxy's rule; a line without a method counts as a GET.
     pub(super) fn class(&self, method: Option<&str>, target: &str) -> Option<RequestClass> {
         let paths = self.static_paths.as_ref()?;
         uri(target)?;
@@ -94,7 +96,7 @@ impl Rules {
         Some(if is_static { RequestClass::Static } else { RequestClass::Dynamic })
     }
 
-    /// The same of `METHOD target VERSION`.
+    /// Returns the class of work of `METHOD target VERSION`.
     pub(super) fn class_of(&self, request: &str) -> Option<RequestClass> {
         let mut words = request.split(' ');
         let (method, target) = (words.next()?, words.next()?);
@@ -118,7 +120,7 @@ fn guess(line: &str, rules: &Rules) -> Result<LogFormat, String> {
     }
 }
 
-/// A client as a log calls it: an address, or a name that stands for one.
+/// Parses a client from a log: an address, or a name that is hashed to one.
 pub(super) fn client(text: &str) -> Option<IpAddr> {
     match text {
         "" | "-" | "unix:" => None,
@@ -126,12 +128,12 @@ pub(super) fn client(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// What is asked for, as a number.
+/// Returns a hash of the URI.
 pub(super) fn uri(text: &str) -> Option<u64> {
     (!text.is_empty() && text != "-").then(|| hash(text.as_bytes()))
 }
 
-/// The target within `METHOD target VERSION`.
+/// Returns the hash of the target within `METHOD target VERSION`.
 pub(super) fn target(request: &str) -> Option<u64> {
     uri(request.split(' ').nth(1)?)
 }

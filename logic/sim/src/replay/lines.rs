@@ -1,23 +1,25 @@
+//! Lines of a log, and errors in them.
+
 use std::fmt;
 use std::io::{BufRead, Read};
 
-/// Why a log cannot be replayed.
+/// Reason for which a log cannot be replayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogError {
-    /// The line, from 1; 0 = none in particular.
+    /// Line number, from 1; 0 = no particular line.
     pub line: u64,
-    /// What is wrong with it.
+    /// Description of the error.
     pub cause: String,
 }
 
-/// The lines of a text, one at a time.
+/// Reader of a text's lines, one at a time.
 pub(crate) struct Lines<'l> {
     text: &'l mut dyn BufRead,
     line: Vec<u8>,
     number: u64,
 }
 
-/// Weir's own lines have 8 KiB for each thing that a client sent.
+/// Longest line in bytes. Weir's own lines have 8 KiB for each value that a client sent.
 const LINE_BYTES_MAX: usize = 256 << 10;
 
 impl<'l> Lines<'l> {
@@ -25,7 +27,7 @@ impl<'l> Lines<'l> {
         Self { text, line: Vec::new(), number: 0 }
     }
 
-    /// The next line that is not blank, without its end; `None` at the end of the text.
+    /// Returns the next line that is not blank, without its end; `None` at the end of the text.
     pub(crate) fn next(&mut self) -> Result<Option<&str>, LogError> {
         loop {
             self.line.clear();
@@ -49,7 +51,7 @@ impl<'l> Lines<'l> {
         }
     }
 
-    /// What is wrong with the line that was read last.
+    /// Creates an error for the last line that was read.
     pub(crate) fn error(&self, cause: impl Into<String>) -> LogError {
         LogError { line: self.number, cause: cause.into() }
     }

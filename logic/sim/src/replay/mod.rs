@@ -1,4 +1,4 @@
-//! Logs as workloads: lines are read as the simulation goes, put in order, and become arrivals.
+//! Logs as workloads: lines are read during the simulation, put in order, and turned into arrivals.
 
 mod csv;
 pub mod date;
@@ -24,13 +24,14 @@ use line::{Parser, Verdict};
 pub(crate) use lines::Lines;
 pub use lines::LogError;
 
-/// A log that is being replayed.
+/// A log during its replay.
 pub(crate) struct Replayed<'l> {
     lines: Lines<'l>,
     parser: Parser,
     rng: Rng,
     speed: f64,
-    /// Logs are written when requests end, not when they come: a window of lines is kept in the order of arrival.
+    /// Window of lines in the order of arrival. It is needed because logs are written when requests end, not
+    /// when they arrive.
     window: BinaryHeap<Pending>,
     numbers: u64,
     is_read: bool,
@@ -39,7 +40,7 @@ pub(crate) struct Replayed<'l> {
     skipped: u64,
 }
 
-/// What was waiting longest is the greatest.
+/// A line of the window. The heap's greatest element is the earliest arrival.
 #[derive(Debug)]
 struct Pending {
     at_ns: u64,
@@ -47,12 +48,12 @@ struct Pending {
     entry: Entry,
 }
 
-/// Lines that are looked ahead. A request that was logged later than this many others is taken to come when the last of
-/// them came.
+/// Number of lines read ahead. A request logged later than this many others counts as arriving with the last
+/// of them.
 const WINDOW_LINES: usize = 1 << 15;
 
 impl<'l> Replayed<'l> {
-    /// Requests for `static_paths` make servers fetch, as the pool's config has it.
+    /// Starts to replay a log. Requests for `static_paths` make servers fetch data, as in the pool's config.
     pub(crate) fn new(
         replay: &Replay,
         static_paths: &[PathPattern],
@@ -73,7 +74,7 @@ impl<'l> Replayed<'l> {
         }
     }
 
-    /// The next request and when it comes, in nanoseconds from the first.
+    /// Returns the next request and its arrival, in nanoseconds from the first.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Entry)>, LogError> {
         while !self.is_read && self.window.len() < WINDOW_LINES {
             self.read_line()?;
@@ -86,7 +87,7 @@ impl<'l> Replayed<'l> {
         Ok(Some((self.last_ns, pending.entry)))
     }
 
-    /// Lines that were passed over: no server was asked.
+    /// Returns the number of skipped lines: requests that reached no server.
     pub(crate) fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -98,7 +99,8 @@ impl<'l> Replayed<'l> {
         };
         match self.parser.parse(text) {
             Ok(Verdict::Entry(entry)) => {
-                // A log that knows seconds only would have all requests of a second come at its beginning.
+                // Spreads requests whose times are whole seconds; otherwise all requests of a second would
+                // arrive at its start.
                 let within = if entry.is_coarse { self.rng.below(1_000_000_000) } else { 0 };
                 self.numbers += 1;
                 let at_ns = entry.at_ns.saturating_add(within);

@@ -1,7 +1,9 @@
+//! Logs in the common and combined formats.
+
 use super::date;
 use super::line::{Entry, Rules, Verdict, client, target};
 
-/// The common and the combined format, Weir's own and those of others: what stands behind the size is not looked at.
+/// Parses the common and the combined format, from Weir or other programs; ignores everything after the size.
 pub(super) fn parse(line: &str, rules: &Rules) -> Result<Verdict, String> {
     let name = line.split(' ').next().unwrap_or("");
     let (_, rest) = line.split_once('[').ok_or("has no [date]")?;
@@ -30,7 +32,7 @@ pub(super) fn parse(line: &str, rules: &Rules) -> Result<Verdict, String> {
     Ok(Verdict::Entry(entry))
 }
 
-/// Up to the next quotation mark that is none of the text's own, and what follows it.
+/// Splits a text at the next quotation mark that is not escaped.
 pub(super) fn quoted(text: &str) -> Option<(&str, &str)> {
     let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate() {

@@ -1,3 +1,5 @@
+//! Tests of replays: formats, order and errors.
+
 use std::net::IpAddr;
 
 use weir_balance::RequestClass;

@@ -1,28 +1,28 @@
-//! Curves and bars as SVG, drawn by nobody else, and the style of the pages that they stand on.
+//! Curves and bars as SVG, drawn without a library, and the style of the pages that contain them.
 
 use std::fmt::Write;
 
-/// One curve.
+/// One curve of a chart.
 #[derive(Debug)]
 pub struct Curve<'n> {
-    /// Shown while the pointer is on it.
+    /// Text shown while the pointer is on the curve.
     pub name: &'n str,
-    /// CSS classes: its colour, and what makes it stand out.
+    /// CSS classes, which set its colour and highlight it.
     pub class: String,
-    /// In the units of the axes.
+    /// Points in the units of the axes.
     pub points: Vec<(f64, f64)>,
 }
 
-/// One of the two directions of a chart.
+/// One axis of a chart.
 #[derive(Debug)]
 pub struct Axis {
-    /// What it measures.
+    /// Quantity that it measures.
     pub title: &'static str,
-    /// Where it begins.
+    /// Value at its start.
     pub from: f64,
-    /// Where it ends.
+    /// Value at its end.
     pub to: f64,
-    /// Where it has lines, and what stands there.
+    /// Positions of grid lines, with their labels.
     pub ticks: Vec<(f64, String)>,
 }
 
@@ -36,7 +36,7 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 46.0;
 
-/// Curves in one frame. What lies outside of the axes is cut off. The last curve is drawn on top.
+/// Draws curves in one frame and clips them at the axes. The last curve is on top.
 pub fn curves(id: &str, label: &str, x: &Axis, y: &Axis, curves: &[Curve<'_>]) -> String {
     let mut svg = format!(
         "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{label}\">\n\
@@ -47,7 +47,7 @@ pub fn curves(id: &str, label: &str, x: &Axis, y: &Axis, curves: &[Curve<'_>]) -
     let at_x = |value: f64| LEFT + x.share(value) * (WIDTH - LEFT - RIGHT);
     let at_y = |value: f64| HEIGHT - BOTTOM - y.share(value) * (HEIGHT - TOP - BOTTOM);
     let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
-    // Writing into a string cannot fail, here and below.
+    // Writing to a string cannot fail, here and below.
     for (value, text) in &x.ticks {
         let at = at_x(*value);
         let _ = writeln!(
@@ -91,7 +91,7 @@ pub fn curves(id: &str, label: &str, x: &Axis, y: &Axis, curves: &[Curve<'_>]) -
     svg
 }
 
-/// Bars of values from 0 to 1, side by side in one row.
+/// Draws bars of values from 0 to 1, side by side in one row.
 pub fn bars(label: &str, class: &str, values: &[f64]) -> String {
     const HEIGHT: f64 = 30.0;
     let step = WIDTH / values.len().max(1) as f64;
@@ -116,11 +116,11 @@ pub fn bars(label: &str, class: &str, values: &[f64]) -> String {
 impl Axis {
     fn share(&self, value: f64) -> f64 {
         let width = self.to - self.from;
-        // What is cut off anyway need not lie a mile away.
+        // Limits the coordinates of points that are clipped anyway.
         if width > 0.0 { ((value - self.from) / width).clamp(-2.0, 3.0) } else { 0.0 }
     }
 
-    /// From 0 on, with ticks at round numbers.
+    /// Creates an axis from 0 to `to`, with ticks at round numbers.
     pub fn linear(title: &'static str, to: f64) -> Self {
         let to = if to > 0.0 { to } else { 1.0 };
         let step = round_step(to / 5.0);
@@ -130,12 +130,12 @@ impl Axis {
     }
 }
 
-/// What somebody named must not become markup.
+/// Escapes a text, so that names cannot become markup.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// The least of 1, 2, 5, 10, 20, ... that is at least `step`.
+/// Returns the least of 1, 2, 5, 10, 20, ... that is at least `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.log10().floor());
     [1.0, 2.0, 5.0, 10.0]

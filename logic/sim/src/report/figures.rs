@@ -1,3 +1,5 @@
+//! Figures of a report: means over seeds with confidence intervals.
+
 use serde::Serialize;
 use weir_config::simulation::Measure;
 use weir_stats::Interval;
@@ -9,9 +11,9 @@ use crate::Run;
 pub struct Figure {
     /// The mean.
     pub mean: f64,
-    /// Where its 95 percent confidence interval begins; `None` with a single seed.
+    /// Lower end of its 95 percent confidence interval; `None` with a single seed.
     pub low: Option<f64>,
-    /// Where that ends.
+    /// Upper end of the interval.
     pub high: Option<f64>,
 }
 
@@ -20,7 +22,7 @@ pub struct Figure {
 pub struct Latency {
     /// The mean.
     pub mean: Figure,
-    /// Half of all requests were faster.
+    /// Median: half of all requests were faster.
     pub p50: Figure,
     /// 95 percent were faster.
     pub p95: Figure,
@@ -31,19 +33,19 @@ pub struct Latency {
     pub p999: Figure,
 }
 
-/// Utilisation over all servers, 1 = every slot was always in use.
+/// Utilisation over all servers; 1 = every slot was always in use.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Utilisation {
-    /// Of the idlest server.
+    /// Utilisation of the least used server.
     pub min: Figure,
     /// The mean.
     pub mean: Figure,
-    /// Of the busiest.
+    /// Utilisation of the most used server.
     pub max: Figure,
 }
 
 impl Figure {
-    /// Of one value for each seed.
+    /// Creates the figure from one value for each seed.
     pub fn of(values: &[f64]) -> Self {
         let mean = weir_stats::mean(values).unwrap_or(0.0);
         let interval = Interval::of(values);
@@ -54,13 +56,13 @@ impl Figure {
         }
     }
 
-    /// Half the width of the interval.
+    /// Returns half the width of the interval.
     pub fn margin(&self) -> Option<f64> {
         let (low, high) = (self.low?, self.high?);
         Some((high - low) / 2.0)
     }
 
-    /// The same as a share of the mean.
+    /// Returns half the width of the interval as a share of the mean.
     pub fn margin_share(&self) -> Option<f64> {
         self.margin().filter(|_| self.mean != 0.0).map(|margin| margin / self.mean.abs())
     }
@@ -79,7 +81,7 @@ impl Latency {
     }
 }
 
-/// In seconds.
+/// Returns a run's latency in seconds.
 pub(super) fn latency(run: &Run, measure: Measure) -> f64 {
     match measure {
         Measure::Mean => run.mean_s(),

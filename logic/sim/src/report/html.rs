@@ -1,4 +1,4 @@
-//! The page of a report: one file, nothing fetched from anywhere, no script.
+//! The HTML page of a report: one file without scripts or external resources.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use super::chart::{self, Axis, Curve, escaped};
 use super::recommendation::percent;
 use super::{AlgorithmReport, Figure, PriorityReport, Report};
 
-/// The report as a page.
+/// Formats the report as an HTML page.
 pub fn html(report: &Report) -> String {
     let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
     page.push_str("<title>weir simulate</title>\n<style>\n");
     page.push_str(chart::STYLE);
-    // The rule that makes a curve stand out while the pointer is on the algorithm's row.
+    // This rule highlights a curve while the pointer is on the algorithm's row.
     for at in 0..report.algorithms.len() {
         let _ = writeln!(page, "body:has(.row{at}:hover) .line{at} {{ stroke-width: 4; opacity: 1; }}");
     }
@@ -105,7 +105,7 @@ fn table(report: &Report) -> String {
     out
 }
 
-/// How requests of each priority fared; empty where there is one only.
+/// Returns a table with the figures of each priority; empty if there is only one.
 fn priorities(report: &Report) -> String {
     let Some(first) = report.algorithms.first().filter(|first| !first.priorities.is_empty()) else {
         return String::new();
@@ -129,7 +129,7 @@ fn priorities(report: &Report) -> String {
     out
 }
 
-/// What a priority is called.
+/// Returns the label of a priority.
 fn priority(part: &PriorityReport) -> String {
     match part.offset_ms {
         0 => part.class.to_string(),
@@ -155,7 +155,7 @@ fn time(figure: Figure) -> String {
     format!("{}{margin}", SimTime::from_seconds(figure.mean))
 }
 
-/// With its margin in the same unit.
+/// Formats a figure with its margin in the same unit.
 fn number(figure: Figure, digits: usize) -> String {
     let margin = figure
         .margin()
@@ -163,7 +163,7 @@ fn number(figure: Figure, digits: usize) -> String {
     format!("{:.digits$}{margin}", figure.mean)
 }
 
-/// With its margin in points of percent.
+/// Formats a share with its margin in percentage points.
 fn share(figure: Option<Figure>) -> String {
     let Some(figure) = figure else { return "&ndash;".to_owned() };
     let text = |share: f64| match share {
@@ -175,7 +175,7 @@ fn share(figure: Option<Figure>) -> String {
     format!("{}{margin}", text(figure.mean))
 }
 
-/// The best have colours of their own.
+/// Number of colours. The best algorithms have their own colour.
 const COLOURS: usize = 8;
 
 fn colour(at: usize) -> String {
@@ -196,7 +196,7 @@ fn legend(report: &Report) -> String {
     out
 }
 
-/// The curves of all algorithms, the best drawn last.
+/// Returns the curves of all algorithms; the best one is drawn last.
 fn curves<'r>(report: &'r Report, points: impl Fn(&AlgorithmReport) -> Vec<(f64, f64)>) -> Vec<Curve<'r>> {
     let curve = |(at, algorithm): (usize, &'r AlgorithmReport)| Curve {
         name: algorithm.algorithm.name(),
@@ -206,7 +206,7 @@ fn curves<'r>(report: &'r Report, points: impl Fn(&AlgorithmReport) -> Vec<(f64,
     report.algorithms.iter().enumerate().rev().map(curve).collect()
 }
 
-/// So many nines are shown.
+/// Highest number of nines shown.
 const NINES_MAX: f64 = 4.0;
 
 fn latency_chart(report: &Report) -> String {
@@ -214,7 +214,7 @@ fn latency_chart(report: &Report) -> String {
     let shown = report.algorithms.iter().take(COLOURS);
     let to = shown.filter_map(|algorithm| algorithm.latencies.quantile(0.9999)).max().unwrap_or(1);
     let starts = report.algorithms.iter().filter_map(|algorithm| algorithm.latencies.quantile(0.02)).min();
-    // Three decades show where curves part; what is faster than that is equally fast.
+    // Shows three decades, in which the curves separate; faster latencies count as equal.
     let from = starts.unwrap_or(1).max(to / 1000).max(1);
     let (from, to) = ((from as f64).log10(), (to.max(from * 2) as f64).log10());
     let mut ticks = Vec::new();
@@ -238,12 +238,12 @@ fn latency_chart(report: &Report) -> String {
     chart::curves("latency", "Distribution of latencies", &x, &y, &curves)
 }
 
-/// 0.9 is 1, 0.99 is 2.
+/// Returns the number of nines of a share: 1 for 0.9, 2 for 0.99.
 fn nines(share: f64) -> f64 {
     -(1.0 - share).max(1e-9).log10()
 }
 
-/// Where each latency stands, by the logarithm of microseconds and by nines.
+/// Returns the points of an algorithm's curve: the logarithm of the latency in microseconds, and the nines.
 fn distribution(algorithm: &AlgorithmReport) -> Vec<(f64, f64)> {
     let count = algorithm.latencies.count().max(1) as f64;
     let mut below = 0;
@@ -275,7 +275,7 @@ fn queue_chart(report: &Report) -> String {
     chart::curves("queue", "Waiting requests over time", &x, &y, &curves)
 }
 
-/// More servers are put together in so many bars.
+/// Most bars; more servers are combined.
 const BARS_MAX: usize = 120;
 
 fn utilisation(report: &Report) -> String {
@@ -305,7 +305,7 @@ fn means(servers: &[Figure]) -> Vec<f64> {
     servers.iter().map(|server| server.mean).collect()
 }
 
-/// As they are, or quantiles of them.
+/// Returns the values, or quantiles of them if there are more than [`BARS_MAX`].
 fn binned(servers: &[f64]) -> Vec<f64> {
     if servers.len() <= BARS_MAX {
         return servers.to_vec();

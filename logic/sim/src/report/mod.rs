@@ -1,4 +1,4 @@
-//! The runs of all algorithms and seeds, put together.
+//! The report of a comparison: the runs of all algorithms and seeds.
 
 pub mod chart;
 mod figures;
@@ -20,77 +20,79 @@ pub use html::html;
 pub use priorities::PriorityReport;
 pub use recommendation::{Recommendation, Tie};
 
-/// What a comparison came to.
+/// Result of a comparison of algorithms.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// What was simulated.
+    /// Scenario that was simulated.
     pub scenario: Scenario,
-    /// The same in words, one thing a line.
+    /// Description of the scenario in words, one item for each line.
     pub description: Vec<String>,
-    /// The best first.
+    /// Results of the algorithms, the best first.
     pub algorithms: Vec<AlgorithmReport>,
-    /// What to make of it.
+    /// Recommendation that follows from the results.
     pub recommendation: Recommendation,
-    /// What one has to know to judge the figures.
+    /// Remarks that are needed to judge the figures.
     pub notes: Vec<String>,
 }
 
-/// What one algorithm came to: means over seeds, with their intervals.
+/// Result of one algorithm: means over seeds, with their confidence intervals.
 #[derive(Debug, Clone, Serialize)]
 pub struct AlgorithmReport {
-    /// Which one.
     pub algorithm: Algorithm,
-    /// Its place in the ranking, from 1.
+    /// Position in the ranking, from 1.
     pub rank: usize,
-    /// In seconds.
+    /// Latencies in seconds.
     pub latency_s: Latency,
-    /// The share of requests that were not answered.
+    /// Share of requests without a response.
     pub error_share: Figure,
-    /// How many, of all seeds.
+    /// Number of errors of all seeds, by cause.
     pub errors: Errors,
-    /// The share of servers' slots that was in use.
+    /// Share of the servers' slots in use.
     pub utilisation: Utilisation,
     /// Utilisation of the busiest server / mean of all; 1 = even.
     pub imbalance: Figure,
-    /// Requests that waited, at servers and in the balancer: the mean over time.
+    /// Mean number over time of requests that waited, at servers and in the balancer.
     pub queue_mean: Figure,
-    /// The most that waited at the same time, in any run.
+    /// Most requests waiting at the same time, in any run.
     pub queue_max: u64,
-    /// The most that waited at the same time: the mean over runs.
+    /// Most requests waiting at the same time, as the mean over runs.
     pub queue_peak: Figure,
-    /// The share of requests that found their URI in the server's cache; `None` without caches.
+    /// Share of requests whose URI was in the server's cache; `None` without caches.
     pub cache_hit_share: Option<Figure>,
-    /// The share of clients who came again and were moved: without need, or with `sticky` at all; `None` if nobody came again.
+    /// Share of returning clients that were moved unnecessarily; with `sticky`, that were moved for any
+    /// reason. `None` = no client
+    /// returned.
     pub moved_share: Option<Figure>,
-    /// Second tries beside slow first ones / requests; `None` without `hedge`.
+    /// Second tries in parallel to slow first ones / requests; `None` without `hedge`.
     pub hedge_share: Option<Figure>,
-    /// The share of the second tries that were answered first; `None` without `hedge`.
+    /// Share of second tries that were answered first; `None` without `hedge`.
     pub hedge_won_share: Option<Figure>,
-    /// Those of none of the scenario's priorities, then those of each; empty where it has none.
+    /// Results of requests without one of the scenario's priorities, then of each priority; empty without
+    /// priorities.
     pub priorities: Vec<PriorityReport>,
-    /// Requests that were measured, of all seeds.
+    /// Measured requests of all seeds.
     pub measured: u64,
     /// Latencies of all seeds together.
     #[serde(skip)]
     pub latencies: Histogram,
-    /// Each server's utilisation in the scenario's order.
+    /// Utilisation of each server in the scenario's order.
     #[serde(rename = "server_utilisation")]
     pub servers: Vec<Figure>,
-    /// What each server weighed in the end, in the same order, where weights are found by measurement; else empty.
+    /// Final weight of each server in the same order, if weights are automatic; else empty.
     pub found_weights: Vec<Figure>,
     /// Waiting requests over time, of the first seed.
     #[serde(skip)]
     pub queue: Series,
-    /// What the ranking goes by, of each seed.
+    /// Latency that determines the ranking, of each seed.
     #[serde(skip)]
     pub(crate) ranked: Vec<f64>,
 }
 
 impl Report {
-    /// Of the runs of each algorithm, in the order of the seeds.
+    /// Creates the report from the runs of each algorithm, in the order of the seeds.
     ///
     /// # Errors
-    /// A run has measured nothing: the log was over before the warm-up was.
+    /// If a run has measured nothing, because the log ended before the warm-up.
     pub fn new(scenario: &Scenario, results: &[(Algorithm, Vec<Run>)]) -> Result<Self, String> {
         if results.iter().flat_map(|(_, runs)| runs).any(|run| run.measured == 0) {
             return Err(format!(
@@ -169,7 +171,7 @@ impl AlgorithmReport {
         }
     }
 
-    /// The latency that the ranking goes by, in seconds.
+    /// Returns the latency that determines the ranking, in seconds.
     pub fn ranked_s(&self) -> f64 {
         weir_stats::mean(&self.ranked).unwrap_or(0.0)
     }
@@ -184,7 +186,7 @@ fn found_weights(runs: &[Run]) -> Vec<Figure> {
     (0..servers).map(of_server).collect()
 }
 
-/// More errors than the best has, by this share of all requests, outweigh any latency.
+/// Share of all requests by which errors may exceed the fewest. Beyond it, errors outweigh any latency.
 const ERROR_SHARE_TOLERATED: f64 = 0.001;
 
 fn rank(algorithms: &mut [AlgorithmReport]) {
@@ -193,7 +195,7 @@ fn rank(algorithms: &mut [AlgorithmReport]) {
     let fails = |report: &AlgorithmReport| errors(report) > fewest + ERROR_SHARE_TOLERATED;
     algorithms.sort_by(|a, b| {
         let by_errors = if fails(a) { errors(a).total_cmp(&errors(b)) } else { std::cmp::Ordering::Equal };
-        // Stable: of equals the one that the scenario names first stands first.
+        // The sort is stable: of equals, the one that the scenario names first comes first.
         fails(a).cmp(&fails(b)).then(by_errors).then(a.ranked_s().total_cmp(&b.ranked_s()))
     });
     for (index, report) in algorithms.iter_mut().enumerate() {

@@ -1,4 +1,4 @@
-//! How requests of each priority fared.
+//! The figures of each priority.
 
 use serde::Serialize;
 use weir_config::simulation::PriorityShare;
@@ -6,24 +6,24 @@ use weir_config::simulation::PriorityShare;
 use super::Figure;
 use crate::{PriorityRun, Run};
 
-/// What came of the requests of one priority: means over seeds, with their intervals.
+/// Result of the requests of one priority: means over seeds, with their confidence intervals.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PriorityReport {
-    /// The lowest is served first.
+    /// Priority class; the lowest is served first.
     pub class: i16,
-    /// Within its class a request counts as having come so much later (negative: earlier).
+    /// Amount by which a request counts as having arrived later (negative: earlier) within its class.
     pub offset_ms: i32,
-    /// Half of those that were answered were faster, in seconds.
+    /// Median latency of the answered requests, in seconds.
     pub p50_s: Figure,
-    /// 99 percent were faster.
+    /// 99th percentile of their latency.
     pub p99_s: Figure,
-    /// The share of them that was not answered.
+    /// Share of the requests without a response.
     pub error_share: Figure,
-    /// How many were measured, of all seeds.
+    /// Measured requests of all seeds.
     pub measured: u64,
 }
 
-/// Those of no priority first.
+/// Creates the results of all priorities; requests without a priority come first.
 pub(super) fn of(runs: &[Run], parts: &[PriorityShare]) -> Vec<PriorityReport> {
     if parts.is_empty() {
         return Vec::new();

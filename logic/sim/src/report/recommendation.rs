@@ -1,3 +1,5 @@
+//! The recommendation of a report.
+
 use serde::Serialize;
 use weir_balance::Algorithm;
 use weir_config::simulation::{Measure, Scenario, SimTime};
@@ -5,45 +7,47 @@ use weir_stats::Interval;
 
 use super::AlgorithmReport;
 
-/// Which algorithm wins, by how much, and whether that is more than noise.
+/// The winning algorithm, the distances of the others, and whether these exceed noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recommendation {
-    /// The best in the ranking.
+    /// Best algorithm in the ranking.
     pub winner: Algorithm,
-    /// The latency that the ranking goes by.
+    /// Latency that determines the ranking.
     pub measure: Measure,
-    /// The winner's, in seconds.
+    /// Latency of the winner, in seconds.
     pub winner_s: f64,
-    /// Those that cannot be told apart from the winner.
+    /// Algorithms that cannot be distinguished from the winner.
     pub ties: Vec<Algorithm>,
-    /// How much worse each of the others is, in the order of the ranking.
+    /// Distance of each other algorithm, in the order of the ranking.
     pub behind: Vec<Tie>,
-    /// All that in plain words, one sentence each.
+    /// Recommendation in plain words, one sentence for each item.
     pub text: Vec<String>,
 }
 
-/// How an algorithm compares with the winner. Differences are taken seed by seed, so that what all met alike drops out.
+/// Comparison of an algorithm with the winner. Differences are computed seed by seed, which removes effects
+/// common to all
+/// algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tie {
-    /// Which one.
     pub algorithm: Algorithm,
-    /// How much more its latency is, as a share of the winner's.
+    /// Excess of its latency, as a share of the winner's.
     pub more_share: f64,
-    /// Where the 95 percent confidence interval of that begins; `None` with a single seed.
+    /// Lower end of the 95 percent confidence interval of the excess; `None` with a single seed.
     pub low: Option<f64>,
-    /// Where it ends.
+    /// Upper end of the interval.
     pub high: Option<f64>,
-    /// Whether it is worse beyond noise: by latency, or because more requests fail. `None` with a single seed.
+    /// True if it is worse beyond noise: by latency, or because more requests fail. `None` with a single
+    /// seed.
     pub is_beyond_noise: Option<bool>,
-    /// Whether it is behind because requests fail.
+    /// True if it is behind because requests fail.
     pub fails: bool,
 }
 
-/// Quantiles are known to 0.4 percent: what is closer than this is equal.
+/// Relative difference below which latencies count as equal. Quantiles are accurate to 0.4 percent.
 const EQUAL_SHARE: f64 = 0.005;
 
 impl Recommendation {
-    /// `ranked` has at least one.
+    /// Creates the recommendation. `ranked` has at least one element.
     pub(super) fn new(scenario: &Scenario, ranked: &[AlgorithmReport]) -> Self {
         let measure = scenario.rank_by;
         let winner = &ranked[0];
@@ -141,7 +145,7 @@ impl Tie {
         if self.fails {
             return format!("{which}, {name}, leaves more requests without an answer.");
         }
-        // Percentages of four digits say less than the factor.
+        // The factor says more than a percentage of four digits.
         if self.more_share >= 9.0 {
             let noise = if has_seeds { "; that is beyond noise" } else { "" };
             return format!("{which}, {name}, has {:.0} times as much{noise}.", 1.0 + self.more_share);
@@ -158,7 +162,7 @@ impl Tie {
     }
 }
 
-/// `12%`; large ones as a multiple would be misread, so they stay percentages.
+/// Formats a share as `12%`. Large shares stay percentages, because a multiple would be misread.
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent.abs() < 10.0 { format!("{percent:.1}%") } else { format!("{percent:.0}%") }

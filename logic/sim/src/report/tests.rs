@@ -1,9 +1,11 @@
+//! Tests of reports: ranking, recommendation and page.
+
 use weir_balance::Algorithm;
 use weir_config::simulation::{Measure, Scenario};
 
 use super::*;
 
-/// A run whose every request took so many milliseconds.
+/// Creates a run in which every request took `ms` milliseconds.
 fn run(ms: u64, errors: u64) -> Run {
     let mut run = Run { measured: 1000, utilisation: vec![0.5, 0.7], ..Run::default() };
     run.latency.record_many(ms * 1000, 1000 - errors);
@@ -94,7 +96,7 @@ fn the_page_has_margins_for_more_than_latencies() {
     });
     let page = html(&Report::new(&Scenario::default(), &[(Algorithm::Ring, runs.to_vec())]).unwrap());
     let row = page.lines().find(|line| line.starts_with("<tr class=\"row0\"")).unwrap();
-    // Five latencies, the least, mean and most in use, imbalance, waiting and its most, errors.
+    // Five latencies; the least, mean and most in use; imbalance; waiting and its maximum; errors.
     assert_eq!(row.matches("&plusmn;").count(), 12, "{row}");
     let one = html(&Report::new(&Scenario::default(), &[(Algorithm::Ring, vec![run(5, 1)])]).unwrap());
     let row = one.lines().find(|line| line.starts_with("<tr class=\"row0\"")).unwrap();

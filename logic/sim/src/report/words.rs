@@ -9,7 +9,7 @@ use weir_config::simulation::{
 use super::AlgorithmReport;
 use super::recommendation::percent;
 
-/// What is simulated, one thing a line.
+/// Describes the scenario, one item for each line.
 pub(super) fn describe(scenario: &Scenario) -> Vec<String> {
     let mut lines: Vec<String> = scenario.groups.iter().map(servers).collect();
     const GROUPS_MAX: usize = 12;
@@ -45,7 +45,7 @@ pub(super) fn describe(scenario: &Scenario) -> Vec<String> {
     lines
 }
 
-/// What the balancer does besides choosing, if it does.
+/// Describes the balancer's features besides choosing, if it has any.
 fn pool(balancer: &BalancerPlan) -> Option<String> {
     let mut told = Vec::new();
     if balancer.sticky.is_some() {
@@ -195,7 +195,7 @@ fn service(service: &Service, arrivals: &Arrivals) -> String {
     }
 }
 
-/// What one has to know to judge the figures.
+/// Returns remarks that are needed to judge the figures.
 pub(super) fn notes(
     scenario: &Scenario,
     ranked: &[AlgorithmReport],
@@ -253,12 +253,12 @@ pub(super) fn notes(
     notes
 }
 
-/// A share that may be tiny.
+/// Formats a share that may be tiny.
 fn precise_percent(share: f64) -> String {
     if share < 0.001 { format!("{:.4}%", share * 100.0) } else { format!("{:.2}%", share * 100.0) }
 }
 
-/// With three digits or more.
+/// Formats a value with at least three digits.
 fn rounded(value: f64) -> String {
     if value >= 100.0 {
         format!("{value:.0}")

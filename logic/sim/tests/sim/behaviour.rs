@@ -1,4 +1,4 @@
-//! What a simulation promises besides the right figures.
+//! Tests of properties of simulations other than the figures.
 
 use std::io::{self, BufReader, Read};
 
@@ -73,7 +73,7 @@ fn shared_servers_do_not_fill_the_heap_with_void_events() {
     assert!(run.events_max < 1_000, "{}", run.events_max);
 }
 
-/// Half of the servers weigh twice as much as the others.
+/// Creates a scenario in which half of the servers have twice the weight of the others.
 fn two_weights(law: ServiceLaw) -> Scenario {
     let group = |weight: u32| Group {
         count: 4,
@@ -177,7 +177,7 @@ fn the_report_for_programs_has_intervals_over_seeds_for_every_figure() {
 
 fn disturbed(disturbance: Disturbance) -> Scenario {
     let group = Group { count: 4, disturbances: vec![disturbance], ..Group::default() };
-    // 4 servers of 100/s each: 240/s for a minute.
+    // Four servers of 100/s each, with 240/s for a minute.
     let arrivals = Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::PerSecond(240.0) };
     Scenario { requests: Some(14_400), warm_up: 0, groups: vec![group], arrivals, ..Scenario::default() }
 }
@@ -192,7 +192,9 @@ fn a_dead_server_loses_what_it_had_and_gets_nothing_more_once_that_is_known() {
     let retried = play(&scenario, Algorithm::RoundRobin);
     assert!((1..20).contains(&retried.errors.broken), "{:?}", retried.errors);
     assert_eq!(retried.errors.refused, 0, "other servers take what it refuses");
-    // Dead for 30 s and unknown to be back for 4 of a minute: less than half of what the others did.
+    // The server is dead for 30 s, and for 4 s more the balancer does not know that it is back, out of a
+    // minute. So it does
+    // less than half of the others' work.
     assert!(retried.utilisation[0] < retried.utilisation[1] * 0.6, "{:?}", retried.utilisation);
 
     scenario.balancer.retries = 0;
@@ -292,12 +294,12 @@ fn what_is_asked_for_stays_at_one_server_where_the_uri_decides() {
         let (hits, asked) = run.cache.unwrap();
         hits as f64 / asked as f64
     };
-    // Ten servers hold all thousand between them, if each is asked for its own only.
+    // Together, ten servers cache all thousand URIs, if each gets only its own.
     for algorithm in [Algorithm::Hash, Algorithm::Maglev, Algorithm::Rendezvous] {
         assert!(hits(SimKey::Uri, algorithm) > 0.75, "{algorithm}");
         assert!(hits(SimKey::Client, algorithm) < 0.4, "{algorithm}");
     }
-    // It moves what its server is too busy for.
+    // Lblc moves keys whose server is too busy.
     let (by_uri, by_client) = (hits(SimKey::Uri, Algorithm::Lblc), hits(SimKey::Client, Algorithm::Lblc));
     assert!(by_uri > by_client + 0.1, "{by_uri} {by_client}");
     assert_eq!(hits(SimKey::Auto, Algorithm::Lblc), hits(SimKey::Uri, Algorithm::Lblc));
@@ -328,7 +330,7 @@ fn workers_who_take_turns_by_themselves_spread_less_evenly_than_one() {
     assert!(of(8) > of(1) * 1.05);
 }
 
-/// A log in which requests come every 20 ms and took 5 ms, made as it is read.
+/// A log of requests that arrive every 20 ms and took 5 ms, generated when it is read.
 struct EndlessLog {
     lines: u64,
     next: u64,

@@ -1,4 +1,4 @@
-//! `weight = "auto"` finds in simulations what the proxy would find.
+//! Tests that simulations find the same automatic weights as the proxy.
 
 use weir_balance::{AVERAGE_WEIGHT, Algorithm, Hundredths, KnownSpeeds};
 use weir_config::simulation::{BalancerPlan, FoundWeights, Group, Scenario};
@@ -9,7 +9,7 @@ fn play(scenario: &Scenario, algorithm: Algorithm) -> Run {
     run(scenario, algorithm, scenario.seed, None, &mut |_| {}).unwrap()
 }
 
-/// Four servers, and four of half their speed, at 80% of what they can do together.
+/// Creates four servers, and four of half their speed, at 80% of their total capacity.
 fn two_generations(known: [Option<KnownSpeeds>; 2]) -> Scenario {
     let group = |speed, auto_weight: Option<KnownSpeeds>| {
         let weight = if auto_weight.is_some() { Weight::new(AVERAGE_WEIGHT).unwrap() } else { Weight::ONE };
@@ -38,7 +38,9 @@ fn servers_of_twice_the_speed_are_found_to_weigh_twice_as_much() {
         let sum = |weights: &[u32]| f64::from(weights.iter().sum::<u32>());
         let ratio = sum(&found.found_weights[..4]) / sum(&found.found_weights[4..]);
         assert!((1.4..3.0).contains(&ratio), "{algorithm}: {:?}", found.found_weights);
-        // With equal weights and turns the slow ones get more than they can do; who draws two looks at how busy they are.
+        // With equal weights, round robin gives the slow servers more than they can handle. Random draws
+        // compare how busy servers
+        // are.
         let (p99, p99_equal) = (found.quantile_s(0.99), equal.quantile_s(0.99));
         let most = if algorithm == Algorithm::RoundRobin { p99_equal / 2.0 } else { p99_equal };
         assert!(p99 < most, "{algorithm}: {p99} {p99_equal}");
@@ -47,7 +49,7 @@ fn servers_of_twice_the_speed_are_found_to_weigh_twice_as_much() {
 
 #[test]
 fn servers_that_fetch_faster_weigh_more_the_more_there_is_to_fetch() {
-    // The first four compute twice as fast as the others, which fetch twice as fast.
+    // The first four servers compute twice as fast as the others, which fetch twice as fast.
     let ratio = |static_share| {
         let mut scenario = two_generations([nothing_known(), nothing_known()]);
         scenario.static_share = static_share;

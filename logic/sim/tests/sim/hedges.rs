@@ -1,4 +1,4 @@
-//! Second tries beside slow first ones are made in simulations as the proxy makes them.
+//! Tests of hedged requests: simulations make second tries as the proxy does.
 
 use weir_balance::Algorithm;
 use weir_config::plan::HedgePlan;
@@ -37,7 +37,7 @@ fn within(percent: u8, scenario: Scenario) -> Scenario {
     Scenario { balancer: BalancerPlan { retry_budget, ..scenario.balancer }, ..scenario }
 }
 
-/// Ten servers, one of which is hardly there.
+/// Creates ten servers, one of which is nearly stopped.
 fn one_is_slow(hedge: Option<HedgePlan>) -> Scenario {
     let span = Failure { at: SimTime(0), lasts: SimTime(3_600 * SECOND), servers: 1 };
     let slow = Disturbance::Slow(SlowDown { span, speed: 0.02 });
@@ -70,7 +70,7 @@ fn without_a_delay_it_is_what_19_of_20_requests_take() {
     let calm = Group { count: 10, concurrency: 4, ..Group::default() };
     let run = play(&servers(0.4, calm, Some(rule)));
     let share = run.hedges as f64 / run.measured as f64;
-    // Not yet in the first ten seconds, of 25.
+    // The delay is not known yet in the first 10 of 25 seconds.
     assert!((0.01..0.06).contains(&share), "{share}");
 }
 

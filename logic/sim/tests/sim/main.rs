@@ -1,4 +1,5 @@
-//! What simulations find. One program; `memory` is another one, because it counts what every thread asks for.
+//! Tests of simulations in one program. `memory` is a separate one, because it counts the memory of all
+//! threads.
 #![allow(clippy::unwrap_used)] // A helper that fails is a test that fails.
 
 mod behaviour;

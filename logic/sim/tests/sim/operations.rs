@@ -1,4 +1,4 @@
-//! What operators do to servers, and what the pool's breaker does, is what it is in the proxy.
+//! Tests that operators' actions and the circuit breaker have the same effects as in the proxy.
 
 use weir_balance::{Algorithm, Hundredths, SlowStart};
 use weir_config::simulation::{
@@ -15,7 +15,7 @@ fn play(scenario: &Scenario, algorithm: Algorithm) -> Run {
     run(scenario, algorithm, scenario.seed, None, &mut |_| {}).unwrap()
 }
 
-/// 240 requests a second of 500 clients for a minute, at four servers of 100/s each.
+/// Creates 240 requests per second from 500 clients for a minute, at four servers of 100/s each.
 fn minute(disturbances: Vec<Disturbance>, balancer: BalancerPlan) -> Scenario {
     Scenario {
         requests: Some(14_400),
@@ -48,7 +48,7 @@ fn a_drained_server_gets_nothing_new_and_loses_nothing() {
         for out in [drain(10, 30), maintenance(10, 30)] {
             let run = play(&minute(vec![out], BalancerPlan::default()), algorithm);
             assert_eq!(run.errors.total(), 0, "{algorithm}: {:?}", run.errors);
-            // A third of the time it has nothing to do.
+            // The server has nothing to do for a third of the time.
             assert!(run.utilisation[0] < 0.8 * calm, "{algorithm}: {} {calm}", run.utilisation[0]);
             assert!(run.utilisation[0] > 0.5 * calm, "{algorithm}: it comes back: {}", run.utilisation[0]);
         }
@@ -68,7 +68,7 @@ fn clients_stay_with_a_server_that_drains_and_leave_one_in_maintenance() {
     assert_eq!(leaves.errors.total() + stays.errors.total(), 0);
 }
 
-/// What the agent of the first of four servers says.
+/// Creates a scenario with reports of the first of four servers' agents.
 fn said(words: &[(u64, &str)], balancer: BalancerPlan) -> Scenario {
     let word = |(at_s, says): &(u64, &str)| AgentWord {
         at: SimTime(at_s * SECOND),
@@ -96,7 +96,7 @@ fn an_agent_takes_a_part_of_its_servers_weight_and_gives_it_back() {
         assert!(used(&[(0, "down"), (30, "up")]) > 0.3 * whole, "{algorithm}");
         assert!(used(&[(0, "0%")]) == 0.0, "{algorithm}");
     }
-    // In a weighted map a part of a weight would move most keys: it does not count.
+    // A fraction of a weight would move most keys in a weighted map, so it does not count.
     let used =
         |words: &[(u64, &str)]| play(&said(words, BalancerPlan::default()), Algorithm::Hash).utilisation;
     assert_eq!(used(&[(0, "25%")]), used(&[]));
@@ -139,7 +139,7 @@ fn breaking() -> BalancerPlan {
         open: Millis::from_secs(5),
         probes: 3,
     };
-    // Checks find nothing.
+    // The checks find nothing.
     BalancerPlan { breaker: Some(rule), down_after: SimTime::MAX, retries: 0, ..BalancerPlan::default() }
 }
 

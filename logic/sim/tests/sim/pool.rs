@@ -1,5 +1,6 @@
-//! What a pool does besides choosing is what it does in the proxy: clients stay with their servers, requests wait in order or are
-//! turned away, servers that come up start slowly, limits are found.
+//! Tests that a pool's other features work as in the proxy: sticky clients, queues and rejections, slow
+//! start, adaptive
+//! limits and ejections.
 
 use weir_balance::{Algorithm, ConcurrencyAlgorithm, ConcurrencyRule, Hundredths, Scheduling, SlowStart};
 use weir_config::plan::{WhenBusy, WhenGone};
@@ -21,7 +22,7 @@ fn poisson(volume: Volume) -> Arrivals {
     Arrivals::Drawn { pattern: Pattern::Poisson, volume }
 }
 
-/// 240 requests a second of 500 clients for a minute, at servers of 100/s each.
+/// Creates 240 requests per second from 500 clients for a minute, at servers of 100/s each.
 fn minute(groups: Vec<Group>) -> Scenario {
     Scenario {
         requests: Some(14_400),
@@ -33,7 +34,7 @@ fn minute(groups: Vec<Group>) -> Scenario {
     }
 }
 
-/// Four servers, the first of which is dead from the 10th second on.
+/// Creates four servers, the first of which dies in the 10th second.
 fn one_dies(lasts_s: u64) -> Vec<Group> {
     let fail = Failure { at: SimTime(10 * SECOND), lasts: SimTime(lasts_s * SECOND), servers: 1 };
     vec![Group { count: 4, disturbances: vec![Disturbance::Fail(fail)], ..Group::default() }]
@@ -50,7 +51,7 @@ fn of_clients_that_stay_with_their_servers_only_those_move_whose_server_dies() {
     for algorithm in [Algorithm::RoundRobin, Algorithm::LeastConnections, Algorithm::Random] {
         assert!(play(&loose, algorithm).moved_share.unwrap() > 0.99, "{algorithm}");
         let run = play(&bound, algorithm);
-        // A quarter of them, and they do not come back when it does.
+        // A quarter of the clients move, and they do not return when their server is back.
         let moved = run.moved_share.unwrap();
         assert!((0.2..0.3).contains(&moved), "{algorithm}: {moved}");
         assert_eq!(run.errors.refused, 0, "{algorithm}");
@@ -65,7 +66,7 @@ fn clients_whose_server_is_gone_are_refused_where_the_rule_says_so() {
     let rules = StickySessions { when_gone: WhenGone::Fail, ..StickySessions::default() };
     let run = play(&Scenario { balancer: sticky(rules), ..minute(one_dies(20)) }, Algorithm::RoundRobin);
     assert_eq!(run.moved_share, Some(0.0));
-    // A quarter of 240/s for the 20 s and the 4 s until the balancer knows that it is back.
+    // A quarter of 240/s for the 20 s, and for the 4 s until the balancer knows that the server is back.
     assert!((1_200..1_700).contains(&run.errors.refused), "{:?}", run.errors);
 }
 
@@ -79,7 +80,7 @@ fn a_client_waits_for_its_busy_server_or_leaves_it_as_the_rule_says() {
     let (waits, leaves) = (of(WhenBusy::Wait), of(WhenBusy::Redispatch));
     assert_eq!(waits.moved_share, Some(0.0));
     assert!(leaves.moved_share.unwrap() > 0.5, "{:?}", leaves.moved_share);
-    // Each server has a line of its own then.
+    // With waiting, each server has its own queue.
     assert!(waits.mean_s() > leaves.mean_s() * 1.3, "{} {}", waits.mean_s(), leaves.mean_s());
 }
 
@@ -91,7 +92,7 @@ fn sessions_that_are_forgotten_are_broken_ones() {
         play(&scenario, Algorithm::RoundRobin).moved_share.unwrap()
     };
     assert!(moved(StickySessions { size: 50, ..StickySessions::default() }) > 0.9);
-    // Each client comes every two seconds.
+    // Each client sends a request every two seconds.
     assert!(moved(StickySessions { expire: SimTime(SECOND), ..StickySessions::default() }) > 0.9);
     assert!(moved(StickySessions { expire: SimTime(600 * SECOND), ..StickySessions::default() }) == 0.0);
     let lives = |seconds| {
@@ -110,7 +111,7 @@ fn a_client_leaves_its_server_when_as_many_wait_for_that_as_may() {
     };
     let (any, one) = (of(None, WhenGone::Redispatch), of(Some(1), WhenGone::Redispatch));
     assert_eq!(any.moved_share, Some(0.0));
-    // Where nobody leaves its server they are turned away.
+    // If no client may leave its server, requests are refused.
     let faithful = of(Some(1), WhenGone::Fail);
     assert_eq!((one.errors.queue_full, faithful.moved_share), (0, Some(0.0)));
     assert!(faithful.errors.queue_full > 0, "{:?}", faithful.errors);
@@ -132,7 +133,7 @@ fn a_server_that_comes_back_starts_slowly() {
         let slowly = play(&scenario, algorithm).utilisation[0];
         assert!(slowly < 0.85 * at_once, "{algorithm}: {slowly} {at_once}");
     }
-    // In a weighted map a part of a weight would move most keys: it does not count.
+    // A fraction of a weight would move most keys in a weighted map, so it does not count.
     let scenario = Scenario { balancer: slowly(30), ..minute(one_dies(10)) };
     let used = |scenario| play(&scenario, Algorithm::Hash).utilisation;
     assert_eq!(used(scenario), used(minute(one_dies(10))));
@@ -146,7 +147,7 @@ fn a_server_that_is_added_gets_nothing_before_and_starts_slowly_then() {
         let scenario = Scenario { balancer, ..minute(groups.clone()) };
         play(&scenario, Algorithm::RoundRobin).utilisation[3]
     };
-    // Half of the time three fifths, a quarter of 240/s.
+    // A quarter of 240/s is three fifths of its capacity, for half of the time.
     let at_once = used(BalancerPlan::default());
     assert!((0.26..0.34).contains(&at_once), "{at_once}");
     let rising = used(slowly(30));
@@ -175,7 +176,7 @@ fn a_key_that_waits_for_its_own_server_holds_up_nobody_else() {
         let pool = PoolRules { scheduling: Some(scheduling), ..PoolRules::default() };
         play(&Scenario { pool, balancer, ..minute(groups) }, Algorithm::Ring)
     };
-    // Whether they wait at the server or in front of it is all the same.
+    // It makes no difference whether requests wait at the server or in the balancer.
     let (there, here, elsewhere) = (of(None, true), of(Some(1), false), of(Some(1), true));
     assert!((there.mean_s() - here.mean_s()).abs() < 1e-6, "{} {}", there.mean_s(), here.mean_s());
     assert!(elsewhere.mean_s() < 0.9 * here.mean_s(), "{} {}", elsewhere.mean_s(), here.mean_s());
@@ -203,7 +204,7 @@ fn no_more_wait_for_one_server_than_may_and_others_go_elsewhere() {
     assert!(refused.errors.queue_full > 0, "{:?}", refused.errors);
 }
 
-/// Half more than two servers can do, which take one request each.
+/// Creates a load of 1.5 times the capacity of two servers, which take one request each.
 fn too_much(balancer: BalancerPlan) -> Scenario {
     Scenario {
         requests: Some(20_000),
@@ -222,7 +223,7 @@ fn who_would_wait_in_vain_is_turned_away_at_once() {
     assert!((0.25..0.42).contains(&share), "a third is too much for them: {share}");
     assert!(run.errors.hopeless > run.errors.timed_out, "{:?}", run.errors);
     assert_eq!((run.errors.queue_full, run.errors.refused), (0, 0));
-    // Nobody has waited for longer, whoever was answered.
+    // No request waits longer than the queue permits, so the queue stays short.
     assert!(run.queue_max < 60, "{}", run.queue_max);
 }
 
@@ -252,7 +253,7 @@ fn all_servers_together_get_no_more_than_the_pool_may_have() {
     let scenario = Scenario { balancer, requests: Some(20_000), warm_up: 2_000, ..Scenario::default() };
     for algorithm in [Algorithm::LeastConnections, Algorithm::Random] {
         let used: f64 = play(&scenario, algorithm).utilisation.iter().sum();
-        // Two that are drawn may both be busy while another is not.
+        // Two servers that are drawn may both be busy while another is not.
         assert!((2.8..3.000_1).contains(&used), "{algorithm}: {used}");
     }
 }
@@ -288,7 +289,7 @@ fn ejecting(probes: u32) -> BalancerPlan {
         share_max_percent: 50,
         probes,
     };
-    // Nobody else finds out that a server is dead, or back.
+    // Without ejection, the balancer never notices that a server is dead or back.
     BalancerPlan { ejection: Some(ejection), down_after: SimTime::MAX, retries: 0, ..BalancerPlan::default() }
 }
 
@@ -304,9 +305,9 @@ fn a_server_that_refuses_requests_is_ejected_and_comes_back_when_it_serves_again
     assert!((1_100..1_300).contains(&all), "{all}");
     for probes in [0, 3] {
         let (few, used) = refused(ejecting(probes));
-        // At first five; then as many, or one probe, each time that it is tried.
+        // Five failures at first; then as many, or one probe, at each further attempt.
         assert!((1..60).contains(&few), "{probes} probes: {few}");
-        // Dead for 20 s, and ejected for some seconds more.
+        // The server is dead for 20 s and ejected for some seconds more.
         assert!((0.2..0.42).contains(&used), "{probes} probes: {used}");
     }
 }
@@ -320,7 +321,9 @@ fn no_more_servers_are_ejected_than_may_be() {
         servers: 3,
     })];
     let run = play(&Scenario { balancer: ejecting(3), ..minute(groups) }, Algorithm::RoundRobin);
-    // Half of them: of three the third goes on refusing, every other request of two servers'.
+    // At most half of the servers are ejected. So of three dead servers the third still refuses: every other
+    // request of two
+    // servers.
     let share = run.errors.refused as f64 / run.measured as f64;
     assert!((0.3..0.5).contains(&share), "{share}");
 }

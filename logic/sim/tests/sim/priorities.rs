@@ -1,4 +1,4 @@
-//! Requests with a priority wait as they do in the proxy, and are told apart in what comes out.
+//! Tests that requests with a priority wait as in the proxy, and that results are separate for each priority.
 
 use weir_balance::Algorithm;
 use weir_config::simulation::{
@@ -14,7 +14,7 @@ fn part(share: f64, class: i16, offset_ms: i32) -> PriorityShare {
     PriorityShare { share, class, offset_ms }
 }
 
-/// Half more than two servers can do, which take one request each.
+/// Creates a load of 1.5 times the capacity of two servers, which take one request each.
 fn too_much(priorities: Vec<PriorityShare>) -> Scenario {
     Scenario {
         requests: Some(20_000),

@@ -1,4 +1,4 @@
-//! Requests whose server is dead are tried again as the proxy does it, within a budget.
+//! Tests that requests of a dead server are retried as in the proxy, within a budget.
 
 use weir_balance::Algorithm;
 use weir_config::plan::HedgePlan;
@@ -17,7 +17,7 @@ fn play(scenario: &Scenario) -> Run {
     run
 }
 
-/// Four servers, one of which is dead from the 2nd second on; checks do not find out.
+/// Creates four servers, one of which dies in the 2nd second without being noticed by checks.
 fn one_dies(balancer: BalancerPlan) -> Scenario {
     let dies = Failure { at: SimTime(2 * SECOND), lasts: SimTime(3_600 * SECOND), servers: 1 };
     let group =
@@ -58,10 +58,10 @@ fn there_are_no_more_further_tries_than_the_budget_permits() {
         run.errors.refused as f64 / run.measured as f64
     };
     assert_eq!(refused(BalancerPlan::default()), 0.0);
-    // From the 2nd second of five on, a quarter.
+    // A quarter of the requests, from the 2nd of five seconds on.
     let none = refused(within(0));
     assert!((0.1..0.2).contains(&none), "{none}");
-    // A tenth of all requests may be tried again, those of the first two seconds saved up to ten tries.
+    // A tenth of all requests may be retried; the first two seconds save up to ten retries.
     let some = refused(within(10));
     assert!((none - 0.12..none - 0.02).contains(&some), "{some} {none}");
     assert_eq!(refused(within(100)), 0.0);
@@ -74,7 +74,7 @@ fn no_more_are_tried_again_at_once_than_may_be() {
         let balancer = BalancerPlan { retries, retries_lost: true, ..BalancerPlan::default() };
         play(&one_dies(BalancerPlan { retry_budget: Some(budget), ..balancer })).errors.broken
     };
-    // All that the dying server has is lost at one moment.
+    // The dying server loses all its requests at one moment.
     let had = broken(0, None);
     assert!(had > 5, "{had}");
     assert_eq!(broken(2, None), 0);
@@ -91,7 +91,7 @@ fn a_second_try_counts_as_long_as_it_goes_on() {
         play(&Scenario { balancer, ..one_dies(BalancerPlan::default()) }).hedges
     };
     let (any, one) = (tries(None), tries(Some(AtOnceRule { percent: 0, min: 1 })));
-    // One at a time: those that are answered make room for others.
+    // One at a time: an answered request makes room for the next.
     assert!(one > 100 && one < any / 2, "{one} {any}");
 }
 
@@ -108,7 +108,7 @@ fn a_request_that_is_tried_again_comes_back_to_no_server_that_has_lost_or_refuse
         warm_up: 0,
         groups: vec![alone(0), alone(2), fine],
         arrivals: Arrivals::Drawn { pattern: Pattern::Poisson, volume: Volume::PerSecond(1_000.0) },
-        // Once for each time that a server refuses it, the one that loses it counted.
+        // One retry for each server that refuses the request, including the one that loses it.
         balancer: BalancerPlan {
             retries: 3,
             retries_lost: true,

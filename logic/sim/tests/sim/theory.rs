@@ -1,4 +1,4 @@
-//! Where queueing theory knows the answer, the simulator must find it.
+//! Compares the simulator with results of queueing theory.
 
 use weir_balance::Algorithm;
 use weir_config::simulation::{
@@ -6,7 +6,7 @@ use weir_config::simulation::{
 };
 use weir_sim::{Run, run};
 
-/// The mean service time of every scenario here: 10 ms.
+/// Mean service time of every scenario in this file: 10 ms.
 const MEAN: SimTime = SimTime(10_000_000);
 
 fn scenario(requests: u64, load: f64, law: ServiceLaw, group: Group) -> Scenario {
@@ -24,7 +24,7 @@ fn play(scenario: &Scenario, algorithm: Algorithm, seed: u64) -> Run {
     run(scenario, algorithm, seed, None, &mut |_| {}).unwrap()
 }
 
-/// The mean of several seeds: what one does not have enough of, others make up for.
+/// Returns the mean of several seeds, which reduces the random error.
 fn mean_latency_s(scenario: &Scenario, algorithm: Algorithm, seeds: u64) -> f64 {
     (1..=seeds).map(|seed| play(scenario, algorithm, seed).mean_s()).sum::<f64>() / seeds as f64
 }
@@ -43,17 +43,17 @@ fn assert_within(got: f64, expected: f64, share: f64) {
     assert!((got / expected - 1.0).abs() < share, "{got} is not within {}% of {expected}", share * 100.0);
 }
 
-/// The probability that a request finds all `slots` busy, `load` being that of one slot (Erlang C).
+/// Returns the probability that a request finds all `slots` busy; `load` is that of one slot (Erlang C).
 fn erlang_c(slots: u32, load: f64) -> f64 {
     let offered = load * f64::from(slots);
-    // Erlang B by its recursion, then C from B.
+    // Computes Erlang B by its recursion, and then C from B.
     let blocked = (1..=slots).fold(1.0, |b, n| offered * b / (f64::from(n) + offered * b));
     blocked / (1.0 - load * (1.0 - blocked))
 }
 
 #[test]
 fn one_exponential_server_waits_as_m_m_1_does() {
-    // The busier, the longer one wait is like the next: more of them are needed.
+    // At a higher load, successive waits are more alike, so more of them are needed.
     for (load, seeds) in cases(&[(0.3, 2), (0.5, 3), (0.7, 3)], &[(0.9, 12)]) {
         let scenario = scenario(1_000_000, load, ServiceLaw::Exponential, one(1));
         let wait = mean_latency_s(&scenario, Algorithm::RoundRobin, seeds) - MEAN.seconds();
@@ -67,7 +67,7 @@ fn its_queue_obeys_littles_law_and_its_utilisation_is_the_load() {
     let run = play(&scenario(1_000_000, load, ServiceLaw::Exponential, one(1)), Algorithm::First, 3);
     assert_within(run.utilisation[0], load, 0.01);
     assert_within(run.queue_mean, load * load / (1.0 - load), 0.03);
-    // P(latency > t) = exp(-t (1 - load) / mean): its 99th percentile.
+    // P(latency > t) = exp(-t (1 - load) / mean): the 99th percentile.
     assert_within(run.quantile_s(0.99), MEAN.seconds() / (1.0 - load) * 100_f64.ln(), 0.03);
 }
 
@@ -122,9 +122,13 @@ fn a_fast_server_is_a_slow_one_in_shorter_time() {
     );
 }
 
-/// Mean response time of the power of two choices among very many servers, in service times (Mitzenmacher 1996, Vvedenskaya
-/// et al. 1996): by Little's law the mean number of requests at a server over the load, and the share of servers that have at
-/// least i of them is load^(2^i - 1).
+/// Returns the mean response time of the power of two choices among very many servers, in service times
+/// (Mitzenmacher 1996,
+/// Vvedenskaya et al. 1996).
+///
+/// By Little's law it is the mean number of requests at a server over the load. The share of servers with at
+/// least i
+/// requests is load^(2^i - 1).
 fn two_choices_response(load: f64) -> f64 {
     (1..60).map(|i| load.powf(2_f64.powi(i) - 1.0)).sum::<f64>() / load
 }
@@ -143,8 +147,9 @@ fn two_choices_answer_as_fast_as_theory_says() {
         assert_within(mean_s, MEAN.seconds() * two_choices_response(load), 0.02);
         for i in 1.. {
             let expected = load.powf(2_f64.powi(i) - 1.0);
-            // Theory is about infinitely many servers: of n, what few of them reach is off by some n-ths, and by much where it is
-            // a handful.
+            // The theory assumes infinitely many servers. With n servers, the share of a level that few of
+            // them reach is off by some
+            // n-ths, which is much for a handful of servers.
             if expected < 0.01 {
                 break;
             }
