@@ -107,8 +107,9 @@ mod tests {
 
     use super::*;
 
-    /// HAProxy's formula: whole places for each unit of effective weight (16 times the weight), and the rest
-    /// in proportion.
+    /// Computes HAProxy's formula: whole places for each unit of effective weight (16 times the weight), and
+    /// the rest in
+    /// proportion.
     #[allow(clippy::manual_div_ceil, reason = "as it stands there")]
     fn haproxy_slots(weights: &[u64], index: usize, served: u64, factor: u64) -> u64 {
         let effective = |weights: &[u64]| weights.iter().map(|weight| weight * 16).sum::<u64>();

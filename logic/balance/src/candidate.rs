@@ -8,7 +8,7 @@ use crate::{Portion, ServerLoad};
 
 /// A server that a pool offers for selection.
 ///
-/// The fields that a pick reads come first and share a cache line: no cache holds all of thousands of
+/// The fields that a pick reads come first and next to each other, because no cache holds thousands of
 /// servers.
 #[derive(Debug, Clone)]
 #[repr(C)]

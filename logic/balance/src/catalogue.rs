@@ -5,6 +5,7 @@ use crate::Algorithm;
 /// Description of one algorithm, printed by `weir algorithms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlgorithmEntry {
+    /// The algorithm described.
     pub algorithm: Algorithm,
     /// Product or paper that the formula comes from.
     pub origin: &'static str,

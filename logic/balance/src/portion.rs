@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-/// Fraction of a server's weight that counts right now. Slow start, the server's agent and subsets set it.
+/// Fraction of a server's weight that counts right now. Slow start, the server's agent, subsets and zones set
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Portion(u32);
 

@@ -9,6 +9,7 @@ use crate::{Algorithm, HashFunction, Key, MeasureOptions, Membership};
 /// An algorithm and its options, as one pool uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Scheduling {
+    /// Algorithm of the pool.
     pub algorithm: Algorithm,
     /// Options of the algorithms that draw servers at random or use measurements.
     pub measure: MeasureOptions,

@@ -48,6 +48,7 @@ impl HashFunction {
         }
     }
 
+    /// Hashes `bytes`.
     pub fn digest(self, bytes: &[u8]) -> Digest {
         let hash = match self {
             Self::Sdbm => sdbm(bytes),

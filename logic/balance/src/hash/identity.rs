@@ -85,7 +85,8 @@ fn host_key(address: &ServerAddress) -> u32 {
 /// Returns the key of an IP address. `port` is the number that stands for the port.
 fn ip_key(ip: IpAddr, port: u32) -> u32 {
     match ip {
-        // In memory the address is in network byte order; HAProxy on x86 reads it as a little-endian number.
+        // In memory the address is in network byte order; HAProxy on a little-endian machine reads it as a
+        // number.
         IpAddr::V4(ip) => avalanche(port.wrapping_add(u32::from_le_bytes(ip.octets()))),
         IpAddr::V6(ip) => xxh32(&ip.octets(), port),
     }
