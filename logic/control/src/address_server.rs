@@ -11,6 +11,7 @@ use crate::{AdminState, EffectiveServer, RuntimeState, ServerSpec};
 pub struct AddressOf {
     /// The server of the config (or of a command) that has the host name.
     pub server: ServerName,
+    /// Address that the server represents.
     pub ip: IpAddr,
     /// Administrative state of that server as a whole. Unless it is ready, it overrides the state of this
     /// address.

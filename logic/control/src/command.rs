@@ -49,6 +49,7 @@ pub enum Command {
         /// New address.
         address: ServerAddress,
     },
+    /// Adds a server to a pool.
     AddServer {
         /// Pool that gets the server.
         pool: PoolName,

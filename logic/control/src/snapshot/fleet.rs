@@ -60,6 +60,7 @@ pub struct FleetSnapshot {
     pub done: FleetDone,
     /// Latest events, oldest first.
     pub events: Vec<FleetEvent>,
+    /// Servers of the fleet.
     pub servers: Vec<FleetServerSnapshot>,
 }
 

@@ -70,6 +70,7 @@ impl Latency {
         }
     }
 
+    /// Adds the values of `other`.
     pub fn merge(&mut self, other: &Self) {
         if let Some(more) = &other.histogram {
             self.histogram.get_or_insert_default().merge(more);

@@ -38,7 +38,8 @@ pub struct ListenerSnapshot {
     pub expression_failures: ExpressionFailures,
     /// Requests that could not be parsed or did not arrive in time.
     pub request_errors: u64,
-    /// Malformed requests that were refused, by rule. In TCP mode: connections refused because of their first
+    /// Requests refused because of an error in them, for each rule. In TCP mode: connections, for each rule
+    /// about their first
     /// bytes.
     pub refused: Vec<RefusalCount>,
     /// Weir's own responses by class: redirects, fixed responses, errors, and responses in place of a server

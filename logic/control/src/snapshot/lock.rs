@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LockSnapshot {
+    /// Storage area of the resource.
     pub area: String,
     /// Path of the locked resource, as in URLs.
     pub path: String,

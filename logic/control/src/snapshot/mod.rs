@@ -39,6 +39,7 @@ pub use transfer::{TransferSnapshot, TransferTotals, TransfersSnapshot};
 pub struct Snapshot {
     /// Time of the snapshot, in milliseconds since 1970 (UTC).
     pub time_unix_ms: u64,
+    /// State of the process.
     pub process: ProcessSnapshot,
     /// Listeners, in config order.
     pub listeners: Vec<ListenerSnapshot>,

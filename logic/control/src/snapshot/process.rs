@@ -8,6 +8,7 @@ use super::{Level, PerSecond};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessSnapshot {
+    /// Version of Weir.
     pub version: String,
     /// Name of the machine.
     pub host: String,

@@ -25,6 +25,7 @@ impl TransfersSnapshot {
 pub struct TransferSnapshot {
     /// Number of the copy since the start.
     pub id: u64,
+    /// Storage area of the file.
     pub area: String,
     /// `pull` (from the other server) or `push` (to it).
     pub direction: String,
@@ -50,6 +51,7 @@ pub struct TransferSnapshot {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TransferTotals {
+    /// Storage area that the counts belong to.
     pub area: String,
     /// `pull` or `push`.
     pub direction: String,
