@@ -17,7 +17,7 @@ pub(crate) struct Flight {
     pub(crate) bytes: Option<u64>,
     pub(crate) client: IpAddr,
     pub(crate) uri: u64,
-    /// Value of the key, copied from the request.
+    /// Hash of a further value, copied from the request.
     pub(crate) value: u64,
     /// Priority, copied from the request.
     pub(crate) priority: u32,

@@ -38,6 +38,7 @@ pub struct Report {
 /// Result of one algorithm: means over seeds, with their confidence intervals.
 #[derive(Debug, Clone, Serialize)]
 pub struct AlgorithmReport {
+    /// Algorithm of this result.
     pub algorithm: Algorithm,
     /// Position in the ranking, from 1.
     pub rank: usize,

@@ -29,6 +29,7 @@ pub struct Recommendation {
 /// algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tie {
+    /// Algorithm compared with the winner.
     pub algorithm: Algorithm,
     /// Excess of its latency, as a share of the winner's.
     pub more_share: f64,
