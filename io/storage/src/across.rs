@@ -1,4 +1,4 @@
-//! Moving to another file system, where a renaming cannot.
+//! Moves to another file system, where a rename is not possible.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,9 +18,12 @@ use crate::reserved::is_reserved;
 use crate::{Failure, FileKind, Metadata, Moving, StorageError, Transferred, Tree, notes};
 
 impl Tree {
-    /// Copies out of sight, takes the source out of sight, proves that it still is what was copied, gives the copy its name
-    /// and removes the source. If anything fails, or is in the source that the copy has not, the source is back in its place. The
-    /// gate is told what was copied, and the source is proved to be: it cannot let one go and another be moved.
+    /// Makes an invisible copy, displaces the source, checks that it is unchanged, gives the copy its name
+    /// and removes the source. If anything fails, or the source has something that the copy lacks, the source
+    /// gets its name back.
+    ///
+    /// The gate gets the source that was copied, and the check proves that it is the same one. So the gate
+    /// cannot permit one source while another is moved.
     pub(crate) fn move_across(
         self: &Arc<Self>,
         from: &DavPath,
@@ -73,7 +76,8 @@ impl Tree {
                     }
                 }
             }
-            // An overlay cannot rename directories of its lower layer at all: then as near to it as can be.
+            // An overlay file system cannot rename directories of its lower layer. The source is then checked
+            // in place and removed afterwards.
             Err(StorageError::Io(_, Errno::XDEV)) => {
                 still_is(&source, old, &before, copy.seen()).map_err(at_source)?;
                 let moving = Moving { path: from, source: &before, home: &source, name: old };
@@ -87,7 +91,7 @@ impl Tree {
         }
     }
 
-    /// Refuses a directory with members that a copy has not, or has as something else: links, FIFOs, devices.
+    /// Refuses a directory with members that a copy would lack or change: links, FIFOs, devices.
     fn require_plain(&self, from: &DavPath) -> Result<(), Failure> {
         let directory = self.resolve_directory(from);
         let directory = directory.map_err(|error| Failure { path: from.clone(), error })?;
@@ -104,7 +108,7 @@ impl Tree {
     }
 }
 
-/// Refuses if what has this name in the directory is not what was copied.
+/// Refuses if the entry with this name is not what was copied.
 fn still_is(home: &OwnedFd, name: &[u8], before: &Metadata, seen: &Fingerprint) -> Result<(), StorageError> {
     let now = Found::in_directory(home, name)?.metadata()?;
     if before.is_directory() {

@@ -1,8 +1,9 @@
-//! Threads that act as a local user for the length of a job, so that the kernel judges what they do with files as that user's.
+//! Threads that act as a local user for the duration of a job, so that the kernel applies that user's
+//! permissions.
 //!
-//! Only the effective ids and the groups of the one thread change (the calls of the kernel, not those of the C library, which
-//! would change all threads); the real and the saved user id stay root's, so that the way back is always open, and no user can
-//! send signals to the thread. Each change is read back.
+//! Only the effective ids and the groups of the one thread change. The kernel's system calls do that; the C
+//! library's functions would change all threads. The real and the saved user id stay root's, so that the
+//! thread can always return and no user can send it signals. Each change is verified by reading the ids back.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -13,37 +14,38 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::{StorageError, namespace};
 
-/// Somebody whom the kernel knows.
+/// A user of this machine, with its groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalUser {
     uid: u32,
     gid: u32,
-    /// In order, each once.
+    /// Sorted, without duplicates.
     groups: Vec<u32>,
 }
 
 thread_local! {
-    /// As whom this thread acts.
+    /// User that this thread acts as.
     static USER: RefCell<Option<Arc<LocalUser>>> = const { RefCell::new(None) };
-    /// This thread could not become itself again.
+    /// Set when this thread could not return to its own ids.
     static LOST: Cell<bool> = const { Cell::new(false) };
 }
 
 impl LocalUser {
-    /// With these ids and further groups. `None` for root: acting as root would be no limit.
+    /// Creates a user with these ids and further groups. Returns `None` for root, because acting as root
+    /// would limit nothing.
     pub fn new(uid: u32, gid: u32, groups: impl IntoIterator<Item = u32>) -> Option<Self> {
         let mut groups: Vec<u32> = groups.into_iter().collect();
         groups.sort_unstable();
         groups.dedup();
-        // The largest number means "leave it as it is".
+        // The largest number means "leave it unchanged" in system calls.
         let is_id = uid != u32::MAX && gid != u32::MAX && !groups.contains(&u32::MAX);
         (uid != 0 && is_id).then_some(Self { uid, gid, groups })
     }
 
-    /// Whether this process can act as others. Blocks for a moment.
+    /// Checks whether this process can act as other users. Blocks for a moment.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it cannot.
     pub fn can_be_acted_as() -> Result<(), &'static str> {
         if !geteuid().is_root() {
             return Err("only a process that runs as root can act as other users");
@@ -58,10 +60,11 @@ impl LocalUser {
         }
     }
 
-    /// Whether this process can become this user: one in a user namespace can become those who are mapped into it. Blocks.
+    /// Checks whether this process can become this user. A process in a user namespace can become only users
+    /// that are mapped into it. Blocks.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why it cannot.
     pub fn check_mapped(&self) -> Result<(), String> {
         let lacks = |kind: &str, id: u32| {
             format!(
@@ -78,7 +81,7 @@ impl LocalUser {
         }
     }
 
-    /// Who owns nothing, as far as anybody agrees on that.
+    /// Returns user 65534, which by convention owns no files.
     pub fn nobody() -> Option<Self> {
         Self::new(NOBODY, NOBODY, [])
     }
@@ -86,10 +89,11 @@ impl LocalUser {
 
 const NOBODY: u32 = 65_534;
 
-/// Does something as a user, and is itself again when it is done or panics.
+/// Runs a job as a user. The thread gets its own ids back when the job ends or panics.
 ///
 /// # Errors
-/// That of `job`, or [`StorageError::Refused`] if the thread cannot become the user: then nothing is done.
+/// Those of `job`; [`StorageError::Refused`] if the thread cannot become the user, and then the job is not
+/// run.
 pub(crate) fn as_user<T>(
     user: &Arc<LocalUser>,
     job: impl FnOnce() -> Result<T, StorageError>,
@@ -105,13 +109,13 @@ pub(crate) fn as_user<T>(
     done
 }
 
-/// Does something as the process itself, amid a job that is done as a user: what is the process's own business, such as
-/// the file of locks.
+/// Runs a part of a user's job as the process itself, for the process's own data, such as the file of locks.
 pub(crate) fn as_self<T>(act: impl FnOnce() -> T) -> T {
     let Some(user) = USER.take() else { return act() };
     let again = Again { user: Some(user) };
     if become_root().is_err() {
-        // The kernel always lets a thread take back its saved user id. Going on as nobody knows who must not be.
+        // The kernel always lets a thread take back its saved user id. The process must not go on with an
+        // unknown user id.
         std::process::abort();
     }
     let done = act();
@@ -119,12 +123,12 @@ pub(crate) fn as_self<T>(act: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Whether this thread is not what it was before its job: it must not do another one.
+/// Returns whether this thread failed to get its own ids back. It must not run another job.
 pub(crate) fn is_lost() -> bool {
     LOST.get()
 }
 
-/// What a thread is when it acts as nobody else.
+/// Group ids of a thread that acts as the process itself.
 struct Own {
     gid: Gid,
     groups: Vec<Gid>,
@@ -140,7 +144,7 @@ impl Own {
         let (uid, gid) = (Uid::from_raw(user.uid), Gid::from_raw(user.gid));
         set_thread_groups(&groups)?;
         set_thread_res_gid(None::<Gid>, gid, None::<Gid>)?;
-        // Last, because it takes the right to the others away.
+        // Last, because afterwards the thread may not change its groups.
         set_thread_res_uid(None::<Uid>, uid, None::<Uid>)?;
         let mut now = getgroups()?;
         now.sort_unstable_by_key(|gid| gid.as_raw());
@@ -165,7 +169,7 @@ fn become_root() -> io::Result<()> {
     if geteuid().is_root() { Ok(()) } else { Err(io::Errno::PERM) }
 }
 
-/// Makes the thread itself again.
+/// Restores the thread's own ids when it is dropped.
 struct Restored<'a> {
     own: &'a Own,
 }
@@ -179,7 +183,7 @@ impl Drop for Restored<'_> {
     }
 }
 
-/// Makes the thread the user again. Group ids have stayed the user's.
+/// Turns the thread back into the user when it is dropped. The group ids were never changed.
 struct Again {
     user: Option<Arc<LocalUser>>,
 }
@@ -189,7 +193,7 @@ impl Drop for Again {
         let Some(user) = self.user.take() else { return };
         let uid = Uid::from_raw(user.uid);
         if set_thread_res_uid(None::<Uid>, uid, None::<Uid>).is_err() || geteuid() != uid {
-            // The rest of the job would be done as root.
+            // Otherwise the rest of the job would run as root.
             std::process::abort();
         }
         USER.set(Some(user));

@@ -1,4 +1,4 @@
-//! Making directories and moving.
+//! Creating directories, and moving files and directories.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,23 +17,24 @@ use crate::notes::{self, Side};
 use crate::rename::{Replace, rename};
 use crate::{Durability, Failure, StorageError, Tree};
 
-/// What COPY or MOVE came to.
+/// Result of COPY or MOVE.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transferred {
-    /// There was nothing at the destination before.
+    /// True if the destination did not exist before.
     pub created: bool,
 }
 
 impl Tree {
-    /// Makes a directory in one that exists. Blocks.
+    /// Creates a directory in an existing directory. Blocks.
     ///
     /// # Errors
-    /// [`StorageError::Exists`] if anything has the name, [`StorageError::ParentMissing`].
+    /// [`StorageError::Exists`] if anything has the name; [`StorageError::ParentMissing`] if its directory
+    /// does not exist.
     pub fn create_directory(&self, path: &DavPath, durability: Durability) -> Result<(), StorageError> {
         self.create_directory_through(path, durability, &mut |step| step())
     }
 
-    /// The same, with a gate before what is seen of it.
+    /// Creates a directory like [`Self::create_directory`], with a gate before the visible step.
     pub fn create_directory_through(
         &self,
         path: &DavPath,
@@ -55,15 +56,21 @@ impl Tree {
         durability.sync_directory(&home)
     }
 
-    /// Moves a file or a directory with all that is in it. Within a file system this is one step, and nobody sees a part of it;
-    /// what is at the destination makes room in that step, or, if one of the two is a directory, just before, and comes back if
-    /// the step fails. A directory makes room only if it is the one that was there when the move began. To another file system it is a copy that becomes visible as a whole, and then the source is removed.
-    /// A symbolic link is moved itself, and only within its directory. Two paths of one entry, by a link or a mount, are refused.
-    /// Blocks.
+    /// Moves a file, or a directory with its content. Blocks.
+    ///
+    /// Within a file system the move is one atomic step. A file at the destination is replaced in that step.
+    /// If either of the two is a directory, the old destination is displaced just before, and restored if the
+    /// step fails. A directory is displaced only if it is the one that was there when the move began.
+    ///
+    /// To another file system, the source is copied, the copy becomes visible as a whole, and then the source
+    /// is removed.
+    ///
+    /// A symbolic link is moved itself, and only within its directory. Two paths of the same entry, through a
+    /// link or a mount, are refused.
     ///
     /// # Errors
-    /// At the path of [`Failure`]; [`StorageError::Exists`] at `to` without `overwrite`, or if another directory has come there
-    /// meanwhile.
+    /// [`Failure`] names the path of the error. It is [`StorageError::Exists`] at `to` if something is there
+    /// and `overwrite` is false, or if another directory has appeared there since the move began.
     pub fn rename(
         self: &Arc<Self>,
         from: &DavPath,
@@ -76,7 +83,8 @@ impl Tree {
         self.rename_through(from, to, options, cancelled, &mut |step, _| step())
     }
 
-    /// The same, with a gate before what is seen of it. A directory is always moved with all that is in it.
+    /// Moves like [`Self::rename`], with a gate before the visible step. `options.deep` is ignored: a
+    /// directory moves with its content.
     pub fn rename_through(
         self: &Arc<Self>,
         from: &DavPath,
@@ -96,7 +104,7 @@ impl Tree {
         let moved = Self::look(&source, old).map_err(at_source)?.ok_or(at_source(StorageError::NotFound))?;
         let there = Self::look(&home, new).map_err(at_destination)?;
         if moved.is_link() && from.parent() != to.parent() {
-            // From another directory it would lead elsewhere.
+            // In another directory, a relative link would point elsewhere.
             return Err(at_source(StorageError::Refused));
         }
         if there.is_some() && !overwrite {
@@ -105,7 +113,7 @@ impl Tree {
         if Self::is_one_entry(&source, old, &home, new, &moved, there.as_ref()).map_err(at_destination)? {
             return Err(at_destination(StorageError::Refused));
         }
-        // A mount point would move along, or be removed with what holds it.
+        // A mount point would move along with its directory, or be removed with it.
         for (found, path, home, name) in
             [(Some(&moved), from, &source, old), (there.as_ref(), to, &home, new)]
         {
@@ -138,12 +146,12 @@ impl Tree {
         notes::forget(&source, old, moved.inode());
         if let Some(there) = there.as_ref().filter(|there| !there.is_same_as(&moved)) {
             notes::forget(&home, new, there.inode());
-            // What had to make room before was counted when it went.
+            // A displaced destination was already subtracted when it was discarded.
             if !moved.is_directory() {
                 self.ledger.gone(replaced);
             }
         } else if there.is_some() && moved.names() > 1 {
-            // Each name counts, and it has one less.
+            // Each name counts as a file, and the file has lost one name.
             self.ledger.gone(replaced);
         }
         durability.sync_directory(&home).map_err(at_destination)?;
@@ -151,7 +159,7 @@ impl Tree {
         Ok(Transferred { created: there.is_none() })
     }
 
-    /// The renaming itself. Returns what has made room and is to be removed.
+    /// Carries out the renaming. Returns the displaced destination, which is still to be removed.
     fn step<'s>(
         &'s self,
         renaming: &Renaming<'s>,
@@ -159,7 +167,7 @@ impl Tree {
         there: Option<&Found>,
     ) -> Result<Option<Displaced<'s>>, StorageError> {
         let &Renaming { source, old, home, new, to } = renaming;
-        // Told apart from other errors: EXDEV means something here.
+        // Keeps EXDEV apart from other errors, because it starts a move to another file system.
         let failed = |errno| match errno {
             Errno::XDEV => StorageError::Io("rename", errno),
             errno => StorageError::from_errno("rename")(errno),
@@ -178,7 +186,7 @@ impl Tree {
         }
         let now = Self::look(home, new)?.ok_or(StorageError::NotFound)?;
         if (there.is_directory() || now.is_directory()) && !now.is_still(there) {
-            // Whoever let the one go has not been asked about what is in the other.
+            // The caller has permitted the removal of the first directory, not of what is in its place now.
             return Err(StorageError::Exists);
         }
         let displaced = Displaced::take(self, home, &to.parent().unwrap_or_default(), new, Some(moved))?;
@@ -189,8 +197,8 @@ impl Tree {
         Ok(Some(displaced))
     }
 
-    /// Whether both names lead to one entry of one directory, although the paths differ: through a link, or because the
-    /// directory is mounted twice.
+    /// Returns whether both names are one entry of one directory, although their paths differ: through a
+    /// link, or because the directory is mounted twice.
     fn is_one_entry(
         source: &OwnedFd,
         old: &[u8],
@@ -200,13 +208,13 @@ impl Tree {
         there: Option<&Found>,
     ) -> Result<bool, StorageError> {
         let is_one_file = there.is_some_and(|there| there.is_same_as(moved));
-        // A directory has one entry; it only seems to have two if it is mounted twice.
+        // A directory has only one entry. It appears at two only if it is mounted twice.
         Ok(is_one_file
             && (moved.is_directory() || old == new && Found::of(source)?.is_same_as(&Found::of(home)?)))
     }
 }
 
-/// Moves a file to another of its names.
+/// Moves a file to another of its own names (hard links).
 fn one_name_less(
     source: &OwnedFd,
     old: &[u8],
@@ -215,15 +223,16 @@ fn one_name_less(
     moved: &Found,
 ) -> Result<(), StorageError> {
     let is_one_directory = Found::of(source)?.is_same_as(&Found::of(home)?);
-    // Where upper and lower case are the same, two names may be one entry: taking one away would take the file away.
+    // On a file system that ignores case, the two names may be one entry, so that an unlink would remove the
+    // file.
     if moved.names() < 2 || is_one_directory && !has_both(home, old, new)? {
         return rename(source, old, home, new, Replace::Always).map_err(StorageError::from_errno("rename"));
     }
-    // Renaming would leave both.
+    // rename(2) does nothing when both names are the same file, so the old name is removed instead.
     unlinkat(source, old, AtFlags::empty()).map_err(StorageError::from_errno("unlink"))
 }
 
-/// Whether a directory lists both of these names.
+/// Returns whether a directory lists both names.
 fn has_both(directory: &OwnedFd, one: &[u8], other: &[u8]) -> Result<bool, StorageError> {
     let mut found = (false, false);
     let mut members = Dir::read_from(directory).map_err(StorageError::from_errno("open"))?;
@@ -243,7 +252,7 @@ struct Renaming<'a> {
     to: &'a DavPath,
 }
 
-/// A directory has its notes within itself; a file's may be in the directory that it leaves.
+/// Copies a file's side-store notes to its new place. A directory has its notes within itself.
 fn carry_notes(
     source: &OwnedFd,
     old: &[u8],
@@ -315,12 +324,12 @@ mod tests {
             std::thread::scope(|scope| {
                 let changing = scope.spawn(|| {
                     told.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
-                    // It sleeps for nothing else than its turn.
+                    // The thread sleeps only while it waits for its turn.
                     change(&tree, &|| assert!(is_over.load(Ordering::Relaxed), "it did not wait"));
                 });
                 let stat = Path::new("/proc").join(thread.recv().unwrap()).join("stat");
                 let is_asleep = || {
-                    // The state stands behind the name, which is in brackets.
+                    // The state follows the name, which is in brackets.
                     let stat = fs::read_to_string(&stat).unwrap_or_default();
                     stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S"))
                 };

@@ -1,5 +1,5 @@
-//! Asks the kernel whether the acting user may change something, before anything is changed. Nothing depends on the answer later:
-//! each change is judged again when it is made.
+//! Checks whether the acting user may change something, before anything is changed. These checks are only a
+//! forecast: the kernel checks each change again when it is made.
 
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, OFlags, accessat};
@@ -14,8 +14,8 @@ use crate::{StorageError, Tree, reserved};
 const STICKY: u16 = 0o1000;
 
 impl Tree {
-    /// Refuses unless the acting user may change what is at a path: of a directory, what is in it; of a file, or of what does not
-    /// exist yet, what has its name. Blocks.
+    /// Refuses unless the acting user may change what is at a path. For a directory this means its content;
+    /// for a file or a path that does not exist yet, the entry with its name. Blocks.
     ///
     /// # Errors
     /// [`StorageError::Refused`] if the user may not, or if the file system is mounted read-only.
@@ -36,8 +36,8 @@ impl Tree {
         may_write(&self.resolve(path, OFlags::PATH | OFlags::DIRECTORY)?, ".")
     }
 
-    /// Calls `visit` with everything below a directory, as [`Self::survey`] does: its path, whether it is a directory, and whether
-    /// the acting user may change it. Blocks.
+    /// Calls `visit` for everything below a directory, as [`Self::survey`] does, with the path, whether it is
+    /// a directory, and whether the acting user may change it. Blocks.
     pub fn survey_changeable(
         &self,
         path: &DavPath,
@@ -47,7 +47,7 @@ impl Tree {
         survey_found(top, path, &reserved::is_reserved, &mut |path, found, home| {
             let permitted = match path.name() {
                 Some(name) if found.is_directory() => may_write(home, name),
-                // The directory itself was asked about.
+                // The containing directory was checked before; only its sticky bit can forbid the change.
                 _ => may_replace(home, found),
             };
             match permitted {
@@ -60,14 +60,14 @@ impl Tree {
     }
 }
 
-/// Returns whether members can be made in and removed from a directory, as far as its permissions go.
+/// Refuses unless the permissions of a directory allow to create and remove members.
 fn may_write(home: &OwnedFd, name: impl rustix::path::Arg) -> Result<(), StorageError> {
     let access = Access::WRITE_OK | Access::EXEC_OK;
     let flags = AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW;
     accessat(home, name, access, flags).map_err(StorageError::from_errno("faccessat2"))
 }
 
-/// Returns whether a member can be replaced in a directory that may be written.
+/// Refuses unless a member may be replaced in a writable directory, whose sticky bit may forbid it.
 fn may_replace(home: impl AsFd, member: &Found) -> Result<(), StorageError> {
     let home = Found::of(home)?;
     let user = geteuid();

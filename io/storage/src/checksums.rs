@@ -1,5 +1,5 @@
-//! Checksums of contents, kept beside the files together with what the file was when they were computed: a file that was
-//! changed by another program has none.
+//! Checksums of contents, stored with the size and time that the file had when they were computed. They are
+//! invalid once another program has changed the file.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,28 +14,28 @@ use weir_net::PageBuffer;
 use crate::notes::{self, Note, Side};
 use crate::{Metadata, OpenFile, StorageError, Timestamp, Tree};
 
-/// Where StoRM WebDAV and others look for the Adler-32, as 8 hexadecimal digits.
+/// Attribute in which StoRM WebDAV and others store the Adler-32, as 8 hexadecimal digits.
 const STORM_ADLER32: &str = "user.storm.checksum.adler32";
 
-/// Bytes that are read at once.
+/// Bytes in one read.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// File systems count time in steps, of two seconds at most (FAT).
+/// Coarsest time step of a file system, in seconds (FAT).
 const STEP_S: u64 = 2;
 
-/// The checksums of a content, and how to recognise it.
+/// Checksums of a content, with the size and time that identify it.
 #[derive(Serialize, Deserialize)]
 struct Stamp {
     size: u64,
     modified_s: i64,
     modified_ns: u32,
-    /// In hexadecimal digits.
+    /// Algorithm and hexadecimal digits of each checksum.
     digests: Vec<(Algorithm, String)>,
 }
 
 impl Tree {
-    /// The checksums that are stored for the content that is open; none if it was changed since they were computed. Blocks.
-    /// `path`: where the file was opened.
+    /// Returns the stored checksums of an open file; none if it was changed since they were computed. `path`
+    /// is the path by which the file was opened. Blocks.
     pub fn checksums(&self, path: &DavPath, file: &OpenFile) -> Result<Vec<Digest>, StorageError> {
         let now = file.metadata_now()?;
         if let Some(text) = notes::read(file, Note::Checksums, || self.side(path, &now))? {
@@ -49,13 +49,15 @@ impl Tree {
         Ok(digest.into_iter().collect())
     }
 
-    /// Reads the whole file, computes its checksums and stores them beside those that it has. Blocks, for long. Ends early with
-    /// [`StorageError::Cancelled`] when `cancelled` is set. Of a file that was written to within the last two seconds they are not stored:
-    /// its size and its time may stay as they are when it is written to once more.
+    /// Reads the whole file, computes its checksums and stores them with its other ones. Blocks for a long
+    /// time. Fails with [`StorageError::Cancelled`] when `cancelled` is set.
+    ///
+    /// The checksums of a file that was written within the last two seconds are not stored: another write
+    /// might leave its size and time unchanged.
     ///
     /// # Errors
-    /// [`StorageError::Changed`] if another program wrote into the file meanwhile. A file that cannot be written to is no
-    /// error: its checksums are not stored then.
+    /// [`StorageError::Changed`] if another program wrote into the file meanwhile. A failure to store the
+    /// checksums is no error.
     pub fn compute_checksums(
         &self,
         path: &DavPath,
@@ -75,21 +77,21 @@ impl Tree {
         let mut all = self.checksums(path, file)?;
         all.retain(|digest| !algorithms.contains(&digest.algorithm()));
         all.extend(digests.iter().cloned());
-        // They are right, kept or not: on a full disk a file can still be read.
+        // The checksums are right even if they cannot be stored; a file on a full disk stays readable.
         let _ = store(file, &before, &all, || self.side(path, &before));
         Ok(digests)
     }
 }
 
-/// Whether every later change of a content will show in its stamp.
+/// Returns whether every later change of a content will show in its size or time.
 fn is_settled(content: &Metadata) -> bool {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    // Who gives a file a time that is still to come changes it nevertheless now.
+    // A file whose time is in the future was nevertheless changed at `changed`.
     let last = content.modified.min(content.changed);
     last.unix_s().saturating_add(STEP_S) < now_s
 }
 
-/// The checksums that Weir has stored for a content.
+/// Returns the checksums that Weir has stored for a content.
 pub(crate) fn stored(
     fd: impl AsFd,
     content: &Metadata,
@@ -100,7 +102,7 @@ pub(crate) fn stored(
 }
 
 fn read_stamp(text: &[u8], content: &Metadata) -> Vec<Digest> {
-    // A damaged note is no note: it can be computed again.
+    // A damaged note is ignored, because the checksums can be computed again.
     let stamp = serde_json::from_slice(text).ok();
     stamp.map_or_else(Vec::new, |stamp: Stamp| stamp.digests_of(content))
 }
@@ -113,7 +115,7 @@ pub(crate) fn store(
     side: impl FnOnce() -> Result<Side, StorageError>,
 ) -> Result<(), StorageError> {
     if let Some(adler) = digests.iter().find(|digest| digest.algorithm() == Algorithm::Adler32) {
-        // For others only: we have our own. Where there are no attributes, there are no others.
+        // This copy is for other programs. If attributes are unsupported, they cannot read it anyway.
         let _ = fsetxattr(&fd, STORM_ADLER32, adler.to_hex().as_bytes(), XattrFlags::empty());
     }
     let Timestamp { seconds, nanoseconds } = content.modified;
@@ -123,7 +125,7 @@ pub(crate) fn store(
     notes::write(fd, Note::Checksums, &text, side)
 }
 
-/// The digests of a file's content, by reading it.
+/// Computes the digests of a file by reading it.
 pub(crate) fn hash(
     file: &OpenFile,
     algorithms: &[Algorithm],
@@ -147,7 +149,7 @@ pub(crate) fn hash(
 }
 
 impl Stamp {
-    /// What it says, if it is about this content.
+    /// Returns the checksums if they belong to this content.
     fn digests_of(self, content: &Metadata) -> Vec<Digest> {
         let modified = Timestamp { seconds: self.modified_s, nanoseconds: self.modified_ns };
         if (self.size, modified) != (content.size, content.modified) {

@@ -1,21 +1,24 @@
+//! Closing of files that may take long.
+
 use std::sync::Arc;
 
 use crate::{Disk, OpenFile, Tree};
 
-/// Keeps a file open, and closes it where that may take its time: closing the last descriptor of a removed file frees its
-/// blocks, which takes seconds for a large one, and a network file system may ask its server.
+/// Holds a file open, and closes it on a thread that may wait. Closing the last descriptor of a removed file
+/// frees its blocks, which takes seconds for a large one. A network file system may send a request to its
+/// server.
 ///
-/// Who holds the file besides lets go of it first, or closes it as carefully.
+/// All other holders of the file must drop it before, or close it in the same way.
 #[derive(Debug)]
 pub struct Closing {
-    /// Until it is dropped.
+    /// The file; `None` once it is dropped.
     file: Option<Arc<OpenFile>>,
     tree: Arc<Tree>,
     disk: Disk,
 }
 
 impl Closing {
-    /// Of a file of this tree, by the threads of this disk.
+    /// Holds a file of this tree; the threads of `disk` close it.
     pub fn new(file: Arc<OpenFile>, tree: Arc<Tree>, disk: Disk) -> Self {
         Self { file: Some(file), tree, disk }
     }
@@ -29,10 +32,10 @@ impl Drop for Closing {
     }
 }
 
-/// Lets go of a file. Whoever has the last hold of it closes it.
+/// Drops a reference to a file. The holder of the last one closes it.
 pub(crate) fn close(file: Arc<OpenFile>, tree: &Tree, disk: &Disk) {
     let Some(file) = Arc::into_inner(file) else { return };
-    // Nearly always it is closed in no time, and waking a thread for it would cost more.
+    // Closing is nearly always fast; waking a thread would cost more.
     if !tree.is_local() || file.is_removed() {
         disk.always(move || drop(file));
     }

@@ -1,4 +1,4 @@
-//! Copying a content in the cheapest way that the file systems offer.
+//! Copying a file's content in the cheapest way that the file systems offer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,11 +11,11 @@ use weir_net::PageBuffer;
 use crate::notes::write_all;
 use crate::{Metadata, OpenFile, StorageError};
 
-/// Between two looks at whether to go on.
+/// Bytes that are copied between two checks for cancellation.
 const STEP_BYTES: u64 = 64 << 20;
 
-/// Makes the empty file `to` a copy of `from`: by sharing its blocks, by letting the kernel or the server copy them, or by
-/// reading and writing. Holes stay holes. Returns what was copied.
+/// Copies `from` into the empty file `to`: by sharing blocks, by a copy in the kernel or on the server, or by
+/// reading and writing. Holes stay holes. Returns the metadata of the copied content.
 ///
 /// # Errors
 /// [`StorageError::Changed`] if another program wrote into the source meanwhile.
@@ -36,8 +36,8 @@ pub(crate) fn copy_content(
     if from.metadata_now()?.is_same_version(&before) { Ok(before) } else { Err(StorageError::Changed) }
 }
 
-/// The same; returns the checksums of the copy. They are those that `known` finds of the source, unless another program has changed it
-/// between that and the copying: then there are none.
+/// Copies like [`copy_content`], and returns the checksums of the copy. `known` supplies the source's
+/// checksums. The result is empty if another program changed the source before it was copied.
 pub(crate) fn copy_with_checksums(
     from: &OpenFile,
     to: BorrowedFd<'_>,
@@ -50,7 +50,7 @@ pub(crate) fn copy_with_checksums(
     Ok(if copied.is_same_version(&before) { digests } else { Vec::new() })
 }
 
-/// The next stretch with data, from `at` on.
+/// Returns the start and end of the next range with data, from `at` on.
 fn next_data(from: &OpenFile, at: u64, size: u64) -> Result<Option<(u64, u64)>, StorageError> {
     if at >= size {
         return Ok(None);
@@ -58,7 +58,7 @@ fn next_data(from: &OpenFile, at: u64, size: u64) -> Result<Option<(u64, u64)>, 
     let start = match seek(from, SeekFrom::Data(at)) {
         Ok(start) => start,
         Err(Errno::NXIO) => return Ok(None),
-        // A file system that knows nothing of holes.
+        // The file system does not report holes.
         Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Some((at, size))),
         Err(errno) => return Err(StorageError::from_errno("lseek")(errno)),
     };
@@ -84,7 +84,7 @@ fn copy_part(
             Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::FBIG)) => {
                 return Err(StorageError::from_errno("copy_file_range")(errno));
             }
-            // Not between these two file systems; some say that nothing was there.
+            // These two file systems cannot copy in the kernel; some report 0 bytes instead of an error.
             Ok(0) | Err(_) => return copy_by_hand(from, to, at, end, cancelled),
             Ok(copied) => at += copied as u64,
         }
@@ -107,7 +107,7 @@ fn copy_by_hand(
         let want = usize::try_from(end - at).unwrap_or(usize::MAX).min(buffer.len());
         let read = from.read(at, buffer.get_mut(..want).unwrap_or_default())?;
         if read == 0 {
-            // It became shorter.
+            // The file became shorter.
             return Err(StorageError::Changed);
         }
         write_all(to, buffer.get(..read).unwrap_or_default(), at)?;
@@ -144,7 +144,7 @@ mod tests {
             copy_with_checksums(&source, to.as_fd(), look, &AtomicBool::new(false)).unwrap()
         };
         assert_eq!(copy("same", &|| {}), known());
-        // Another program writes into it as soon as they are found.
+        // Another program writes into the file as soon as its checksums were looked up.
         let told = copy("other", &|| fs::write(&at, "another content").unwrap());
         assert_eq!(fs::read(directory.path().join("other")).unwrap(), b"another content");
         assert!(told.is_empty(), "{told:?}");

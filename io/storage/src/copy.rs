@@ -1,3 +1,5 @@
+//! Copies of files and directories.
+
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -19,28 +21,32 @@ use crate::rename::Replace;
 use crate::temporary::Temporary;
 use crate::{Durability, Failure, FileKind, OpenFile, StorageError, Transferred, Tree, checksums};
 
-/// How to copy.
+/// Options of a copy.
 #[derive(Debug, Clone, Copy)]
 pub struct CopyOptions {
-    /// Of a directory also what is in it; else an empty one with its properties.
+    /// True to copy a directory's content; false to create an empty directory with its properties.
     pub deep: bool,
-    /// What is at the destination makes room.
+    /// True to replace what is at the destination.
     pub overwrite: bool,
-    /// What must be on the disk then.
+    /// Data that must be on the disk when the copy is reported as done.
     pub durability: Durability,
 }
 
-/// Whether a member of what is copied may be read.
+/// Callback that decides whether a member of the source may be read.
 pub type MayCopy<'a> = dyn FnMut(&DavPath, FileKind) -> bool + 'a;
 
-/// Members within each other.
+/// Deepest nesting of directories.
 const DEPTH_MAX: usize = 256;
 
 impl Tree {
-    /// Copies a file or a directory, with dead properties and checksums. The copy is made out of sight and becomes visible as
-    /// a whole; until then what is at the destination stays as it is. `may` is asked for every member of a directory; one
-    /// that may not be read ends it with [`StorageError::Refused`] at its path. Symbolic links are copied as the files that
-    /// they lead to; one to a directory cannot be copied. What the policy about links hides is left out. Blocks, for long.
+    /// Copies a file or a directory, with dead properties and checksums. Blocks for a long time.
+    ///
+    /// The copy is made invisibly and becomes visible as a whole; until then, the destination is unchanged.
+    /// `may` is called for every member of a directory; if it returns false, the copy fails with
+    /// [`StorageError::Refused`] at the member's path.
+    ///
+    /// A symbolic link is copied as the file that it leads to; a link to a directory is refused. Links that
+    /// the policy hides are left out.
     pub fn copy(
         self: &Arc<Self>,
         from: &DavPath,
@@ -52,7 +58,7 @@ impl Tree {
         self.copy_through(from, to, options, may, cancelled, &mut |step| step())
     }
 
-    /// The same, with a gate before what is seen of it.
+    /// Copies like [`Self::copy`], with a gate before the visible step.
     pub fn copy_through(
         self: &Arc<Self>,
         from: &DavPath,
@@ -66,7 +72,7 @@ impl Tree {
         self.put_in_place(copy, options.durability, gate)
     }
 
-    /// Makes a complete copy that nobody sees.
+    /// Makes a complete copy that is not visible yet.
     pub(crate) fn make_copy<'p>(
         self: &Arc<Self>,
         from: &DavPath,
@@ -129,8 +135,9 @@ impl Tree {
         Ok(Copy { made, to, home, name, there, directory: source.is_directory(), seen, room })
     }
 
-    /// Gives the complete copy its name, through a gate. What had it goes in the same step, or, where the file system cannot do
-    /// that with a directory, just before, and comes back if the step fails.
+    /// Gives a complete copy its name, through a gate. The old entry with that name is replaced in the same
+    /// step. If the file system cannot do that with a directory, the old entry is displaced just before, and
+    /// restored if the step fails.
     pub(crate) fn put_in_place(
         &self,
         copy: Copy<'_>,
@@ -143,7 +150,7 @@ impl Tree {
         let turn = self.turn_at(&home, name).map_err(failed)?;
         let displaced = pass(gate, || {
             self.require_home(to, &home)?;
-            // What had the name when the copying began may have gone since, or have become another.
+            // The old entry may have been removed or replaced since the copying began.
             let now = Self::look(&home, name)?;
             room.replace(now.as_ref().and_then(Found::file_bytes))?;
             replaced = now.map(|now| self.tally_of_file(&home, name, &now));
@@ -160,7 +167,8 @@ impl Tree {
         }
         room.claim = None;
         self.ledger().came(room.tally);
-        // If it was exchanged: what cannot be removed stays out of sight, and is removed at the next start.
+        // After an exchange, this removes the old entry. What cannot be removed stays hidden until the next
+        // start.
         self.ledger().gone(made.tally(self));
         let _ = made.remove();
         if let Some(there) = &there {
@@ -170,7 +178,8 @@ impl Tree {
         Ok(Transferred { created: there.is_none() })
     }
 
-    /// The step that is seen. `there`: whether what has the name is a directory. Returns what has made room and is to be removed.
+    /// Runs the visible step. `there`: whether the old entry is a directory. Returns the displaced entry,
+    /// which is still to be removed.
     fn place<'s>(
         &'s self,
         made: &mut Temporary,
@@ -196,7 +205,7 @@ impl Tree {
                     Err(error)
                 }
             },
-            // Gone since.
+            // The old entry was removed meanwhile.
             Err(StorageError::NotFound) => made.place(name, Replace::Never).map(|()| None),
             Err(error) => Err(error),
         }
@@ -230,40 +239,40 @@ impl Tree {
     }
 }
 
-/// A complete copy that nobody sees yet.
+/// A complete copy that is not visible yet.
 #[derive(Debug)]
 pub(crate) struct Copy<'p> {
     made: Temporary,
     to: &'p DavPath,
-    /// The directory that it will be in, and its name there.
+    /// Directory that will contain it, and its name there.
     home: OwnedFd,
     name: &'p [u8],
-    /// What has the name.
+    /// Old entry with the name.
     there: Option<Found>,
     directory: bool,
     seen: Fingerprint,
     room: Room,
 }
 
-/// What a copy takes up.
+/// Space that a copy uses.
 #[derive(Debug)]
 struct Room {
-    /// Where the quota has to have room for it.
+    /// Promise of space; `None` for a move, which adds nothing to the quota.
     claim: Option<Claim>,
     tally: Tally,
-    /// Bytes of a file that it replaces.
+    /// Bytes of the file that the copy replaces.
     old_bytes: u64,
 }
 
 impl Room {
-    /// It takes the place of a file of so many bytes.
+    /// Sets the size of the file that is replaced, and extends the promise if needed.
     fn replace(&mut self, bytes: Option<u64>) -> Result<(), StorageError> {
         self.old_bytes = bytes.unwrap_or(0);
         let wanted = self.tally.bytes.saturating_sub(self.old_bytes);
         self.claim.as_mut().map_or(Ok(()), |claim| claim.cover(wanted))
     }
 
-    /// So much more.
+    /// Adds to the space of the copy, and extends the promise.
     fn take(&mut self, tree: &Tree, more: Tally) -> Result<(), StorageError> {
         self.tally.join(more);
         if self.claim.is_some() && more.entries() > 0 {
@@ -275,13 +284,13 @@ impl Room {
 }
 
 impl Copy<'_> {
-    /// What it has of the members of the source.
+    /// Returns the fingerprint of the copied members.
     pub(crate) fn seen(&self) -> &Fingerprint {
         &self.seen
     }
 }
 
-/// How files are copied.
+/// Settings for the copying of files.
 #[derive(Clone, Copy)]
 struct Copying<'a> {
     purpose: Purpose,
@@ -289,22 +298,22 @@ struct Copying<'a> {
     cancelled: &'a AtomicBool,
 }
 
-/// Where a file is copied to.
+/// Target of a file's copy.
 struct Target<'a> {
     fd: BorrowedFd<'a>,
-    /// The directory that it will be in, and its name there.
+    /// Directory that will contain it, and its name there.
     home: &'a OwnedFd,
     name: &'a [u8],
 }
 
-/// One copying of a directory.
+/// State of the copying of a directory.
 struct Run<'a, 'm> {
     tree: &'a Arc<Tree>,
-    /// What is copied.
+    /// Path of the source.
     top: &'a DavPath,
-    /// The directory that the copy will be in.
+    /// Metadata of the directory that will contain the copy.
     home: Found,
-    /// What is in it, too.
+    /// True to copy the content, too.
     deep: bool,
     may: &'a mut MayCopy<'m>,
     copying: Copying<'a>,
@@ -322,7 +331,7 @@ impl Run<'_, '_> {
         self.properties(from, to).map_err(failed)?;
         let source = self.tree.metadata(from).map_err(failed)?;
         if self.deep && (source.device, source.inode) == (self.home.device(), self.home.inode()) {
-            // By a link or a mount, the destination is within the source.
+            // Through a link or a mount, the destination is inside the source.
             return Err(failed(StorageError::Refused));
         }
         if self.deep {
@@ -347,7 +356,7 @@ impl Run<'_, '_> {
         }
         let Copying { purpose, durability, .. } = self.copying;
         purpose.give_time(&source, to);
-        // As they are now: it may have taken long to come to here.
+        // Reads them again, because copying the content may have taken long.
         let permissions = self.permissions(from).map_err(failed)?;
         let side = || own(to).map(Side::of_directory);
         notes::give_way(to, side, || purpose.give_permissions(&permissions, to)).map_err(failed)?;

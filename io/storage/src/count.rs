@@ -1,4 +1,4 @@
-//! Counting what the files of a tree take up, a few at a time.
+//! Count of the space that a tree's files use, a few members at a time.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,39 +12,42 @@ use crate::metadata::Found;
 use crate::remove::{DEPTH_MAX, open_directory, survey_found};
 use crate::{Ledger, StorageError, Timestamp, Tree, notes, reserved};
 
-/// A count that is under way. Its directories are open, so that nothing that is moved leads it out of the tree.
+/// A running count. It keeps its directories open, so that a moved directory cannot lead it out of the tree.
 #[derive(Debug)]
 pub struct Count {
     tree: Arc<Tree>,
-    /// The directory that is being read last, within those before it.
+    /// Open directories from the outermost to the one that is being read.
     open: Vec<Reading>,
     tally: Tally,
-    /// What has come into being after this is not in the tally: whoever made it has said so, or it is for the next count.
+    /// Start of the count. The tally leaves out what was created later: its creator has reported it, or the
+    /// next count finds it.
     began: Option<Timestamp>,
-    /// Which one it is, of those that nodes tell each other of.
+    /// Number of this count among the counts that nodes share; 0 = not shared.
     turn: u64,
-    /// It is the tree's to write in: leftovers of uploads are removed on the way, and other nodes go by this count, too.
+    /// Set when the count may write in the tree: it removes leftovers of uploads, and other nodes use its
+    /// result.
     writable: bool,
 }
 
 #[derive(Debug)]
 struct Reading {
     directory: Dir,
-    /// It is where the notes of others are, of which only dead properties count.
+    /// Set for a side store, of which only the dead properties count.
     is_side: bool,
 }
 
 impl Count {
-    /// Begins. Two counts at a time would both be wrong. Blocks, like every call of it.
+    /// Begins a count. Only one may run at a time, because two would both be wrong. Blocks, as all methods of
+    /// [`Count`] do.
     ///
     /// # Errors
-    /// [`StorageError::Busy`]: another node is at one, and tells the result.
+    /// [`StorageError::Busy`] if another node is counting; it shares its result.
     pub fn begin(tree: &Arc<Tree>, writable: bool) -> Result<Self, StorageError> {
         let shared = if writable { tree.begin_shared_count() } else { Err(StorageError::Refused) };
         let (began, turn) = match shared {
             Err(StorageError::Busy) => return Err(StorageError::Busy),
             Ok(begun) => begun,
-            // Nobody else can be told.
+            // The count cannot be shared with other nodes.
             Err(_) => {
                 tree.ledger().begin_count();
                 (None, 0)
@@ -59,7 +62,8 @@ impl Count {
         Ok(count)
     }
 
-    /// Looks at up to `entries_max` more members of directories. True: that was all, and the account is up to date.
+    /// Looks at up to `entries_max` more directory members. Returns true if none are left and the account is
+    /// up to date.
     pub fn step(&mut self, entries_max: usize) -> Result<bool, StorageError> {
         for _ in 0..entries_max {
             let Some(reading) = self.open.last_mut() else {
@@ -71,17 +75,18 @@ impl Count {
             match reading.directory.read() {
                 None => drop(self.open.pop()),
                 Some(Ok(read)) => self.member(read.file_name().to_bytes()),
-                // The rest of it cannot be read: one bad directory must not keep all others from being counted.
+                // Skips the rest of this directory, so that one bad directory does not stop the count of all
+                // others.
                 Some(Err(_)) => drop(self.open.pop()),
             }
         }
         Ok(false)
     }
 
-    /// Takes a member into account; one that is gone, cannot be read or is not for this process is left out.
+    /// Adds a member to the tally. Leaves out members that are gone, unreadable or reserved.
     fn member(&mut self, name: &[u8]) {
         let Some(Reading { directory, is_side }) = self.open.last() else { return };
-        // What has come of an upload takes up room before it is a file, and so do dead properties.
+        // Unfinished uploads and dead properties use space, so they count, too.
         let is_part = name.starts_with(reserved::PARTIAL.as_bytes());
         let leads_aside = name == notes::SIDE;
         if matches!(name, b"." | b"..") || reserved::is_reserved(name) && !is_part && !leads_aside {
@@ -117,7 +122,8 @@ impl Count {
         }
     }
 
-    /// Returns whether it came after the count began. Where a file system does not tell, it may be counted twice until the next time.
+    /// Returns whether something was created after the count began. If the file system does not record
+    /// creation times, an entry may count twice until the next count.
     fn is_young(&self, found: &Found) -> bool {
         self.began.zip(found.created()).is_some_and(|(began, created)| created > began)
     }
@@ -125,27 +131,27 @@ impl Count {
 
 impl Drop for Count {
     fn drop(&mut self) {
-        // One that came to its end is over anyway.
+        // After a complete count this has no effect.
         self.tree.ledger().give_up_count(self.turn);
     }
 }
 
 impl Tree {
-    /// The account of what its files take up.
+    /// Returns the account of the space that the tree's files use.
     pub fn ledger(&self) -> &Arc<Ledger> {
         &self.ledger
     }
 
-    /// What the members of a directory, and everything below it, take up. Blocks.
+    /// Returns the space that everything below a directory uses. Blocks.
     pub(crate) fn tally(&self, directory: OwnedFd) -> Tally {
         let (mut tally, began) = (Tally::default(), self.ledger.began());
-        // What has come of uploads is in the account, too, and so are dead properties.
+        // Unfinished uploads and dead properties are in the account, so they count here.
         let is_hidden = |name: &[u8]| {
             reserved::is_reserved(name)
                 && !name.starts_with(reserved::PARTIAL.as_bytes())
                 && name != notes::SIDE
         };
-        // What cannot be read is for the next count.
+        // Members that cannot be read are left to the next count.
         let _ = survey_found(directory, &DavPath::root(), &is_hidden, &mut |path, found, home| {
             let mut names = path.segments().rev();
             let name = names.next().unwrap_or_default();
@@ -164,7 +170,7 @@ impl Tree {
         tally
     }
 
-    /// What a member of a directory takes up, with its dead properties, if it is a file.
+    /// Returns the space that a directory's member uses, with its dead properties, if it is a file.
     pub(crate) fn tally_of_file(&self, home: &OwnedFd, name: &[u8], found: &Found) -> Tally {
         let tally = Tally::of(found, self.ledger.began());
         match found.is_directory() {
@@ -174,7 +180,7 @@ impl Tree {
     }
 }
 
-/// In seconds since 1970.
+/// Returns the current time in seconds since 1970.
 pub(crate) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -1,4 +1,4 @@
-//! Threads that may wait for a disk.
+//! Pools of threads for file calls, which may wait for a disk.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,16 +8,16 @@ use tokio::sync::oneshot;
 
 use crate::{LocalUser, StorageError, acting};
 
-/// A bounded pool of threads for the file calls of one storage area, so that a mount that hangs holds up its own area and
-/// nothing else. Clones are handles of the same pool; its threads end after the last one is gone.
+/// A bounded pool of threads for the file calls of one storage area, so that a mount that hangs blocks only
+/// its own area. Clones are handles of the same pool. Its threads end after the last handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Disk {
     handle: Arc<Handle>,
-    /// As whom its jobs are done; `None` = as the process itself.
+    /// Local user that the jobs run as; `None` = the process's own user.
     user: Option<Arc<LocalUser>>,
 }
 
-/// What a [`Disk`] has to do at the moment.
+/// Current load of a [`Disk`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DiskLoad {
     /// Threads at work.
@@ -31,23 +31,23 @@ struct Handle(Arc<Shared>);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Who asks for a job, and what it is like.
+/// Kind of a job: it decides whether a full queue refuses the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// What a request begins with: it can be refused.
+    /// First job of a request; may be refused.
     First,
-    /// What goes on with something.
+    /// Further job of something that was admitted; never refused.
     Further,
-    /// What may take minutes.
+    /// First job that may take minutes.
     Long,
-    /// The same, going on with something.
+    /// Further job that may take minutes.
     FurtherLong,
 }
 
 struct Shared {
     name: String,
     threads_max: usize,
-    /// So many threads may be at work at [`Class::Long`]: the others are for those who wait for something short.
+    /// Most threads that run long jobs at a time; the others stay free for short jobs.
     long_max: usize,
     queue_max: usize,
     state: Mutex<State>,
@@ -57,9 +57,9 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Job>,
-    /// Long jobs that wait.
+    /// Long jobs that wait for a thread.
     long: VecDeque<Job>,
-    /// Threads at work at long jobs.
+    /// Threads that run long jobs.
     long_busy: usize,
     threads: usize,
     idle: usize,
@@ -67,8 +67,8 @@ struct State {
 }
 
 impl Disk {
-    /// A pool with at most `threads_max` threads, which start when they are needed, and at most `queue_max` first jobs that
-    /// wait for one, and as many long ones. `name` appears in the threads' names.
+    /// Creates a pool of at most `threads_max` threads, which start when they are needed. At most `queue_max`
+    /// first jobs and `queue_max` long ones wait for a thread. `name` appears in the names of the threads.
     pub fn new(name: &str, threads_max: usize, queue_max: usize) -> Self {
         let shared = Shared {
             name: format!("disk {name}"),
@@ -81,23 +81,23 @@ impl Disk {
         Self { handle: Arc::new(Handle(Arc::new(shared))), user: None }
     }
 
-    /// The same threads, for jobs that are done as a local user.
+    /// Returns a handle of the same threads that runs its jobs as a local user.
     #[must_use]
     pub fn acting_as(&self, user: Arc<LocalUser>) -> Self {
         Self { handle: Arc::clone(&self.handle), user: Some(user) }
     }
 
-    /// Whether jobs are done as a local user. What is open already was judged when it was opened; nothing may be opened
-    /// without a job.
+    /// Returns whether jobs run as a local user. Such a handle must open files in jobs only; the user's
+    /// rights were checked when an open file was opened.
     pub fn acts_as_user(&self) -> bool {
         self.user.is_some()
     }
 
-    /// Does a job on a thread of the pool, from now on and not only when the future is polled: one that a request begins
-    /// with. Fails at once with [`StorageError::Busy`] if no thread is free and the queue is full.
+    /// Runs the first job of a request on a thread of the pool. The job is queued at once, not at the first
+    /// poll. The future fails at once with [`StorageError::Busy`] if no thread is free and the queue is full.
     ///
-    /// A job that has begun goes on when the future is dropped, and its result is dropped on the pool's thread; one that
-    /// still waits is dropped there without being done.
+    /// If the future is dropped, a running job goes on and its result is dropped on the pool's thread. A
+    /// waiting job is dropped there without being run.
     pub fn run<T, F>(&self, job: F) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
     where
         T: Send + 'static,
@@ -106,20 +106,22 @@ impl Disk {
         self.run_as(Class::First, job)
     }
 
-    /// Whether [`Self::run`] would take a job now: for what begins without one and may need some later.
+    /// Checks whether [`Self::run`] would accept a job now, for work that begins without a job and may need
+    /// one later.
     ///
     /// # Errors
-    /// [`StorageError::Busy`]: no.
+    /// [`StorageError::Busy`] if a job would be refused.
     pub fn admit(&self) -> Result<(), StorageError> {
         let shared = &self.handle.0;
         let state = shared.lock();
-        // A thread that does not run yet would take it.
+        // The pool may start another thread for the job.
         let has_thread = state.threads < shared.threads_max;
         if !has_thread && shared.is_full(&state, Class::First) { Err(StorageError::Busy) } else { Ok(()) }
     }
 
-    /// The same as [`Self::run`] for what goes on with something: it waits however long the queue is, since refusing it would throw away
-    /// what was already done. Each request may have but a few of these at a time; so those that were let in are the bound.
+    /// Runs a further job of admitted work, like [`Self::run`]. It waits however long the queue is, because a
+    /// refusal would waste the work already done. Each admitted request has only a few such jobs at a time,
+    /// which bounds the queue.
     pub fn run_on<T, F>(&self, job: F) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
     where
         T: Send + 'static,
@@ -128,8 +130,8 @@ impl Disk {
         self.run_as(Class::Further, job)
     }
 
-    /// The same as [`Self::run`] for what may take minutes, as reading a whole file. At most half of the threads are at work at such jobs (but
-    /// at least one); those that wait have a queue of their own, with the same bound.
+    /// Runs a job that may take minutes, such as reading a whole file, like [`Self::run`]. At most half of
+    /// the threads (but at least one) run such jobs. They wait in a queue of their own, with the same bound.
     pub fn run_long<T, F>(&self, job: F) -> impl Future<Output = Result<T, StorageError>> + Send + use<T, F>
     where
         T: Send + 'static,
@@ -138,7 +140,7 @@ impl Disk {
         self.run_as(Class::Long, job)
     }
 
-    /// The same as [`Self::run_long`] for what goes on with something: it waits however long the queue is.
+    /// Runs a further job of admitted work, like [`Self::run_long`]. It waits however long the queue is.
     pub fn run_long_on<T, F>(
         &self,
         job: F,
@@ -173,12 +175,13 @@ impl Disk {
         let accepted = Shared::push(&self.handle.0, Box::new(job), class);
         async move {
             accepted?;
-            // Without an answer the job has panicked.
+            // Without a result, the job has panicked.
             receiver.await.unwrap_or(Err(StorageError::Cancelled))
         }
     }
 
-    /// Does a job however long the queue is, and tells nobody: for cleaning up, which must not be left out.
+    /// Runs a job however long the queue is, and discards its result. For clean-up, which must not be
+    /// skipped.
     pub fn always(&self, job: impl FnOnce() + Send + 'static) {
         let user = self.user.clone();
         let job = move || match &user {
@@ -190,12 +193,12 @@ impl Disk {
                 });
             }
         };
-        // Not bounded by the queue's length, so it fails only if no thread can be made; then it is lost, and the next
-        // start of the process cleans up.
+        // This class is never refused, so only the start of the first thread can fail. The job is lost then,
+        // and the next start of the process cleans up.
         let _ = Shared::push(&self.handle.0, Box::new(job), Class::Further);
     }
 
-    /// How much it has to do.
+    /// Returns the current load.
     pub fn load(&self) -> DiskLoad {
         let state = self.handle.0.lock();
         let waiting = state.queue.len() + state.long.len();
@@ -209,19 +212,19 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Long jobs that may begin as soon as a thread is free.
+    /// Returns the number of long jobs that may begin as soon as a thread is free.
     fn ready_long(&self, state: &State) -> usize {
         state.long.len().min(self.long_max.saturating_sub(state.long_busy))
     }
 
-    /// Jobs that may begin as soon as a thread is free.
+    /// Returns the number of jobs that may begin as soon as a thread is free.
     fn ready(&self, state: &State) -> usize {
         state.queue.len() + self.ready_long(state)
     }
 
-    /// Whether there is neither a thread nor room for one more job.
+    /// Returns whether the queue has no room for one more job of this class.
     fn is_full(&self, state: &State, class: Class) -> bool {
-        // Those in the queue that an idle thread is about to take do not wait.
+        // Queued jobs that an idle thread is about to take do not count as waiting.
         match class {
             Class::First => {
                 let idle = state.idle.saturating_sub(self.ready_long(state));
@@ -240,18 +243,19 @@ impl Shared {
         let mut state = this.lock();
         let is_long = matches!(class, Class::Long | Class::FurtherLong);
         let may_begin = !is_long || state.long_busy + state.long.len() < this.long_max;
-        // Those that wait already have a claim on the idle threads.
+        // The idle threads are reserved for the jobs that already wait.
         if may_begin && state.idle <= this.ready(&state) && state.threads < this.threads_max {
             let shared = Arc::clone(this);
             let thread = std::thread::Builder::new().name(this.name.clone()).spawn(move || shared.work());
             match thread {
-                // Counted as idle until it takes its first job, so that nobody starts another one for the same job.
+                // Counts as idle until it takes its first job, so that no second thread starts for the same
+                // job.
                 Ok(_) => {
                     state.threads += 1;
                     state.idle += 1;
                 }
                 Err(_) if state.threads == 0 => return Err(StorageError::Busy),
-                // Those that there are will get to it.
+                // The existing threads will run the job.
                 Err(_) => {}
             }
         }
@@ -267,7 +271,8 @@ impl Shared {
         Ok(())
     }
 
-    /// The next job, and whether it is a long one. Those come first, as far as they may: the others have their own threads.
+    /// Returns the next job and whether it is long. Long jobs come first, up to their limit; other threads
+    /// are reserved for short ones.
     fn next(&self, state: &mut State) -> Option<(Job, bool)> {
         let long = if self.ready_long(state) > 0 { state.long.pop_front() } else { None };
         match long {
@@ -285,11 +290,11 @@ impl Shared {
             if let Some((job, is_long)) = self.next(&mut state) {
                 state.idle = state.idle.saturating_sub(1);
                 drop(state);
-                // A job that panics is lost, and not the thread with it.
+                // A panic ends the job and not the thread.
                 let _ = catch_unwind(AssertUnwindSafe(job));
                 state = self.lock();
                 if acting::is_lost() {
-                    // Another thread takes its place.
+                    // The thread ends; the next job starts another one.
                     state.threads = state.threads.saturating_sub(1);
                     state.long_busy = state.long_busy.saturating_sub(is_long.into());
                     return;
@@ -313,7 +318,7 @@ impl std::fmt::Debug for Shared {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        // Nobody waits for the threads: one may hang in a dead mount for ever.
+        // Does not join the threads: one may hang in a dead mount forever.
         self.0.lock().closed = true;
         self.0.wake.notify_all();
     }

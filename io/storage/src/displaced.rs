@@ -1,4 +1,5 @@
-//! What is out of sight for a moment, to make room for something else or to be looked at in peace, and may have to come back.
+//! Files and directories that are displaced for a moment, to make room for others or to be checked, and may
+//! have to come back.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, flock, mkdirat, unlinkat};
@@ -10,25 +11,27 @@ use crate::remove::{open_directory, remove_tree};
 use crate::rename::{Replace, rename};
 use crate::{StorageError, Tree};
 
-/// A file or directory in a reserved directory of its own, under its own name. Until it is discarded it is nobody's to remove:
-/// if the process dies, the next start of the node gives it back its place, unless what it made room for has that.
+/// A file or directory that was moved, under its own name, into a reserved directory of its own. No other
+/// process removes it. If this process dies, the node's next start moves it back, unless its successor has
+/// its name.
 #[derive(Debug)]
 pub(crate) struct Displaced<'a> {
     tree: &'a Tree,
-    /// The directory that it belongs in, and its name in there.
+    /// Original directory, and its name there.
     home: &'a OwnedFd,
     name: &'a [u8],
-    /// The reserved directory, whose lock tells other processes that somebody is at work on it.
+    /// Name of the reserved directory, whose lock tells other processes that it is in use.
     holder: String,
     inside: OwnedFd,
 }
 
 impl<'a> Displaced<'a> {
-    /// Takes what has this name in `home`, which is the directory at `path`, out of sight, to make room for `successor` if there
-    /// is one.
+    /// Displaces the entry `name` of `home`, which is the directory at `path`, to make room for `successor`,
+    /// if given.
     ///
     /// # Errors
-    /// Nothing has changed; EXDEV of a file system that cannot rename directories is [`StorageError::Io`].
+    /// Nothing has changed then. EXDEV from a file system that cannot rename directories is
+    /// [`StorageError::Io`].
     pub(crate) fn take(
         tree: &'a Tree,
         home: &'a OwnedFd,
@@ -44,7 +47,7 @@ impl<'a> Displaced<'a> {
         }
         mkdirat(home, &holder, Mode::RWXU).map_err(StorageError::from_errno("mkdir"))?;
         let taken = open_directory(home, holder.as_bytes()).and_then(|inside| {
-            // Where there are no such locks, the name alone has to do.
+            // Without such locks, the reserved name must suffice.
             let _ = flock(&inside, FlockOperation::NonBlockingLockExclusive);
             rename(home, name, &inside, name, Replace::Never).map(|()| inside)
         });
@@ -60,15 +63,15 @@ impl<'a> Displaced<'a> {
         }
     }
 
-    /// The directory that it is in now, under its name.
+    /// Returns the reserved directory, which contains it under its own name.
     pub(crate) fn inside(&self) -> &OwnedFd {
         &self.inside
     }
 
-    /// Gives it back its place.
+    /// Moves it back.
     ///
     /// # Errors
-    /// It stays where it is: somebody else has its place by now.
+    /// If another entry has its name by now; it stays where it is.
     pub(crate) fn restore(self) -> Result<(), StorageError> {
         rename(&self.inside, self.name, self.home, self.name, Replace::Never)
             .map_err(StorageError::from_errno("rename"))?;
@@ -76,10 +79,11 @@ impl<'a> Displaced<'a> {
         Ok(())
     }
 
-    /// Removes it: what came into its place is there. What cannot be removed stays out of sight, and goes at the next start.
+    /// Removes it, because its successor is in place. What cannot be removed stays hidden until the next
+    /// start.
     pub(crate) fn discard(self) {
         let doomed = self.tree.temporary_name();
-        // From here on it is not given back any more.
+        // From here on it is not moved back.
         if rename(self.home, self.holder.as_bytes(), self.home, doomed.as_bytes(), Replace::Never).is_ok() {
             if let Ok(inside) = self.inside.try_clone() {
                 self.tree.ledger.gone(self.tree.tally(inside));
@@ -89,18 +93,19 @@ impl<'a> Displaced<'a> {
     }
 }
 
-/// What has become of what a process that died had out of sight.
+/// Result for something that a dead process had displaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It has its place again, and the reserved directory is gone.
+    /// It is back in its place, and the reserved directory is removed.
     GivenBack,
-    /// What it made room for has its place: it is to be removed.
+    /// Its successor has its name, so it is to be removed.
     Replaced,
-    /// Something else has its place, and nobody can tell which of the two is wanted.
+    /// Something else has its name, and it is unclear which of the two is wanted.
     Stays,
 }
 
-/// Gives what a process that died has left in the reserved directory `holder` back its place in `home`, if that is free.
+/// Moves the content of `holder`, the reserved directory of a dead process, back to `home`, if the name is
+/// free.
 pub(crate) fn give_back(home: BorrowedFd<'_>, holder: &[u8]) -> Result<Fate, Errno> {
     let inside = open_directory(home, holder)?;
     let mut fate = Fate::GivenBack;
@@ -116,7 +121,7 @@ pub(crate) fn give_back(home: BorrowedFd<'_>, holder: &[u8]) -> Result<Fate, Err
     Ok(fate)
 }
 
-/// Whether what made room, by the name of its reserved directory, did so for what has this name now.
+/// Returns whether the entry with this name is the successor that the reserved directory's name gives.
 fn has_successor(home: BorrowedFd<'_>, name: &[u8], holder: &[u8]) -> bool {
     let Some(successor) = holder.split(|byte| *byte == b'~').nth(4) else { return false };
     let there = Found::in_directory(home, name).ok().and_then(|there| there.identity());

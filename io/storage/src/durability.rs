@@ -1,28 +1,30 @@
+//! Levels of durability, and the syncs that they need.
+
 use rustix::fd::AsFd;
 use rustix::fs::{fdatasync, fsync};
 
 use crate::StorageError;
 
-/// What has to be on the disk before a change is reported as done, should the machine lose its power then.
+/// Data that must be on the disk before a change is reported as done, in case the machine loses power.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Durability {
-    /// Nothing: the kernel writes when it likes. Other processes see every change whole all the same.
+    /// Nothing: the kernel writes at its own time. Other processes still see only whole changes.
     None,
-    /// The content. The directory's entry may be lost, and with it the change as a whole.
+    /// The content. A power failure may lose the directory entry, and with it the whole change.
     #[default]
     Data,
-    /// The content, what is kept beside it, and the directory's entry.
+    /// The content, its notes, and the directory entry.
     Full,
 }
 
 impl Durability {
-    /// For what is removed elsewhere as soon as it is here: with [`Data`](Self::Data) the removal may reach the disk before the
-    /// new entry does, and both would be lost.
+    /// Returns the durability for a copy whose source is removed. With [`Data`](Self::Data), the removal may
+    /// reach the disk before the new entry does, and a power failure would lose both.
     pub(crate) fn of_an_only_copy(self) -> Self {
         if self == Self::None { Self::None } else { Self::Full }
     }
 
-    /// Sees to a file.
+    /// Syncs a file as far as needed.
     pub(crate) fn sync_file(self, file: impl AsFd) -> Result<(), StorageError> {
         let done = match self {
             Self::None => Ok(()),
@@ -32,7 +34,7 @@ impl Durability {
         done.map_err(StorageError::from_errno("fsync"))
     }
 
-    /// Sees to the entries of a directory.
+    /// Syncs the entries of a directory if needed.
     pub(crate) fn sync_directory(self, directory: impl AsFd) -> Result<(), StorageError> {
         if self < Self::Full { Ok(()) } else { fsync(directory).map_err(StorageError::from_errno("fsync")) }
     }

@@ -1,13 +1,15 @@
+//! The error of a change to many files, with the path that it happened at.
+
 use weir_dav::path::DavPath;
 
 use crate::StorageError;
 
-/// What stood in the way of a change to many files: the first of them.
+/// First error of a change to many files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {error}")]
 pub struct Failure {
-    /// Where: the target, or something below it.
+    /// Path of the error: the target, or something below it.
     pub path: DavPath,
-    /// What.
+    /// Cause.
     pub error: StorageError,
 }

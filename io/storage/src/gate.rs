@@ -1,18 +1,20 @@
+//! Gates: callbacks that decide when a change may become visible.
+
 use crate::{Moving, StorageError};
 
-/// What stands between a change that was made ready and its becoming visible. It is called once all that takes long is done, with
-/// the step that others see, which is short; it does the step, at a time at which it may be done, or returns an error, and
-/// then nothing has changed. Of a change that needs more than one such step, it is called for each.
+/// A callback between the preparation of a change and its visible step. It is called when all slow work is
+/// done. It runs the step, which is short, at a moment when the change is permitted. If it returns an error
+/// instead, nothing has changed. A change that needs more than one visible step calls it for each.
 pub type Gate<'a> = dyn FnMut(&mut Step<'_>) -> Result<(), StorageError> + 'a;
 
-/// The same before the steps of a move. To another file system, where a copy of the source gets its name, it is told what that is a
-/// copy of: at the source's path there is nothing by then, or something else.
+/// A gate for the steps of a move. In a move to another file system it also gets the source of the copy,
+/// because the source's path leads to nothing or to something else by then.
 pub type MoveGate<'a> = dyn FnMut(&mut Step<'_>, Option<&Moving<'_>>) -> Result<(), StorageError> + 'a;
 
-/// The step.
+/// A visible step.
 pub type Step<'a> = dyn FnMut() -> Result<(), StorageError> + 'a;
 
-/// Does a step through a gate, and returns what it has made.
+/// Runs a step through a gate and returns the step's result.
 pub(crate) fn pass<T>(
     gate: &mut Gate<'_>,
     mut step: impl FnMut() -> Result<T, StorageError>,

@@ -1,4 +1,4 @@
-//! How much the files of a tree take up, and how much they may.
+//! Account of the space that a tree's files use, and its limits.
 
 mod claim;
 mod shared;
@@ -14,10 +14,11 @@ use crate::{StorageError, Timestamp};
 pub(crate) use claim::Claim;
 pub(crate) use shared::Shared;
 
-/// The account of a tree: what was counted last, what this process and other nodes have changed since, and what uploads under way
-/// have been promised. A file takes up its length, whatever the file system makes of it, and each of its names counts.
+/// Account of a tree. It adds up the last count, the changes of this process and of other nodes since, and
+/// the space promised to running uploads. A file uses its length, however the file system stores it, and each
+/// of its names counts.
 ///
-/// Changes by other programs are in it from the next count on.
+/// Changes by other programs appear after the next count.
 #[derive(Debug, Default)]
 pub struct Ledger {
     state: Mutex<State>,
@@ -25,29 +26,29 @@ pub struct Ledger {
 
 #[derive(Debug, Default)]
 struct State {
-    /// As of the last count; nothing before the first.
+    /// Result of the last count; zero before the first.
     base: Sum,
-    /// What was changed here since.
+    /// Changes of this tree since.
     own: Sum,
-    /// What others have told of their changes since, and of what they have promised.
+    /// Changes and promises that other nodes have reported since.
     others: Sum,
-    /// When the last count was, in seconds since 1970.
+    /// Time of the last count, in seconds since 1970.
     counted_s: Option<u64>,
-    /// Which of those that nodes tell each other of it was; 0 = none of them.
+    /// Number of the last count among the counts that nodes share; 0 = not shared.
     count: u64,
-    /// What was changed since the count began that is under way, here or on another node.
+    /// Changes since the start of the running count, on this node or another.
     since: Option<Since>,
     claimed: u64,
     quota: Option<u64>,
     /// Most files and directories.
     entries_max: Option<u64>,
-    /// What others were told of `own`.
+    /// Part of `own` that was reported to other nodes.
     told: Sum,
-    /// What they were told of `claimed`.
+    /// Part of `claimed` that was reported to other nodes.
     told_claimed: u64,
 }
 
-/// Bytes, files and directories, or how much more or fewer they have become.
+/// Bytes, files and directories, or a change in their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Sum {
     bytes: i64,
@@ -86,7 +87,7 @@ impl Sum {
         Self { bytes: signed(bytes), files: signed(files), directories: signed(directories) }
     }
 
-    /// Of a tally what came into being since the count began that is under way.
+    /// Returns the part of a tally that was created since the running count began.
     fn of_young(tally: Tally) -> Self {
         Self {
             bytes: signed(tally.young_bytes),
@@ -99,62 +100,64 @@ impl Sum {
         Self { bytes: signed(bytes), ..Self::default() }
     }
 
-    /// Without what is less than nothing.
+    /// Replaces negative numbers by 0.
     fn at_least_nothing(self) -> Self {
         Self { bytes: self.bytes.max(0), files: self.files.max(0), directories: self.directories.max(0) }
     }
 }
 
-/// What each node may take without a word, so that each small upload need not ask: by so much, for each node, may several nodes
-/// together use more than the quota.
+/// Returns the bytes that a node may take without asking the others, so that small uploads need no exchange.
+/// All nodes together may exceed the quota by this much for each node.
 fn unasked_bytes(quota: u64) -> i64 {
     signed((quota / 1000).min(64 << 20))
 }
 
-/// What a count that is under way cannot see. It leaves out what has come into being since it began, so that all of that is here;
-/// what goes and was there before is not taken off, because nobody knows whether the count has been there already. So a count may
-/// find too much by what went or was replaced meanwhile, and never too little of what this process has done; the next one puts
-/// that right.
+/// Changes that a running count cannot see. The count leaves out what was created after its start, so all of
+/// that is here. The removal of something older is not subtracted, because the count may or may not have
+/// visited it already.
+///
+/// A count may therefore find too much by what was removed or replaced meanwhile; the next count corrects
+/// that. It never finds too little of what this process has done.
 #[derive(Debug, Clone, Copy, Default)]
 struct Since {
-    /// Which count it is, of those that nodes tell each other of.
+    /// Number of the running count among the counts that nodes share; 0 = not shared.
     turn: u64,
     sum: Sum,
-    /// When it began, by the clock of the file system; `None` = that cannot be told apart.
+    /// Start of the count by the clock of the file system; `None` = unknown, so no file counts as younger.
     began: Option<Timestamp>,
 }
 
-/// How a tree stands at one instant.
+/// State of a tree's account at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Account {
-    /// Bytes that files take up; `None` = they were not counted yet.
+    /// Bytes that files use; `None` before the first count.
     pub used: Option<u64>,
-    /// How many files there are; `None` = they were not counted yet.
+    /// Number of files; `None` before the first count.
     pub files: Option<u64>,
-    /// Bytes that they may take up; `None` = as many as there is room for.
+    /// Bytes that files may use; `None` = no limit.
     pub quota: Option<u64>,
-    /// Bytes that are left of the quota, without those that uploads under way have been promised.
+    /// Bytes left of the quota, without those promised to running uploads.
     pub left: Option<u64>,
-    /// When they were counted, in seconds since 1970.
+    /// Time of the last count, in seconds since 1970.
     pub counted_s: Option<u64>,
 }
 
 impl Ledger {
-    /// What may be used from now on.
+    /// Sets the most bytes that files may use.
     pub fn set_quota(&self, quota: Option<u64>) {
         self.lock().quota = quota;
     }
 
-    /// How many files and directories there may be from now on.
+    /// Sets the most files and directories.
     pub fn set_entries_max(&self, entries_max: Option<u64>) {
         self.lock().entries_max = entries_max;
     }
 
-    /// Refuses if there is no room for so many more files and directories. Changes under way at the same time may each find room
-    /// for what only one of them has room for.
+    /// Refuses if there is no room for `more` more files and directories. Concurrent changes may each pass
+    /// although only one of them has room.
     ///
     /// # Errors
-    /// [`StorageError::OverQuota`].
+    /// [`StorageError::OverQuota`] if there is no room.
     pub(crate) fn require_entries(&self, more: u64) -> Result<(), StorageError> {
         let state = self.lock();
         let Some(max) = state.entries_max else { return Ok(()) };
@@ -163,7 +166,7 @@ impl Ledger {
         if there.saturating_add(more) > max { Err(StorageError::OverQuota) } else { Ok(()) }
     }
 
-    /// How things stand.
+    /// Returns the current state of the account.
     pub fn account(&self) -> Account {
         let state = self.lock();
         let known = |count: i64| state.counted_s.map(|_| u64::try_from(count).unwrap_or(0));
@@ -177,7 +180,7 @@ impl Ledger {
         }
     }
 
-    /// Files went.
+    /// Subtracts files that were removed.
     pub(crate) fn gone(&self, tally: Tally) {
         let mut state = self.lock();
         state.own = state.own - Sum::of(tally);
@@ -186,7 +189,7 @@ impl Ledger {
         }
     }
 
-    /// Files came.
+    /// Adds files that were created.
     pub(crate) fn came(&self, tally: Tally) {
         let mut state = self.lock();
         let sum = Sum::of(tally);
@@ -196,24 +199,26 @@ impl Ledger {
         }
     }
 
-    /// From now on, what is changed is remembered for [`Self::counted`].
+    /// Starts to record changes for [`Self::counted`].
     pub(crate) fn begin_count(&self) {
         self.lock().since = Some(Since::default());
     }
 
-    /// When that was, by the clock of the file system, and which of the counts it is that nodes tell each other of.
+    /// Sets the start of the running count, by the clock of the file system, and its number among the shared
+    /// counts.
     pub(crate) fn set_began(&self, began: Option<Timestamp>, turn: u64) {
         if let Some(since) = &mut self.lock().since {
             (since.began, since.turn) = (began, turn);
         }
     }
 
-    /// When the count began that is under way.
+    /// Returns the start of the running count.
     pub(crate) fn began(&self) -> Option<Timestamp> {
         self.lock().since?.began
     }
 
-    /// What was found, at a time in seconds since 1970, where no other node can be told of it.
+    /// Takes over a count's result that cannot be shared with other nodes. `at_s`: its time in seconds since
+    /// 1970.
     pub(crate) fn counted(&self, tally: Tally, at_s: u64) {
         let mut state = self.lock();
         state.own = state.since.take().unwrap_or_default().sum;
@@ -236,27 +241,27 @@ impl State {
         self.quota.map(|quota| quota.saturating_sub(used))
     }
 
-    /// Bytes that this node has taken or promised more than others know.
+    /// Returns the bytes that this node has taken or promised and not yet reported to other nodes.
     fn untold_bytes(&self) -> i64 {
         let now = self.own.bytes.saturating_add(signed(self.claimed));
         now.saturating_sub(self.told.bytes.saturating_add(signed(self.told_claimed)))
     }
 }
 
-/// Files and directories, and the bytes that files and dead properties take up.
+/// Number of files and directories, and the bytes that files and dead properties use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Tally {
     pub(crate) bytes: u64,
     pub(crate) files: u64,
     pub(crate) directories: u64,
-    /// Of these, what has come into being since a count began that is under way.
+    /// Parts of the numbers above that were created since the running count began.
     pub(crate) young_bytes: u64,
     pub(crate) young_files: u64,
     pub(crate) young_directories: u64,
 }
 
 impl Tally {
-    /// One file or directory that is there, for an account of which a count has begun then.
+    /// Returns the tally of one existing file or directory; `began` is the start of the running count.
     pub(crate) fn of(found: &Found, began: Option<Timestamp>) -> Self {
         let born = found.created().unwrap_or(found.changed());
         if found.is_directory() {
@@ -266,41 +271,41 @@ impl Tally {
         found.file_bytes().map_or_else(Self::default, |bytes| Self::of_file(bytes, born, began))
     }
 
-    /// The same of a file of this length that came into being then.
+    /// Returns the tally of a file of this length that was created at `born`.
     pub(crate) fn of_file(bytes: u64, born: Timestamp, began: Option<Timestamp>) -> Self {
         let is_young = began.is_some_and(|began| born > began);
         let (young_bytes, young_files) = if is_young { (bytes, 1) } else { (0, 0) };
         Self { bytes, files: 1, young_bytes, young_files, ..Self::default() }
     }
 
-    /// One file that has come just now.
+    /// Returns the tally of one file that was just created.
     pub(crate) const fn new(bytes: u64) -> Self {
         Self { bytes, files: 1, directories: 0, young_bytes: bytes, young_files: 1, young_directories: 0 }
     }
 
-    /// One directory that has come just now.
+    /// Returns the tally of one directory that was just created.
     pub(crate) const fn new_directory() -> Self {
         Self { bytes: 0, files: 0, directories: 1, young_bytes: 0, young_files: 0, young_directories: 1 }
     }
 
-    /// The same with the dead properties of its file or directory, or of its only one.
+    /// Adds the dead properties of the only file or directory in the tally.
     pub(crate) fn with_properties(self, bytes: u64) -> Self {
         let is_young = self.young_files > 0 || self.young_directories > 0;
         let young_bytes = self.young_bytes.saturating_add(if is_young { bytes } else { 0 });
         Self { bytes: self.bytes.saturating_add(bytes), young_bytes, ..self }
     }
 
-    /// Dead properties of something that was there before.
+    /// Returns the tally of dead properties of something that existed before.
     pub(crate) fn properties(bytes: u64) -> Self {
         Self { bytes, ..Self::default() }
     }
 
-    /// Files and directories.
+    /// Returns the number of files and directories.
     pub(crate) fn entries(&self) -> u64 {
         self.files.saturating_add(self.directories)
     }
 
-    /// Both.
+    /// Adds another tally.
     pub(crate) fn join(&mut self, other: Self) {
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.files += other.files;
@@ -310,7 +315,7 @@ impl Tally {
         self.young_directories += other.young_directories;
     }
 
-    /// What is missing of it now that so much is left.
+    /// Returns the difference to `left`, the tally of what remains.
     pub(crate) fn without(self, left: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(left.bytes),
@@ -322,7 +327,7 @@ impl Tally {
         }
     }
 
-    /// Only the bytes, as of what has come of an upload, which is no file yet; at most so many.
+    /// Keeps only the bytes, at most `bytes_max`, as for an unfinished upload, which is not a file yet.
     pub(crate) fn part(self, bytes_max: u64) -> Self {
         let bytes = self.bytes.min(bytes_max);
         Self { bytes, young_bytes: self.young_bytes.min(bytes), ..Self::default() }
@@ -344,7 +349,8 @@ mod tests {
         assert_eq!(ledger.account().used, None);
         let old = |bytes| Tally { bytes, files: 1, ..Tally::default() };
         ledger.begin_count();
-        // Of what was there before, nobody knows whether the count has seen it. What has come since it does not see.
+        // The count may or may not have seen what existed before its start. It does not see what was created
+        // since.
         ledger.came(Tally::new(9));
         ledger.gone(old(7));
         ledger.came(Tally::new(20));

@@ -1,8 +1,8 @@
-//! The files of one storage area: found without ever leaving its root, read, written whole or not at all, listed, copied,
-//! moved and removed; and what is kept beside them: checksums, dead properties, locks.
+//! Files of one storage area. Clients' paths never lead out of its root. Files are read, written as a whole,
+//! listed, copied, moved and removed. Checksums, dead properties and locks are kept with them.
 //!
-//! Knows no HTTP and no rules of access. Its calls block, as file calls do, and are meant for the threads of [`Disk`];
-//! those that never wait for a disk or a network say so and can be called anywhere.
+//! This crate knows neither HTTP nor access rules. Its calls block, as file calls do, and are meant for the
+//! threads of [`Disk`]. Calls that never wait for a disk or a network say so and can be made anywhere.
 
 mod across;
 mod acting;

@@ -1,3 +1,5 @@
+//! Listings of directories.
+
 use std::sync::Arc;
 
 use rustix::fs::Dir;
@@ -7,25 +9,27 @@ use crate::metadata::Found;
 use crate::notes::{self, Note};
 use crate::{Metadata, StorageError, Tree, reserved};
 
-/// The members of a directory, in the order of the file system, a batch at a time: a directory of a million members needs
-/// the memory of one batch. Members that come or go meanwhile may be in it or not.
+/// Members of a directory in the order of the file system, read in batches, so that a directory of a million
+/// members needs the memory of one batch. Members that are created or removed meanwhile may be missing or
+/// present.
 #[derive(Debug)]
 pub struct Listing {
     tree: Arc<Tree>,
     path: DavPath,
     directory: Dir,
-    /// Some notes are in a side store.
+    /// Set when the directory has a side store, so that some notes are there.
     has_side: bool,
 }
 
 /// A member of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name; any bytes but `/` and NUL.
+    /// Name: any bytes but `/` and NUL.
     pub name: Vec<u8>,
-    /// What it is; of a symbolic link, what it points at.
+    /// Metadata; for a symbolic link, that of its target.
     pub metadata: Metadata,
-    /// It is a symbolic link. One to a directory may lead back to where it is: do not descend into it.
+    /// True for a symbolic link. A link to a directory may lead back to one of its parents: do not descend
+    /// into it.
     pub link: bool,
 }
 
@@ -35,7 +39,7 @@ impl Listing {
         Self { tree, path, directory, has_side }
     }
 
-    /// Whether a member may have dead properties: found out without opening it. Blocks.
+    /// Returns whether a member may have dead properties, without opening it. Blocks.
     pub fn may_have_properties(&self, entry: &Entry) -> bool {
         if self.has_side || entry.link || entry.metadata.is_directory() {
             return true;
@@ -43,8 +47,9 @@ impl Listing {
         self.directory.fd().map_or(true, |fd| notes::has_attribute(fd, &entry.name, Note::Properties))
     }
 
-    /// Up to `max` more members, at least one; none at the end. Blocks. Left out is what clients cannot have: what is neither
-    /// file nor directory, links that the policy forbids or that lead nowhere, and Weir's own files.
+    /// Returns up to `max` more members, at least one, or none at the end. Blocks. Leaves out what clients
+    /// cannot use: anything but files and directories, links that the policy forbids or that lead nowhere,
+    /// and Weir's own files.
     pub fn next_batch(&mut self, max: usize) -> Result<Vec<Entry>, StorageError> {
         let mut batch = Vec::new();
         while batch.len() < max.max(1) {
@@ -56,7 +61,7 @@ impl Listing {
             }
             match self.entry(name) {
                 Ok(entry) => batch.push(entry),
-                // Gone since, or not for clients.
+                // The member was removed meanwhile, or clients cannot use it.
                 Err(StorageError::NotFound | StorageError::Refused) => {}
                 Err(error) => return Err(error),
             }
@@ -68,7 +73,8 @@ impl Listing {
         let directory = self.directory.fd().map_err(StorageError::from_errno("readdir"))?;
         let found = Found::in_directory(directory, name)?;
         let metadata = if found.is_link() {
-            // A relative target may lead above this directory, though not above the root: so from the root.
+            // A relative target may lead above this directory, but not above the root. So the link is
+            // resolved from the root.
             let path = self.path.join(name).map_err(|_| StorageError::Refused)?;
             self.tree.metadata(&path)?
         } else {

@@ -12,12 +12,12 @@ use crate::{StorageError, Tree};
 
 const GUARD: &str = "locks.guard";
 
-/// The locks of a tree: a log of changes in its reserved directory. Every node reads what other nodes append.
+/// Locks of a tree: a log of changes in its reserved directory. Every node reads what other nodes append.
 /// Paths are relative to the root of the tree. All calls block.
 #[derive(Debug)]
 pub struct LockStore {
     tree: Arc<Tree>,
-    /// The table as of the last read, and how far the log was read; `None` = the log must be read from its start.
+    /// Table as of the last read, and the position in the log; `None` = the log must be read from its start.
     known: Mutex<Option<Known>>,
 }
 
@@ -28,12 +28,12 @@ struct Known {
 }
 
 impl LockStore {
-    /// The locks of this tree.
+    /// Creates the store of this tree's locks.
     pub fn new(tree: Arc<Tree>) -> Self {
         Self { tree, known: Mutex::new(None) }
     }
 
-    /// The locks as they are now.
+    /// Returns the current locks.
     pub fn view(&self) -> Result<Arc<LockTable>, StorageError> {
         match self.tree.store()? {
             Some(store) => self.read(&store),
@@ -41,23 +41,24 @@ impl LockStore {
         }
     }
 
-    /// Does something that the locks must permit. Nobody, on any node, can take or give back a lock meanwhile; so it should be
-    /// short.
+    /// Runs an action that the locks must permit. No node can set or remove a lock meanwhile, so the action
+    /// should be short.
     pub fn hold<T>(&self, act: impl FnOnce(&LockTable) -> T) -> Result<T, StorageError> {
-        // Without the directory there has never been a lock; whoever makes the first one now could as well have been later.
+        // Without the directory there has never been a lock. A first lock set at this moment counts as set
+        // after the action.
         let Some(store) = self.tree.store()? else { return Ok(act(&LockTable::default())) };
         let _guard = Tree::guard(&store, GUARD, true)?;
         let table = self.read(&store)?;
         Ok(act(&table))
     }
 
-    /// Changes the locks. When it returns, the change is on the disk. The guard is free again before the disk is synced, so that
-    /// other requests do not wait for that.
+    /// Changes the locks. The change is on the disk when this returns. The guard is released before the sync,
+    /// so that other requests do not wait for the disk.
     pub fn update<T>(&self, change: impl FnOnce(&mut LockTable) -> T) -> Result<T, StorageError> {
         let store = self.tree.make_store()?;
         let guard = Tree::guard(&store, GUARD, false)?;
         let mut known = self.known();
-        // If something fails from here on, the log is read again from its start.
+        // If an error occurs from here on, the log is read again from its start.
         let Known { mut table, mut log } = Log::read(&store, known.take())?;
         let written = Arc::make_mut(&mut table);
         let done = change(written);

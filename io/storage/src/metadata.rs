@@ -1,10 +1,12 @@
+//! Metadata of files and directories, as the file system reports it.
+
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{AtFlags, FileType, Statx, StatxAttributes, StatxFlags, statx};
 use weir_dav::method::Kind;
 
 use crate::StorageError;
 
-/// What something is. Nothing else is ever shown: no devices, no FIFOs, no sockets.
+/// Kind of an entry. Devices, FIFOs and sockets are never shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
@@ -13,7 +15,7 @@ pub enum FileKind {
     Directory,
 }
 
-/// A time with its nanoseconds, since 1970.
+/// A time since 1970, with nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp {
     /// Whole seconds; negative before 1970.
@@ -23,30 +25,30 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// Seconds since 1970; times before it are 0.
+    /// Returns the seconds since 1970; 0 for earlier times.
     pub fn unix_s(self) -> u64 {
         u64::try_from(self.seconds).unwrap_or(0)
     }
 }
 
-/// What the file system tells of a file or directory.
+/// Metadata of a file or directory, as the file system reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metadata {
     /// File or directory.
     pub kind: FileKind,
     /// Bytes of its content.
     pub size: u64,
-    /// When its content was changed last.
+    /// Time of the last change of the content.
     pub modified: Timestamp,
-    /// When anything about it was changed last, its name, its attributes and its permissions included.
+    /// Time of the last change of the content, name, attributes or permissions.
     pub changed: Timestamp,
-    /// When it came into being, where the file system tells.
+    /// Time of creation, if the file system records it.
     pub created: Option<Timestamp>,
-    /// Its number in its file system.
+    /// Inode number in its file system.
     pub inode: u64,
-    /// Its file system, as this node numbers them.
+    /// Number of its file system, as this node assigns it.
     pub device: u64,
-    /// Bytes that it takes up. Fewer than [`Self::size`] if it has holes, or if its content is elsewhere.
+    /// Bytes on the disk. Fewer than [`Self::size`] if the file has holes or its content is stored elsewhere.
     pub allocated: u64,
     /// User number of its owner.
     pub owner: u32,
@@ -57,7 +59,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// In WebDAV's words.
+    /// Returns the kind in WebDAV's terms.
     pub const fn dav_kind(&self) -> Kind {
         match self.kind {
             FileKind::File => Kind::File,
@@ -65,60 +67,62 @@ impl Metadata {
         }
     }
 
-    /// Whether it is a directory.
+    /// Returns whether it is a directory.
     pub const fn is_directory(&self) -> bool {
         matches!(self.kind, FileKind::Directory)
     }
 
-    /// What changes with every change of the content, and is the same on all nodes that share the file: the text between
-    /// the quotes of a strong entity tag. Replacing a file gives another inode, writing into it another time or size.
+    /// Returns a text that changes with every change of the content and is the same on all nodes that share
+    /// the file. It is the text between the quotes of a strong entity tag. A replaced file has another inode;
+    /// a rewritten one has another time or size.
     pub fn version(&self) -> String {
         let Timestamp { seconds, nanoseconds } = self.modified;
         format!("{:x}-{:x}-{seconds:x}.{nanoseconds:x}", self.inode, self.size)
     }
 
-    /// Whether both are of the same file, and nothing about it was changed between them. Changes within one tick of the kernel's clock have
-    /// the same time: who may read it is compared itself.
+    /// Returns whether both describe the same file and nothing about it was changed between them. Changes
+    /// within one tick of the kernel's clock have the same time, so owner, group and mode are compared
+    /// themselves.
     pub(crate) fn is_same_state(&self, other: &Self) -> bool {
         let state = |of: &Self| (of.device, of.changed, of.owner, of.group, of.mode);
         self.is_same_version(other) && state(self) == state(other)
     }
 
-    /// Whether both are of the same file or directory, whatever has become of what is in it. Where the file system does not tell
-    /// when something came into being, one that has got the inode number of another counts as that.
+    /// Returns whether both describe the same file or directory, even if its content has changed. Without a
+    /// creation time, a new file with a reused inode number counts as the same.
     pub fn is_still(&self, earlier: &Self) -> bool {
         (self.device, self.inode, self.created) == (earlier.device, earlier.inode, earlier.created)
     }
 
-    /// Whether both are of the same content of the same file.
+    /// Returns whether both describe the same content of the same file.
     pub fn is_same_version(&self, other: &Self) -> bool {
         (self.inode, self.size, self.modified) == (other.inode, other.size, other.modified)
     }
 }
 
-/// What `statx` found, before it is known to be a file or a directory.
+/// Result of `statx`, before it is known to be a file or a directory.
 #[derive(Debug)]
 pub(crate) struct Found(Statx);
 
 const MASK: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 
 impl Found {
-    /// Of an open file.
+    /// Looks at an open file.
     pub(crate) fn of(fd: impl AsFd) -> Result<Self, StorageError> {
         Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH)
     }
 
-    /// Of an open file, from what is known here, without asking a server on the network.
+    /// Looks at an open file in the local cache, without a request to a network server.
     pub(crate) fn of_cached(fd: impl AsFd) -> Result<Self, StorageError> {
         Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC)
     }
 
-    /// Of an open file, by asking the server on the network anew.
+    /// Looks at an open file with a new request to the network server.
     pub(crate) fn of_synced(fd: impl AsFd) -> Result<Self, StorageError> {
         Self::ask(fd.as_fd(), b"", AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC)
     }
 
-    /// Of a member of a directory; a symbolic link itself, and not what it points at.
+    /// Looks at a member of a directory. Does not follow a symbolic link.
     pub(crate) fn in_directory(directory: impl AsFd, name: &[u8]) -> Result<Self, StorageError> {
         Self::ask(directory.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT)
     }
@@ -147,7 +151,7 @@ impl Found {
         self.0.stx_uid
     }
 
-    /// Its permission bits and those beside them (suid, sgid, sticky).
+    /// Returns the permission bits with suid, sgid and sticky.
     pub(crate) fn mode(&self) -> u16 {
         self.0.stx_mode & 0o7777
     }
@@ -156,54 +160,55 @@ impl Found {
         self.0.stx_ino
     }
 
-    /// When its content was changed last.
+    /// Returns the time of the last change of the content.
     pub(crate) fn modified(&self) -> Timestamp {
         let modified = self.0.stx_mtime;
         Timestamp { seconds: modified.tv_sec, nanoseconds: modified.tv_nsec }
     }
 
-    /// When anything about it was changed last.
+    /// Returns the time of the last change of anything about it.
     pub(crate) fn changed(&self) -> Timestamp {
         let changed = self.0.stx_ctime;
         Timestamp { seconds: changed.tv_sec, nanoseconds: changed.tv_nsec }
     }
 
-    /// When it came into being, where the file system tells.
+    /// Returns the time of creation, if the file system records it.
     pub(crate) fn created(&self) -> Option<Timestamp> {
         let born = self.0.stx_btime;
         let is_told = self.0.stx_mask & StatxFlags::BTIME.bits() != 0;
         is_told.then_some(Timestamp { seconds: born.tv_sec, nanoseconds: born.tv_nsec })
     }
 
-    /// Bytes of a regular file's content; `None` = it is something else.
+    /// Returns the bytes of a regular file's content; `None` for anything else.
     pub(crate) fn file_bytes(&self) -> Option<u64> {
         (self.file_type() == FileType::RegularFile).then_some(self.0.stx_size)
     }
 
-    /// Returns whether something is mounted on it; `None` = the kernel does not tell (before Linux 5.8).
+    /// Returns whether something is mounted on it; `None` = the kernel does not report it (before Linux 5.8).
     pub(crate) fn is_mount_point(&self) -> Option<bool> {
         let is_told = self.0.stx_attributes_mask.contains(StatxAttributes::MOUNT_ROOT);
         is_told.then(|| self.0.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
     }
 
-    /// How many names it has.
+    /// Returns the number of names (hard links).
     pub(crate) fn names(&self) -> u32 {
         self.0.stx_nlink
     }
 
-    /// Tells it from whatever else this file system has or will have, whatever becomes of its name and content. `None`: this
-    /// cannot be told, because an inode number alone may be another's later.
+    /// Returns a text that no other file of this file system has or will have, even after a renaming or a
+    /// change of the content. `None` if the creation time is unknown, because inode numbers are reused.
     pub(crate) fn identity(&self) -> Option<String> {
         let Timestamp { seconds, nanoseconds } = self.created()?;
         Some(format!("{:x}-{seconds:x}.{nanoseconds:x}", self.inode()))
     }
 
-    /// Whether both are one file or directory.
+    /// Returns whether both are the same file or directory.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         (self.device(), self.inode()) == (other.device(), other.inode())
     }
 
-    /// The same, also where an inode number may be another's since.
+    /// Returns whether both are the same file or directory. Compares creation times, too, because inode
+    /// numbers are reused.
     pub(crate) fn is_still(&self, earlier: &Self) -> bool {
         self.is_same_as(earlier) && self.created() == earlier.created()
     }
@@ -212,7 +217,7 @@ impl Found {
         u64::from(self.0.stx_dev_major) << 32 | u64::from(self.0.stx_dev_minor)
     }
 
-    /// Refuses what is neither file nor directory.
+    /// Returns the metadata; refuses anything but a file or a directory.
     pub(crate) fn metadata(&self) -> Result<Metadata, StorageError> {
         let stat = &self.0;
         let kind = match self.file_type() {

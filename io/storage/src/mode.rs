@@ -1,4 +1,4 @@
-//! Permission bits of a member of a directory, and never of what takes its name.
+//! Change of the permission bits of a directory's member, without a race for its name.
 
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::{Mode, OFlags, chmod, openat};
@@ -6,23 +6,24 @@ use rustix::io::Errno;
 
 use crate::metadata::Found;
 
-/// Gives a member of a directory other permission bits if it is what is meant. Who else may write in the directory could put
-/// something else there between the look and the change, as a link to a file of ours: that is left alone.
+/// Changes the permission bits of a directory's member if `is_meant` accepts it. Another process that may
+/// write in the directory could replace the member by, for example, a link to a file of Weir; such a
+/// replacement is left alone.
 ///
 /// # Errors
-/// ELOOP: it is something else.
+/// ELOOP if the member is not the one that is meant.
 pub(crate) fn set_mode(
     home: impl AsFd,
     name: &[u8],
     mode: Mode,
     is_meant: impl FnOnce(&Found) -> bool,
 ) -> Result<(), Errno> {
-    // It may be one that cannot be opened for anything: that is what the bits are changed for.
+    // O_PATH, because the current bits may not permit any other way to open it.
     let held = openat(home, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if !Found::of(&held).is_ok_and(|found| is_meant(&found)) {
         return Err(Errno::LOOP);
     }
-    // A descriptor of a path alone cannot be changed; its link in /proc leads to what can, and nowhere else.
+    // fchmod does not take an O_PATH descriptor. Its link in /proc leads to this very file.
     chmod(format!("/proc/self/fd/{}", held.as_raw_fd()), mode)
 }
 
@@ -51,7 +52,7 @@ mod tests {
         };
         set_mode(&home, b"meant", Mode::RWXU, replaced).unwrap();
         assert_eq!((mode("moved"), mode("victim")), (0o700, 0o500));
-        // The link is not what is meant any more.
+        // The link is not accepted.
         assert_eq!(set_mode(&home, b"meant", Mode::RWXU, Found::is_directory), Err(Errno::LOOP));
         assert_eq!(mode("victim"), 0o500);
     }

@@ -1,5 +1,5 @@
-//! Mount points within a tree. A directory that holds a mount point is not removed, replaced or moved, and removals never enter
-//! another file system.
+//! Mount points within a tree. A directory that holds a mount point is not removed, replaced or moved, and
+//! removals never enter another file system.
 
 use std::ffi::OsStr;
 use std::os::fd::AsRawFd;
@@ -15,8 +15,8 @@ use crate::metadata::Found;
 use crate::{StorageError, Tree};
 
 impl Tree {
-    /// Refuses if something is mounted on the member `name` of `home`, or anywhere below it. Without /proc this finds no mount point;
-    /// the content of a mounted file system is then protected by [`open_unmounted`] alone.
+    /// Refuses if something is mounted on the member `name` of `home`, or below it. Without /proc this finds
+    /// no mount point; then only [`open_unmounted`] protects the content of a mounted file system.
     ///
     /// # Errors
     /// [`StorageError::Mounted`] with the mount point's path below the member.
@@ -32,19 +32,20 @@ impl Tree {
     }
 }
 
-/// Opens a member that is a directory itself, no link to one, and in the same mount as `home`.
+/// Opens a member that is a directory itself, not a link, and in the same mount as `home`.
 ///
 /// # Errors
-/// EXDEV: something is mounted there.
+/// EXDEV if something is mounted there.
 pub(crate) fn open_unmounted(home: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     openat2(home, name, flags, Mode::empty(), how)
 }
 
-/// The mount points at and below `top`, by their paths from there. `mounts`: the text of /proc/self/mountinfo (proc(5)).
+/// Returns the mount points at and below `top`, as paths relative to it. `mounts` is the text of
+/// /proc/self/mountinfo (proc(5)).
 fn points_below<'a>(mounts: &'a [u8], top: &'a [u8]) -> impl Iterator<Item = DavPath> + 'a {
-    // The root directory itself ends in a slash.
+    // Splitting into names ignores the slash at the end of the root directory.
     let top = names(top).collect::<Vec<_>>();
     mounts.split(|byte| *byte == b'\n').filter_map(move |line| {
         let point = unescape(line.split(|byte| *byte == b' ').nth(4)?);
@@ -60,7 +61,7 @@ fn names(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     path.split(|byte| *byte == b'/').filter(|name| !name.is_empty())
 }
 
-/// Blanks, tabs, line feeds and backslashes stand there as three octal digits.
+/// Decodes blanks, tabs, line feeds and backslashes, which mountinfo writes as three octal digits.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let (mut plain, mut rest) = (Vec::with_capacity(text.len()), text);
     while let Some((&first, after)) = rest.split_first() {
@@ -78,7 +79,7 @@ fn is_mounted(home: &OwnedFd, name: &[u8], below: &DavPath) -> bool {
     path.extend(below.segments().map(OsStr::from_bytes));
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     match openat2(home, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty(), how) {
-        // Kernels before Linux 5.8 do not tell.
+        // Kernels before Linux 5.8 do not report it; then it counts as mounted.
         Ok(found) => Found::of(found).map_or(true, |found| found.is_mount_point().unwrap_or(true)),
         Err(Errno::NOENT | Errno::NOTDIR) => false,
         Err(_) => true,

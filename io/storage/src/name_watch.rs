@@ -1,3 +1,5 @@
+//! Watches on directories, to detect quickly that no path has changed.
+
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -12,42 +14,47 @@ use weir_dav::path::DavPath;
 
 use crate::Tree;
 
-/// So many directories are watched at most; the paths of others are looked up each time.
+/// Most directories that are watched; paths in others are looked up each time.
 const DIRECTORIES_MAX: usize = 1024;
-/// Where names change all the time nothing is gained by watching: so long they must have stayed as they were.
+/// Time for which names must have been unchanged before they are watched: watching names that change all the
+/// time is useless.
 const CALM_FOR: Duration = Duration::from_millis(10);
-/// After so long all is forgotten, and directories that nobody asks for any more are watched no longer.
+/// Time after which all watches are dropped, so that unused directories are no longer watched.
 const WATCHED_FOR: Duration = Duration::from_secs(10);
 
-/// Tells whether names in the directories that lead to some files have stayed as they were, for a tenth of what it costs to look a
-/// path up: by inotify(7), whose events are there before a rename or removal has returned to who asked for it, whoever it was on
-/// this machine. A mount over a directory makes none, and neither does a change of who may pass the root of all.
+/// Detects whether names were changed in the directories that lead to some files. This costs a tenth of a
+/// path lookup.
+///
+/// It uses inotify(7), whose events are queued before a rename or removal returns, for all processes of this
+/// machine. A mount over a directory causes no event, and neither does a change of the root's own
+/// permissions.
 #[derive(Debug)]
 pub(crate) struct NameWatch {
     inotify: OwnedFd,
-    /// Grows with each change of a name that is heard of; odd while events are being taken out of the queue.
+    /// Incremented with each observed change of a name; odd while events are read from the queue.
     generation: AtomicU64,
     heard: Mutex<Heard>,
 }
 
 #[derive(Debug)]
 struct Heard {
-    /// Directories and what the kernel calls their watches.
+    /// Watched directories and their inotify watch descriptors.
     watched: HashMap<DavPath, i32>,
     since: Instant,
     last_change: Option<Instant>,
 }
 
 impl NameWatch {
-    /// Watching nothing. `None` if the kernel has no inotify to give.
+    /// Creates a watch without directories. Returns `None` if the kernel provides no inotify instance.
     pub(crate) fn new(now: Instant) -> Option<Self> {
         let inotify = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         let heard = Heard { watched: HashMap::new(), since: now, last_change: None };
         Some(Self { inotify, generation: AtomicU64::new(0), heard: Mutex::new(heard) })
     }
 
-    /// Begins to watch all directories on the way to a path, without waiting for a disk. Until [`Self::is_as_it_was`] denies it for what is returned
-    /// here, the path leads where it led when it was looked up after this call. `None`: that cannot be promised.
+    /// Begins to watch all directories on the way to a path, without waiting for a disk. Returns a generation
+    /// for [`Self::is_as_it_was`]. While that returns true, a lookup made after this call stays valid. `None`
+    /// if that cannot be guaranteed.
     pub(crate) fn begin(&self, tree: &Tree, path: &DavPath, now: Instant) -> Option<u64> {
         let mut heard = self.hear()?;
         if self.has_events() {
@@ -57,7 +64,7 @@ impl NameWatch {
             return None;
         }
         self.watch_parents(tree, path, &mut heard)?;
-        // What has changed on the way down may have been looked at before it did.
+        // A directory on the way may have been looked up before it changed.
         if self.has_events() {
             self.take_events(&mut heard, now);
             return None;
@@ -65,7 +72,7 @@ impl NameWatch {
         Some(self.generation.load(Ordering::SeqCst))
     }
 
-    /// Whether no name has changed since [`Self::begin`].
+    /// Returns whether no name has changed since [`Self::begin`] returned `generation`.
     pub(crate) fn is_as_it_was(&self, generation: u64, now: Instant) -> bool {
         if self.has_events() {
             if let Some(mut heard) = self.hear() {
@@ -73,12 +80,12 @@ impl NameWatch {
             }
             return false;
         }
-        // Whoever has taken events out of the queue has made the number odd before.
+        // A thread that takes events from the queue makes the generation odd first.
         fence(Ordering::SeqCst);
         self.generation.load(Ordering::SeqCst) == generation
     }
 
-    /// Forgets everything now and then.
+    /// Drops all watches once they are older than [`WATCHED_FOR`].
     pub(crate) fn sweep(&self, now: Instant) {
         let Some(mut heard) = self.hear() else { return };
         if now.saturating_duration_since(heard.since) >= WATCHED_FOR {
@@ -88,7 +95,7 @@ impl NameWatch {
         }
     }
 
-    /// From the root down, so that a directory that takes another's place is noticed by the watch above it.
+    /// Watches from the root down, so that the watch on a parent reports a directory that is replaced.
     fn watch_parents(&self, tree: &Tree, path: &DavPath, heard: &mut Heard) -> Option<()> {
         let Some(parent) = path.parent() else { return Some(()) };
         if heard.watched.contains_key(&parent) {
@@ -101,7 +108,7 @@ impl NameWatch {
         if let Some(above) = parent.parent() {
             let watch = self.watch(tree, &above, WatchFlags::ATTRIB | WatchFlags::MASK_ADD)?;
             if heard.watched.get(&above) != Some(&watch) {
-                // Another directory has taken its name just now.
+                // Another directory has just taken the name.
                 let _ = remove_watch(&self.inotify, watch);
                 return None;
             }
@@ -113,11 +120,12 @@ impl NameWatch {
         Some(())
     }
 
-    /// Who may pass a directory is heard of in the one above it, where each read of a file is looked at by the kernel from then on: that is
-    /// dear, so it is asked for only where directories are to be passed, and not where there are only files.
+    /// Adds a watch. A change of a directory's permissions is reported by its parent's watch. A watch for
+    /// such changes makes the kernel check every read of a file in that parent, which is expensive. So only
+    /// directories that lead to other directories get one.
     fn watch(&self, tree: &Tree, directory: &DavPath, changes: WatchFlags) -> Option<i32> {
         let of = |directory: BorrowedFd<'_>| {
-            // inotify knows no descriptors; through this name the kernel takes the very directory.
+            // inotify takes no descriptors. The kernel resolves this name to the directory itself.
             let name = format!("/proc/self/fd/{}", directory.as_raw_fd());
             add_watch(&self.inotify, name, changes | WatchFlags::ONLYDIR).ok()
         };
@@ -131,7 +139,7 @@ impl NameWatch {
         ioctl_fionread(&self.inotify).is_ok_and(|bytes| bytes > 0)
     }
 
-    /// If nobody else is at it.
+    /// Locks the state, unless another thread holds it.
     fn hear(&self) -> Option<MutexGuard<'_, Heard>> {
         match self.heard.try_lock() {
             Ok(heard) => Some(heard),
@@ -152,7 +160,7 @@ impl NameWatch {
         let (mut moved, mut changed) = (false, false);
         while let Ok(event) = events.next() {
             moved |= event.events().intersects(of_directories);
-            // That a watch has ended is said of those that were given up, too.
+            // The kernel reports the end of a watch also for one that was removed on purpose.
             changed |= event.events() != ReadFlags::IGNORED;
         }
         if moved {
@@ -164,10 +172,10 @@ impl NameWatch {
         self.generation.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// The directories' names may be others' now.
+    /// Drops all watches, because the directories' names may have changed.
     fn forget(&self, heard: &mut Heard) {
         for (_, watch) in heard.watched.drain() {
-            // Of a directory that was removed the kernel has ended it itself.
+            // The kernel has already ended the watch of a removed directory.
             let _ = remove_watch(&self.inotify, watch);
         }
     }
@@ -208,7 +216,7 @@ mod tests {
             self.root.path().join(name)
         }
 
-        /// After the names were left alone for long enough.
+        /// Begins a watch after the names were unchanged for long enough.
         fn begin(&mut self) -> u64 {
             self.begin_at_once();
             self.now += CALM_FOR;
@@ -224,7 +232,7 @@ mod tests {
             self.names.is_as_it_was(since, self.now)
         }
 
-        /// Is noticed, also when it was by somebody who asked for something else.
+        /// Checks that a change is noticed, also by a later call for the same generation.
         fn is_noticed(&mut self, change: impl Fn(&Self)) {
             let since = self.begin();
             assert!(self.is_as_it_was(since) && self.is_as_it_was(since));
@@ -250,7 +258,7 @@ mod tests {
         assert_eq!(scene.begin_at_once(), Some(since));
     }
 
-    /// As the kernel has them (proc_pid_fdinfo(5)).
+    /// Compares with the watches that the kernel reports (proc_pid_fdinfo(5)).
     #[test]
     fn reads_of_files_are_not_looked_at_in_directories_that_only_have_files() {
         let mut scene = Scene::new();

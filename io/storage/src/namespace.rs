@@ -1,21 +1,22 @@
-//! Users and groups in a user namespace (user_namespaces(7)): those who are not mapped into it all look like one.
+//! Users and groups in a user namespace (user_namespaces(7)), where all unmapped ids look like one id.
 
 use std::fs;
 
-/// What the kernel shows for a user or group that is not mapped (`/proc/sys/kernel/overflowuid`).
+/// Id that the kernel shows for an unmapped user or group (`/proc/sys/kernel/overflowuid`).
 const UNMAPPED: u32 = 65_534;
 
-/// Returns whether a user of this number is mapped into the namespace of the process. Blocks.
+/// Returns whether this user id is mapped into the process's namespace. Blocks.
 pub(crate) fn has_user(uid: u32) -> bool {
     is_mapped(uid, &fs::read_to_string("/proc/self/uid_map").unwrap_or_default())
 }
 
-/// Returns whether a group of this number is mapped into the namespace of the process. Blocks.
+/// Returns whether this group id is mapped into the process's namespace. Blocks.
 pub(crate) fn has_group(gid: u32) -> bool {
     is_mapped(gid, &fs::read_to_string("/proc/self/gid_map").unwrap_or_default())
 }
 
-/// Returns whether the owner or group that the kernel shows may be another one. Blocks if it shows the number of those who are not mapped.
+/// Returns whether the id that the kernel shows may stand for another, unmapped id. Blocks if it is the id
+/// for unmapped ones.
 pub(crate) fn may_be_another(id: u32) -> bool {
     id == UNMAPPED && !has_everybody()
 }
@@ -25,7 +26,8 @@ fn has_everybody() -> bool {
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// By lines of: the first one inside, the first one outside, how many.
+/// Returns whether a map contains an id. Each line of the map has the first id inside, the first id outside,
+/// and their number.
 fn is_mapped(id: u32, map: &str) -> bool {
     map.lines().any(|line| {
         let mut numbers = line.split_whitespace().map(str::parse::<u64>);

@@ -1,20 +1,22 @@
+//! Names of the nodes that share a directory.
+
 use std::fmt;
 
-/// The name of this node among those that share a directory: 1 to 64 ASCII letters, digits, dots, hyphens and underscores.
-/// No two of them may have the same.
+/// Name of this node among the nodes that share a directory: 1 to 64 ASCII letters, digits, dots, hyphens and
+/// underscores. Each node needs a different name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NodeId(Box<str>);
 
-/// A text that cannot be the name of a node.
+/// Error for a text that is not a valid node name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the name of a node is 1 to 64 ASCII letters, digits, dots, hyphens and underscores")]
 pub struct NodeIdError;
 
 impl NodeId {
-    /// From its text.
+    /// Checks the text of a name.
     ///
     /// # Errors
-    /// It is empty, too long, or has other characters.
+    /// If the text is empty, too long, or has other characters.
     pub fn new(text: &str) -> Result<Self, NodeIdError> {
         let sound = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         if (1..=64).contains(&text.len()) && text.bytes().all(sound) {
@@ -24,7 +26,7 @@ impl NodeId {
         }
     }
 
-    /// Its text.
+    /// Returns the name's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -1,6 +1,7 @@
-//! What is kept beside a file or directory: in its extended attributes, or, where the file system has none or no room for
-//! it, in a side store: a reserved directory beside the file, or in the directory itself. It moves along with the directory
-//! that it is in.
+//! Notes: data that is kept about a file or directory. A note is in an extended attribute. If the file system
+//! supports no attributes or has no room for the note, it is in a side store. That is a reserved directory
+//! beside the file, or inside the directory itself. A side store moves along with the directory that contains
+//! it.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{
@@ -15,16 +16,16 @@ use crate::remove::open_directory;
 use crate::rename::{Replace, rename};
 use crate::{Durability, StorageError};
 
-/// The directory of the side store.
+/// Name of the side store's directory.
 pub(crate) const SIDE: &[u8] = b".weir-notes";
 
-/// Longest value of an extended attribute in Linux.
+/// Longest value of an extended attribute in Linux, in bytes.
 const XATTR_BYTES_MAX: usize = 1 << 16;
 
-/// Longest note.
+/// Longest note, in bytes.
 pub(crate) const NOTE_BYTES_MAX: usize = 1 << 20;
 
-/// What a note is about.
+/// Kind of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Note {
     /// Dead properties.
@@ -51,21 +52,22 @@ impl Note {
     }
 }
 
-/// Where the notes of a file or directory are in a side store.
+/// Location of the notes of a file or directory in a side store.
 #[derive(Debug)]
 pub(crate) struct Side {
-    /// The directory that has the side store.
+    /// Directory that contains the side store.
     home: OwnedFd,
     key: String,
 }
 
 impl Side {
-    /// Of a file with this name and inode in `home`. The inode tells a file from another one that took its name.
+    /// Returns the location for the file with this name and inode in `home`. The inode tells the file from a
+    /// later one with its name.
     pub(crate) fn of_file(home: OwnedFd, name: &[u8], inode: u64) -> Self {
         Self { home, key: file_key(name, inode) }
     }
 
-    /// Of a directory: within itself.
+    /// Returns the location for a directory, which is within itself.
     pub(crate) fn of_directory(home: OwnedFd) -> Self {
         Self { home, key: "self".to_owned() }
     }
@@ -75,7 +77,7 @@ impl Side {
     }
 }
 
-/// Reads a note of the open file `fd`; `None` if there is none.
+/// Reads a note of the open file `fd`; `None` if it has none.
 pub(crate) fn read(
     fd: impl AsFd,
     note: Note,
@@ -98,15 +100,16 @@ pub(crate) fn read(
     }
 }
 
-/// Whether a directory has a side store.
+/// Returns whether a directory has a side store.
 pub(crate) fn has_side(directory: impl AsFd) -> bool {
     !matches!(open_directory(directory, SIDE), Err(Errno::NOENT))
 }
 
-/// Whether a file that has this name in a directory without a side store has a note. The file is not opened: that costs several
-/// times as much. A link is not looked through.
+/// Returns whether a member of a directory without a side store has a note. Does not open the file, which
+/// would cost several times as much, and does not follow a link.
 pub(crate) fn has_attribute(directory: BorrowedFd<'_>, name: &[u8], note: Note) -> bool {
-    // There is no call that takes a directory's descriptor (before Linux 6.13); its link in /proc leads to it and nowhere else.
+    // No call takes a directory's descriptor before Linux 6.13. Its link in /proc leads to the directory
+    // itself.
     let parent = format!("/proc/self/fd/{}/", directory.as_raw_fd());
     let path = [parent.as_bytes(), name].concat();
     let mut none = [0_u8; 0];
@@ -116,14 +119,14 @@ pub(crate) fn has_attribute(directory: BorrowedFd<'_>, name: &[u8], note: Note) 
     )
 }
 
-/// Bytes of the dead properties that a member of a directory has among its attributes. A link is not looked through.
+/// Returns the bytes of the dead properties in a member's attribute. Does not follow a link.
 pub(crate) fn properties_in_attribute(directory: BorrowedFd<'_>, name: &[u8]) -> u64 {
     let parent = format!("/proc/self/fd/{}/", directory.as_raw_fd());
     let path = [parent.as_bytes(), name].concat();
     lgetxattr_query(path, Note::Properties.attribute()).map_or(0, |bytes| bytes as u64)
 }
 
-/// The same of a file, wherever they are.
+/// Returns the bytes of a file's dead properties, in its attribute or in the side store.
 pub(crate) fn properties_of_file(directory: &OwnedFd, name: &[u8], inode: u64) -> u64 {
     let inside = properties_in_attribute(directory.as_fd(), name);
     let Ok(side) = open_directory(directory, SIDE) else { return inside };
@@ -132,12 +135,12 @@ pub(crate) fn properties_of_file(directory: &OwnedFd, name: &[u8], inode: u64) -
     inside.max(found.and_then(|found| found.file_bytes()).unwrap_or(0))
 }
 
-/// Returns whether a file of a side store has dead properties.
+/// Returns whether a file of a side store contains dead properties.
 pub(crate) fn is_properties(name: &[u8]) -> bool {
     name.rsplit(|byte| *byte == b'.').next() == Some(Note::Properties.suffix().as_bytes())
 }
 
-/// Writes a note, the whole of it or nothing.
+/// Writes a whole note, or nothing if it fails.
 pub(crate) fn write(
     fd: impl AsFd,
     note: Note,
@@ -148,9 +151,9 @@ pub(crate) fn write(
         return Err(StorageError::Full);
     }
     match fsetxattr(&fd, note.attribute(), value, XattrFlags::empty()) {
-        // A note in the side store, if there is one, is shadowed from now on.
+        // The attribute takes precedence over a note in the side store.
         Ok(()) => return Ok(()),
-        // No attributes, or no room for this one among them.
+        // The file system has no attributes, or no room for this one.
         Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOSPC | Errno::TOOBIG | Errno::RANGE | Errno::DQUOT) => {
         }
         Err(errno) => return Err(StorageError::from_errno("setxattr")(errno)),
@@ -159,8 +162,8 @@ pub(crate) fn write(
     remove_attribute(fd.as_fd(), note)
 }
 
-/// Gives a file something that can only be among its attributes, as who may do what with it by a list. Where that does not fit
-/// beside its notes, these go to the side store.
+/// Gives a file data that can only be in attributes, such as an ACL. If there is no room for it beside the
+/// notes, these move to the side store.
 pub(crate) fn give_way(
     fd: impl AsFd,
     side: impl Fn() -> Result<Side, StorageError>,
@@ -172,7 +175,7 @@ pub(crate) fn give_way(
     }
 }
 
-/// Takes all notes from the attributes to the side store; false: there were none.
+/// Moves all notes from the attributes to the side store. Returns false if there were none.
 fn put_aside(
     fd: BorrowedFd<'_>,
     side: impl Fn() -> Result<Side, StorageError>,
@@ -191,7 +194,7 @@ fn put_aside(
     Ok(had)
 }
 
-/// Sees to it that what was written or removed is on the disk, wherever it is.
+/// Syncs written or removed notes to the disk, in both places.
 pub(crate) fn sync(
     fd: impl AsFd,
     durability: Durability,
@@ -202,7 +205,7 @@ pub(crate) fn sync(
     }
     durability.sync_file(fd)?;
     let side = match side() {
-        // Who may not look into the directory has not written into it.
+        // A process that may not open the directory has not written into it.
         Err(StorageError::Refused) => return Ok(()),
         side => side?,
     };
@@ -215,7 +218,7 @@ pub(crate) fn sync(
     }
 }
 
-/// Removes a note, wherever it is.
+/// Removes a note from both places.
 pub(crate) fn remove(
     fd: impl AsFd,
     note: Note,
@@ -226,7 +229,8 @@ pub(crate) fn remove(
     remove_attribute(fd.as_fd(), note)
 }
 
-/// Forgets what the side store has of a file that is gone. Nothing depends on it: the inode is in the key.
+/// Removes the notes of a deleted file from the side store. Errors are ignored, because the key contains the
+/// inode.
 pub(crate) fn forget(home: &OwnedFd, name: &[u8], inode: u64) {
     let Ok(directory) = open_directory(home, SIDE) else { return };
     let key = file_key(name, inode);
@@ -235,7 +239,7 @@ pub(crate) fn forget(home: &OwnedFd, name: &[u8], inode: u64) {
     }
 }
 
-/// Copies what the side store has of a file to where the file will be, before it is renamed.
+/// Copies the notes in the side store to the new location of a file, before the file is renamed.
 pub(crate) fn carry(from: &Side, to: &Side) -> Result<(), StorageError> {
     let directory = match open_directory(&from.home, SIDE) {
         Err(Errno::NOENT) => return Ok(()),
@@ -254,12 +258,12 @@ pub(crate) fn carry(from: &Side, to: &Side) -> Result<(), StorageError> {
     Ok(())
 }
 
-/// Reads an extended attribute; `None` if there is none.
+/// Reads an extended attribute; `None` if it does not exist.
 pub(crate) fn read_attribute(fd: BorrowedFd<'_>, name: &str) -> Result<Option<Vec<u8>>, Errno> {
     attribute_value(|buffer| fgetxattr(fd, name, buffer))
 }
 
-/// The same by whatever call; most values are short.
+/// Reads an attribute by the given call. Tries a small buffer first, because most values are short.
 pub(crate) fn attribute_value(
     read: impl Fn(&mut [u8]) -> Result<usize, Errno>,
 ) -> Result<Option<Vec<u8>>, Errno> {
@@ -292,12 +296,12 @@ fn write_aside(side: &Side, note: Note, value: &[u8]) -> Result<(), StorageError
     replace_file(&directory, &side.name(note), value)
 }
 
-/// Gives a small file a new content, at once and on the disk.
+/// Replaces the content of a small file atomically, and syncs it to the disk.
 pub(crate) fn replace_file(directory: &OwnedFd, name: &str, value: &[u8]) -> Result<(), StorageError> {
     replace_with(directory, name, value, |file| fsync(file).map_err(StorageError::from_errno("fsync")))
 }
 
-/// The same, of what may be lost with the power.
+/// Replaces a file like [`replace_file`], without the sync, for data that may be lost in a power failure.
 pub(crate) fn swap_file(directory: &OwnedFd, name: &str, value: &[u8]) -> Result<(), StorageError> {
     replace_with(directory, name, value, |_| Ok(()))
 }
@@ -308,7 +312,7 @@ fn replace_with(
     value: &[u8],
     keep: impl Fn(&OwnedFd) -> Result<(), StorageError>,
 ) -> Result<(), StorageError> {
-    // Two that write the same file hold a lock; what is left of one that died is overwritten.
+    // Concurrent writers of the same file hold a lock. A file left by a writer that died is overwritten.
     let next = format!("{name}.new");
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file =
@@ -329,7 +333,7 @@ fn remove_aside(home: &OwnedFd, name: &str) -> Result<(), StorageError> {
         opened => opened.map_err(StorageError::from_errno("open"))?,
     };
     match unlinkat(&directory, name, AtFlags::empty()) {
-        // The directory stays: another node may be about to write into it.
+        // Keeps the directory: another node may be about to write into it.
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         Err(errno) => Err(StorageError::from_errno("unlink")(errno)),
     }
@@ -348,7 +352,7 @@ pub(crate) fn read_all(file: &OwnedFd) -> Result<Vec<u8>, StorageError> {
     read_from(file, 0)
 }
 
-/// Reads a file from this offset to its end, which is not far.
+/// Reads a file from this offset to its end. The rest must be small.
 pub(crate) fn read_from(file: &OwnedFd, offset: u64) -> Result<Vec<u8>, StorageError> {
     let mut value = Vec::new();
     let mut chunk = [0; 8192];
@@ -362,7 +366,7 @@ pub(crate) fn read_from(file: &OwnedFd, offset: u64) -> Result<Vec<u8>, StorageE
     }
 }
 
-/// Writes all of it.
+/// Writes all bytes at this offset.
 pub(crate) fn write_all(file: impl AsFd, bytes: &[u8], offset: u64) -> Result<(), StorageError> {
     let mut written = 0;
     while let Some(rest) = bytes.get(written..).filter(|rest| !rest.is_empty()) {

@@ -1,3 +1,5 @@
+//! Cache of open files.
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,19 +14,23 @@ use crate::closing::close;
 use crate::name_watch::NameWatch;
 use crate::{Disk, OpenFile, StorageError, Tree};
 
-/// Files that were opened a moment ago, kept open for whoever asks next: to open a small file costs as much as to send it.
+/// Files that were opened recently, kept open for the next request: opening a small file costs as much as
+/// sending it.
 ///
-/// Nobody gets a file that has been replaced, removed or written to since: each time the kernel is asked whether the file is as it was,
-/// and whether the path still leads to that very file: the latter in short, whether anything was renamed or removed in the directories on the way,
-/// and only if so, and now and then, in full. Only where that needs no waiting is anything kept:
-/// on file systems of this machine, and not where files are opened as their clients' local users.
+/// A file that was replaced, removed or written to is never returned. Each time, the kernel is asked whether
+/// the file is unchanged and whether its path still leads to it. The short check of the path asks whether any
+/// name was changed in the directories on the way. The path is resolved in full only if so, and from time to
+/// time.
 ///
-/// `M` is what else is known of such a file, as its user likes it: it is forgotten with the file.
+/// Files are kept only if these checks need no waiting: on file systems of this machine, and not if clients'
+/// files are opened as local users.
+///
+/// `M` is further data about a file, defined by the caller. It is dropped with the file.
 pub struct OpenFiles<M> {
     tree: Arc<Tree>,
     disk: Disk,
     names: Option<NameWatch>,
-    /// One for each thread, as far as there are processors.
+    /// One shelf for each thread, up to the number of processors.
     shelves: Box<[Mutex<Shelf<M>>]>,
     files_max: usize,
     kept_for: Duration,
@@ -35,18 +41,19 @@ type Shelf<M> = HashMap<DavPath, Kept<M>>;
 struct Kept<M> {
     file: Arc<OpenFile>,
     memo: Arc<M>,
-    /// When the path was last resolved in full, and led to it.
+    /// Time of the last full resolution of the path that led to the file.
     resolved: Instant,
     used: Instant,
-    /// Since when the names on the way are watched; see [`NameWatch::begin`].
+    /// Generation of the watch on the path's names (see [`NameWatch::begin`]); `None` = not watched.
     watched: Option<u64>,
 }
 
 impl<M: Default> OpenFiles<M> {
-    /// Of a tree; its removed files are closed by the threads of `disk`. At most `files_max` for each processor, and no
-    /// more in all than a 64th of the descriptors that the process may have; 0 = none. Each until nobody has asked for it for
-    /// `kept_for`, after which [`Self::sweep`] closes it: a removed one takes up its space for so long. Once in that time its path is
-    /// resolved in full, whatever is known of the names on the way.
+    /// Creates the cache of a tree. The threads of `disk` close removed files.
+    ///
+    /// It keeps at most `files_max` files for each processor, and in all at most a 64th of the process's
+    /// descriptors; 0 = none. [`Self::sweep`] closes a file that was not requested for `kept_for`; until
+    /// then, a removed file still uses its space. Each path is resolved in full at least once in that time.
     pub fn new(tree: &Arc<Tree>, disk: &Disk, files_max: usize, kept_for: Duration) -> Self {
         let shelves = available_parallelism().map_or(1, usize::from);
         let files_max = if tree.answers_at_once() { files_max.min(allowed(shelves)) } else { 0 };
@@ -58,8 +65,8 @@ impl<M: Default> OpenFiles<M> {
         Self { tree: Arc::clone(tree), disk: disk.clone(), names, shelves, files_max, kept_for }
     }
 
-    /// Opens a regular file for reading if it can be done without waiting, as [`Tree::open_cached`]. With what is
-    /// known of it.
+    /// Opens a regular file for reading without waiting, as [`Tree::open_cached`] does. Returns it with its
+    /// further data.
     pub fn open(&self, path: &DavPath) -> Result<(Arc<OpenFile>, Arc<M>), StorageError> {
         let now = Instant::now();
         if let Some(file) = self.known(path, now, |_| true) {
@@ -69,7 +76,8 @@ impl<M: Default> OpenFiles<M> {
         Ok(self.keep(path, self.tree.open_cached(path)?, watched, now))
     }
 
-    /// As [`Self::open`], but only what is open already, and of which something is known that suits. `None`: it is not.
+    /// Returns a file that is already open and whose further data `suits` accepts, like [`Self::open`].
+    /// `None` otherwise.
     pub fn kept(&self, path: &DavPath, suits: impl FnOnce(&M) -> bool) -> Option<(Arc<OpenFile>, Arc<M>)> {
         self.known(path, Instant::now(), suits)
     }
@@ -84,7 +92,7 @@ impl<M: Default> OpenFiles<M> {
             let mut shelf = self.shelf();
             let kept = shelf.get_mut(path).filter(|kept| suits(&kept.memo))?;
             kept.used = now;
-            // Nothing tells of a mount over a directory.
+            // The watch does not see a mount over a directory.
             let is_due = now.saturating_duration_since(kept.resolved) >= self.kept_for;
             (Arc::clone(&kept.file), Arc::clone(&kept.memo), kept.watched.filter(|_| !is_due))
         };
@@ -97,7 +105,7 @@ impl<M: Default> OpenFiles<M> {
         None
     }
 
-    /// Whether a path still leads to a file, and the file is as it was.
+    /// Returns whether a path still leads to a file and the file is unchanged.
     fn is_still_there(&self, path: &DavPath, file: &OpenFile, watched: Option<u64>, now: Instant) -> bool {
         if let (Some(names), Some(watched)) = (&self.names, watched)
             && names.is_as_it_was(watched, now)
@@ -144,7 +152,7 @@ impl<M: Default> OpenFiles<M> {
 }
 
 impl<M> OpenFiles<M> {
-    /// Closes what nobody has asked for long enough by now, and nobody reads. Does not wait.
+    /// Closes files that were not requested for long enough and are not in use. Does not wait.
     pub fn sweep(&self, now: Instant) {
         self.names.iter().for_each(|names| names.sweep(now));
         for shelf in &self.shelves {
@@ -153,17 +161,17 @@ impl<M> OpenFiles<M> {
         }
     }
 
-    /// How many files are kept open.
+    /// Returns the number of files that are kept open.
     pub fn len(&self) -> usize {
         self.shelves.iter().map(|shelf| lock(shelf).len()).sum()
     }
 
-    /// Whether none is.
+    /// Returns whether no file is kept open.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// That of this thread.
+    /// Returns the shelf of this thread.
     fn shelf(&self) -> MutexGuard<'_, Shelf<M>> {
         thread_local! {
             static NUMBER: usize = {
@@ -175,7 +183,7 @@ impl<M> OpenFiles<M> {
         lock(&self.shelves[number % self.shelves.len()])
     }
 
-    /// Whether it is of no use any more. To close one that is being sent would free nothing.
+    /// Returns whether a file can be closed. Closing one that is being sent would free nothing.
     fn is_idle(&self, kept: &Kept<M>, now: Instant) -> bool {
         now.saturating_duration_since(kept.used) >= self.kept_for && Arc::strong_count(&kept.file) == 1
     }
@@ -185,7 +193,7 @@ impl<M> OpenFiles<M> {
     }
 }
 
-/// How many files each of so many shelves may have.
+/// Returns the number of files that each of `shelves` shelves may keep.
 fn allowed(shelves: usize) -> usize {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(descriptors / 64).unwrap_or(usize::MAX) / shelves.max(1)

@@ -1,6 +1,6 @@
-//! Uploads that come in several requests: what has come of one is a file under a reserved name where the whole will be, what is
-//! known of it is in the reserved directory in the root. So any node that shares the tree can go on with it, also after a
-//! restart.
+//! Uploads of several requests. The received data is a file under a reserved name in the destination
+//! directory; the state is in the reserved directory in the root. So any node that shares the tree can
+//! continue the upload, even after a restart.
 
 use std::sync::Arc;
 
@@ -23,48 +23,48 @@ use crate::sweep::is_aged;
 use crate::temporary::Temporary;
 use crate::{Durability, StorageError, Tree, reserved};
 
-/// The directory, in the reserved one, of what is known of each.
+/// Directory of the uploads' states, in the reserved directory.
 const UPLOADS: &str = "uploads";
 
-/// Which upload: random, so that nobody can guess it.
+/// Id of an upload. It is random, so that it cannot be guessed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PartialId([u8; 16]);
 
-/// What is known of an upload between its requests.
+/// State of an upload between its requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialState {
-    /// Where it goes, as an absolute path below the root, percent-encoded.
+    /// Destination, as an absolute path below the root, percent-encoded.
     path: String,
-    /// Who has begun it, in whatever way the caller names them.
+    /// Identity that began the upload, in the caller's own format.
     pub principal: String,
-    /// Bytes of the whole content, if that is known.
+    /// Bytes of the whole content, if known.
     pub length: Option<u64>,
     /// Digests that the whole content must have.
     digests: Vec<(Algorithm, String)>,
-    /// What must be there for it to become visible.
+    /// Condition on the existing file, under which the upload becomes visible.
     pub from: StartedFrom,
-    /// When it is forgotten, in seconds since 1970.
+    /// Time at which the upload expires, in seconds since 1970.
     pub expires_s: u64,
-    /// Bytes that are on the disk as surely as the area's durability asks for.
+    /// Bytes that are as durable as the area demands.
     pub(crate) settled: u64,
-    /// The start of the machine that has written them.
+    /// Boot id of the machine that wrote them.
     machine: String,
-    /// It has become visible, with so many bytes.
+    /// Size of the complete file; set when it has become visible.
     pub completed: Option<u64>,
 }
 
-/// What must be at the path for an upload to become visible there.
+/// Condition on the file at the path, under which an upload becomes visible there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StartedFrom {
-    /// Anything.
+    /// No condition.
     Anything,
-    /// Nothing; true = because the client has said so.
+    /// Nothing may be there; true if the client demanded that.
     Nothing(bool),
-    /// The content of this version (see [`crate::Metadata::version`]).
+    /// The content must be of this version (see [`crate::Metadata::version`]).
     Version(String),
 }
 
-/// An upload that somebody is at work on; nobody else is, on whatever node.
+/// An upload that is in use. No other request can use it, on any node.
 #[derive(Debug)]
 pub struct Partial {
     pub(crate) tree: Arc<Tree>,
@@ -76,12 +76,12 @@ pub struct Partial {
 }
 
 impl PartialId {
-    /// Of random bytes.
+    /// Creates an id from random bytes.
     pub const fn new(random: [u8; 16]) -> Self {
         Self(random)
     }
 
-    /// From its text: 32 hexadecimal digits in lower case.
+    /// Parses the text of an id: 32 hexadecimal digits in lower case.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
@@ -106,7 +106,7 @@ impl std::fmt::Display for PartialId {
 }
 
 impl PartialState {
-    /// Of an upload that begins.
+    /// Creates the state of a new upload.
     pub fn new(path: &DavPath, principal: String, from: StartedFrom, expires_s: u64) -> Self {
         Self {
             path: path.href(false),
@@ -121,38 +121,38 @@ impl PartialState {
         }
     }
 
-    /// With digests that the whole content must have.
+    /// Sets the digests that the whole content must have.
     #[must_use]
     pub fn with_digests(mut self, digests: &[Digest]) -> Self {
         self.digests = digests.iter().map(|digest| (digest.algorithm(), digest.to_hex())).collect();
         self
     }
 
-    /// Digests that the whole content must have besides those that were given before.
+    /// Adds digests that the whole content must have.
     pub fn expect(&mut self, digests: &[Digest]) {
         self.digests.extend(digests.iter().map(|digest| (digest.algorithm(), digest.to_hex())));
     }
 
-    /// Reads it.
+    /// Parses a state.
     ///
     /// # Errors
-    /// It is damaged.
+    /// If the text is damaged.
     pub fn parse(text: &[u8]) -> Result<Self, StorageError> {
         let state: Self = serde_json::from_slice(text).map_err(|_| DAMAGED)?;
         state.path()?;
         Ok(state)
     }
 
-    /// The digests that the whole content must have.
+    /// Returns the digests that the whole content must have.
     pub fn digests(&self) -> Vec<Digest> {
         let digests = self.digests.iter();
         digests.filter_map(|(algorithm, hex)| Digest::from_hex(*algorithm, hex.as_bytes())).collect()
     }
 
-    /// Where it goes.
+    /// Returns the destination.
     ///
     /// # Errors
-    /// It is damaged.
+    /// If the path is damaged.
     pub fn path(&self) -> Result<DavPath, StorageError> {
         let read = DavPath::parse(self.path.as_bytes(), &PathLimits::NONE).map_err(|_| DAMAGED)?;
         reserved::check(&read.path).map_err(|_| DAMAGED)?;
@@ -163,7 +163,7 @@ impl PartialState {
 const DAMAGED: StorageError = StorageError::Damaged("the state of an upload");
 
 impl Partial {
-    /// Begins one. Blocks, like everything here.
+    /// Begins an upload. Blocks, as all methods do.
     pub fn create(tree: &Arc<Tree>, id: PartialId, state: PartialState) -> Result<Self, StorageError> {
         let path = state.path()?;
         let (home, name) = tree.resolve_parent(&path)?;
@@ -179,7 +179,7 @@ impl Partial {
             | OFlags::NONBLOCK;
         let file =
             openat(&home, data_name(id), flags, PRIVATE).map_err(StorageError::from_errno("create"))?;
-        // Where there are no such locks, that nobody else knows of it has to do.
+        // Without such locks it must suffice that only this request knows the id yet.
         let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
         let mut file = Temporary::adopt(home, data_name(id), file);
         if let Err(error) = write_state(&uploads, id, &state) {
@@ -189,11 +189,11 @@ impl Partial {
         Ok(Self { tree: Arc::clone(tree), id, path, file, state, bytes: 0 })
     }
 
-    /// Goes on with one, and makes what has come of it sure.
+    /// Opens an upload to continue it, and makes the received data durable.
     ///
     /// # Errors
-    /// [`StorageError::NotFound`]: there is none, or nothing of it is left. [`StorageError::Busy`]: somebody else is at work on
-    /// it.
+    /// [`StorageError::NotFound`] if there is no such upload or its data is gone. [`StorageError::Busy`] if
+    /// another request is using it.
     pub fn open(tree: &Arc<Tree>, id: PartialId, durability: Durability) -> Result<Self, StorageError> {
         let state = tree.partial_state(id)?;
         if state.completed.is_some() {
@@ -205,18 +205,18 @@ impl Partial {
         Self::take(tree, id, (path, home, file), durability)
     }
 
-    /// The same with its file, which was opened before.
+    /// Takes an upload whose data file is already open.
     fn take(
         tree: &Arc<Tree>,
         id: PartialId,
         (path, home, file): (DavPath, OwnedFd, OwnedFd),
         durability: Durability,
     ) -> Result<Self, StorageError> {
-        // Where there are no such locks, each node keeps its own requests apart.
+        // Without such locks, each node separates only its own requests.
         if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::AGAIN) {
             return Err(StorageError::Busy);
         }
-        // Somebody may have completed it, or gone on with it, just before the lock was ours.
+        // Another request may have completed or continued the upload just before this one got the lock.
         let state = tree.partial_state(id)?;
         if state.completed.is_some() {
             return Err(StorageError::NotFound);
@@ -230,7 +230,7 @@ impl Partial {
                 let is_less =
                     |found: Found| found.metadata().is_ok_and(|now| now.size < partial.state.settled);
                 if error == StorageError::NotFound && Found::of(partial.file.fd()?).is_ok_and(is_less) {
-                    // What is left of it is of no use to anybody.
+                    // The rest of the data is useless.
                     let _ = partial.cancel();
                 }
                 return Err(error);
@@ -239,22 +239,22 @@ impl Partial {
         Ok(partial)
     }
 
-    /// What is known of it.
+    /// Returns the state.
     pub fn state(&self) -> &PartialState {
         &self.state
     }
 
-    /// Which it is.
+    /// Returns the id.
     pub fn id(&self) -> PartialId {
         self.id
     }
 
-    /// Bytes that have come.
+    /// Returns the number of bytes received.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Remembers how long the whole content will be.
+    /// Stores the length of the whole content.
     pub fn set_length(&mut self, length: Option<u64>) -> Result<(), StorageError> {
         if self.state.length == length {
             return Ok(());
@@ -264,7 +264,7 @@ impl Partial {
         write_state(&uploads, self.id, &self.state)
     }
 
-    /// Removes it.
+    /// Removes the upload.
     pub fn cancel(mut self) -> Result<(), StorageError> {
         let counted = counted(&self.tree, &self.file, self.state.settled);
         self.file.remove().map_err(|(_, error)| error)?;
@@ -273,7 +273,7 @@ impl Partial {
     }
 }
 
-/// What is in the account of what has come of an upload.
+/// Returns the space that the account contains for an upload's data.
 pub(crate) fn counted(tree: &Tree, file: &Temporary, settled: u64) -> Tally {
     let found = file.fd().and_then(Found::of);
     let tally = found.map_or_else(|_| Tally::default(), |found| Tally::of(&found, tree.ledger().began()));
@@ -284,7 +284,7 @@ fn open_data(home: &OwnedFd, id: PartialId) -> Result<OwnedFd, StorageError> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let open = || openat(home, data_name(id), flags, Mode::empty());
     let opened = match open() {
-        // It had the permissions of what it was about to replace already, when that failed.
+        // An earlier commit failed after the file had got the permissions of the file to be replaced.
         Err(Errno::ACCESS) => {
             let is_file = |found: &Found| found.file_bytes().is_some();
             let set = set_mode(home, data_name(id).as_bytes(), PRIVATE, is_file);
@@ -295,8 +295,8 @@ fn open_data(home: &OwnedFd, id: PartialId) -> Result<OwnedFd, StorageError> {
     opened.map_err(StorageError::from_errno("open"))
 }
 
-/// Nobody sees the file yet: it has the name of what has come of the upload, and no other. Between opening and locking it,
-/// somebody else may have made it visible; from then on it must not change.
+/// Checks that the data file is still invisible: its only name is the reserved one. Between opening and
+/// locking, another request may have made it visible; it must not change then.
 fn require_unseen(
     tree: &Tree,
     id: PartialId,
@@ -308,11 +308,11 @@ fn require_unseen(
     let is_same = |named: Option<Found>| named.is_some_and(|named: Found| named.is_same_as(&found));
     match (found.names(), is_same(Tree::look(home, name.as_bytes())?)) {
         (0, _) => Err(StorageError::NotFound),
-        // Who did that is about to say so.
+        // The other request is about to record that.
         (_, false) => Err(StorageError::Busy),
         (1, true) => Ok(()),
         (_, true) => {
-            // Made visible by a second name, by somebody who died before the first was gone.
+            // A process made it visible by a second name and died before it removed the first.
             let target = path.name().ok_or(StorageError::Refused)?;
             if is_same(Tree::look(home, target)?) {
                 let state = tree.partial_state(id)?;
@@ -324,8 +324,9 @@ fn require_unseen(
     }
 }
 
-/// Makes what has come as sure as durability asks for; from then on it may be told. What a machine that has crashed since had not
-/// on its disk for certain does not count. The upload lives until `expires_s` at least. Returns how much has come.
+/// Makes the received data as durable as demanded; then its length may be reported to the client. After a
+/// restart of the machine, only the data that was durable before counts. The upload lives at least until
+/// `expires_s`. Returns the number of bytes.
 pub(crate) fn settle(
     tree: &Tree,
     file: &Temporary,
@@ -341,7 +342,7 @@ pub(crate) fn settle(
         bytes = state.settled;
         ftruncate(fd, bytes).map_err(StorageError::from_errno("ftruncate"))?;
     } else if bytes < state.settled {
-        // What was told must not be taken back: it is lost as a whole.
+        // Reported data is missing, so the whole upload is lost.
         return Err(StorageError::NotFound);
     }
     let expires_s = expires_s.max(state.expires_s);
@@ -364,10 +365,10 @@ pub(crate) fn settle(
 }
 
 impl Tree {
-    /// What is known of an upload. Blocks.
+    /// Reads the state of an upload. Blocks.
     ///
     /// # Errors
-    /// [`StorageError::NotFound`]: there is none.
+    /// [`StorageError::NotFound`] if there is no such upload.
     pub fn partial_state(&self, id: PartialId) -> Result<PartialState, StorageError> {
         let uploads = uploads(self, false)?.ok_or(StorageError::NotFound)?;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -375,7 +376,8 @@ impl Tree {
         PartialState::parse(&read_all(&file.map_err(StorageError::from_errno("open"))?)?)
     }
 
-    /// Remembers that an upload has become visible, until `expires_s`: its client may not have heard of it. Blocks.
+    /// Records until `expires_s` that an upload has become visible, because its client may have missed the
+    /// response. Blocks.
     pub fn complete_partial(&self, id: PartialId, bytes: u64, expires_s: u64) -> Result<(), StorageError> {
         let mut state = self.partial_state(id)?;
         state.completed = Some(bytes);
@@ -384,7 +386,7 @@ impl Tree {
         write_state(&uploads, id, &state)
     }
 
-    /// Forgets an upload of which no content is left. Blocks.
+    /// Removes the state of an upload that has no data left. Blocks.
     pub fn forget_partial(&self, id: PartialId) -> Result<(), StorageError> {
         let Some(uploads) = uploads(self, false)? else { return Ok(()) };
         match as_self(|| unlinkat(&uploads, id.to_string(), AtFlags::empty())) {
@@ -393,7 +395,7 @@ impl Tree {
         }
     }
 
-    /// Removes the uploads that nobody has gone on with in time, whichever node had them; returns how many. Blocks.
+    /// Removes expired uploads of all nodes. Returns their number. Blocks.
     pub fn sweep_partials(self: &Arc<Self>, now_s: u64) -> Result<u64, StorageError> {
         let Some(uploads) = uploads(self, false)? else { return Ok(0) };
         let mut swept = 0;
@@ -406,12 +408,12 @@ impl Tree {
                 Ok(state) if state.completed.is_some() => self.forget_partial(id),
                 Ok(_) => match Partial::open(self, id, Durability::None) {
                     Ok(partial) => partial.cancel(),
-                    // It is no longer there: with its directory, or because its client was faster.
+                    // Its data is gone, with its directory or because the client removed it first.
                     Err(StorageError::NotFound) => self.forget_partial(id),
-                    // Somebody is at work on it.
+                    // A request is using it.
                     Err(_) => continue,
                 },
-                // What cannot be read leads nowhere.
+                // A damaged state leads to no data.
                 Err(StorageError::Damaged(_)) => self.forget_partial(id),
                 Err(_) => continue,
             };
@@ -422,9 +424,9 @@ impl Tree {
 }
 
 impl Tree {
-    /// Removes what has come of an upload that nobody can go on with, because nothing is known of it any more: its directory was
-    /// moved, or what was known was damaged. Only if nobody is at work on it and it is old enough for nobody to be about to be.
-    /// Says whether it was one. Blocks.
+    /// Removes the data of an upload that has no state any more, because its directory was moved or the state
+    /// was damaged. Does so only if no request uses the data and it is old enough that none is about to.
+    /// Returns whether it was removed. Blocks.
     pub(crate) fn remove_orphan(&self, home: impl AsFd, name: &[u8], found: &Found) -> bool {
         let id = name.strip_prefix(reserved::PARTIAL.as_bytes()).and_then(PartialId::parse);
         let is_known = id.is_some_and(|id| self.partial_state(id) != Err(StorageError::NotFound));
@@ -439,7 +441,7 @@ impl Tree {
     }
 }
 
-/// The name of what has come of it.
+/// Returns the name of the data file.
 pub(crate) fn data_name(id: PartialId) -> String {
     format!("{}{id}", reserved::PARTIAL)
 }
@@ -448,12 +450,12 @@ fn write_state(uploads: &OwnedFd, id: PartialId, state: &PartialState) -> Result
     let text = serde_json::to_vec(state).map_err(|_| DAMAGED)?;
     as_self(|| {
         replace_file(uploads, &id.to_string(), &text)?;
-        // What was told of it must not be taken back: neither may the renaming be.
+        // Reported progress must survive a power failure, and so must the renaming.
         Durability::Full.sync_directory(uploads)
     })
 }
 
-/// The directory of what is known of uploads; `None` = there has never been one.
+/// Opens the directory of the states; `None` if it does not exist.
 fn uploads(tree: &Tree, make: bool) -> Result<Option<OwnedFd>, StorageError> {
     as_self(|| uploads_directory(tree, make))
 }

@@ -1,5 +1,5 @@
-//! Who may do what with a file or directory, by what its file system says: permission bits, owner and group, POSIX ACL. What
-//! takes the place of something has the same as that; a copy has what cp(1) would give it.
+//! Permissions that the file system stores: permission bits, owner and group, POSIX ACL. A file that replaces
+//! another one gets the same permissions; a copy gets those that cp(1) would give it.
 
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{Gid, Mode, Uid, XattrFlags, fchmod, fchown, fgetxattr, fremovexattr, fsetxattr, getxattr};
@@ -9,19 +9,19 @@ use crate::metadata::Found;
 use crate::notes::attribute_value;
 use crate::{StorageError, namespace};
 
-/// The extended attributes that POSIX ACLs are kept in (acl(5)); the second is what members of a directory inherit.
+/// Extended attributes for POSIX ACLs (acl(5)). Members of a directory inherit the second one.
 const ACCESS: &str = "system.posix_acl_access";
 const INHERITED: &str = "system.posix_acl_default";
 
-/// For its owner only.
+/// Mode of a file that only its owner can use.
 pub(crate) const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// Of owner, group and others.
+/// Bits for owner, group and others.
 const BITS: u16 = 0o777;
-/// What directories have besides: members get their group, only owners remove.
+/// Further bits of directories: setgid and sticky.
 const DIRECTORY_BITS: u16 = 0o3000;
 
-/// Those of one file or directory.
+/// Permissions of one file or directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Permissions {
     mode: u16,
@@ -33,7 +33,7 @@ pub(crate) struct Permissions {
 }
 
 impl Permissions {
-    /// Of something that is open, be it only as a path.
+    /// Reads the permissions of an open file, which may be open as a path only.
     pub(crate) fn of(fd: impl AsFd) -> Result<Self, StorageError> {
         let fd = fd.as_fd();
         let found = Found::of(fd)?;
@@ -49,12 +49,12 @@ impl Permissions {
         })
     }
 
-    /// What a copy is created with, before the process's umask or what its directory lets it inherit: as much as this has, and
-    /// what its maker needs to fill it.
+    /// Returns the mode with which a copy is created, before the umask or inherited permissions apply. It has
+    /// the source's bits, and those that are needed to fill the copy.
     pub(crate) fn creation_mode(&self) -> Mode {
         let fill = if self.directory { Mode::RWXU } else { PRIVATE };
         match self.access {
-            // The group's bits are what anybody in the list may have at most, and not the group's.
+            // With an ACL, the group bits are the mask for all its entries, not the group's permissions.
             Some(_) => fill,
             None => Mode::from_raw_mode((self.mode & BITS).into()) | fill,
         }
@@ -64,7 +64,8 @@ impl Permissions {
         self.directory
     }
 
-    /// Gives a copy, which was created with [`Self::creation_mode`] and belongs to who has made it, no more than this has.
+    /// Limits a copy to the source's permissions. The copy was created with [`Self::creation_mode`] and
+    /// belongs to its creator.
     pub(crate) fn limit(&self, copy: impl AsFd) -> Result<(), StorageError> {
         let copy = copy.as_fd();
         let now = Found::of(copy)?.mode();
@@ -77,13 +78,14 @@ impl Permissions {
         }
     }
 
-    /// Gives what takes the place of this the same, owner and group included as far as the process may give something away.
+    /// Gives these permissions to a file that takes this one's place, with owner and group as far as the
+    /// process may set them.
     pub(crate) fn give(&self, to: impl AsFd) -> Result<(), StorageError> {
         let to = to.as_fd();
         let now = Found::of(to)?;
         if self.directory {
             match &self.inherited {
-                // Where there are none, members have the permissions that they are made with.
+                // If unsupported, members have the permissions that they are created with.
                 Some(acl) => drop(is_supported(fsetxattr(to, INHERITED, acl, XattrFlags::empty()))?),
                 None => remove_attribute(to, INHERITED)?,
             }
@@ -92,11 +94,12 @@ impl Permissions {
         if (now.owner(), now.group()) == (self.owner, self.group) && !is_ambiguous {
             return self.set_access(to, self.mode);
         }
-        // What this one's group may is not another group's. And before it is given away: afterwards only its owner may do this.
+        // The old group's permissions must not go to another group. The permissions are set before the owner
+        // changes, because afterwards only the new owner may do so.
         let access = self.access.clone().map(acl::with_group_as_others);
         Self { access, ..self.clone() }.set_access(to, with_group_as_others(self.mode))?;
         if is_ambiguous {
-            // Whose it was cannot be known, nor can it be given to them.
+            // The real owner or group is not known, so the file cannot be given to them.
             return Ok(());
         }
         let group = Some(Gid::from_raw(self.group));
@@ -107,7 +110,7 @@ impl Permissions {
             return Ok(());
         }
         match self.set_access(to, self.mode) {
-            // It is not its own to change any more.
+            // The file belongs to another owner now.
             Err(StorageError::Refused) => Ok(()),
             set => set,
         }
@@ -116,13 +119,13 @@ impl Permissions {
     fn set_access(&self, to: BorrowedFd<'_>, mode: u16) -> Result<(), StorageError> {
         match &self.access {
             Some(acl) if is_supported(fsetxattr(to, ACCESS, acl, XattrFlags::empty()))? => {
-                // The list has told the bits of owner, group and others.
+                // The ACL has set the bits of owner, group and others.
                 let now = Found::of(to)?.mode();
                 set_mode(to, now & BITS | mode & DIRECTORY_BITS)
             }
             Some(_) => set_mode(to, with_group_as_others(mode)),
             None => {
-                // What it inherited from its directory is not this one's.
+                // Removes the ACL that was inherited from the directory.
                 remove_attribute(to, ACCESS)?;
                 set_mode(to, mode)
             }
@@ -130,7 +133,7 @@ impl Permissions {
     }
 }
 
-/// Takes everybody's permissions but the owner's from a file.
+/// Removes all permissions except the owner's from a file.
 pub(crate) fn withdraw(file: impl AsFd) -> Result<(), StorageError> {
     set_mode(file.as_fd(), 0o600)
 }
@@ -141,15 +144,15 @@ fn set_mode(fd: BorrowedFd<'_>, mode: u16) -> Result<(), StorageError> {
     }
     let set = |mode: u16| fchmod(fd, Mode::from_raw_mode(mode.into()));
     match set(mode) {
-        // Some containers refuse to set what makes new members have a directory's group.
+        // Some containers refuse to set a directory's setgid bit.
         Err(Errno::PERM) if mode & DIRECTORY_BITS != 0 => set_mode(fd, mode & BITS),
-        // On a file system where all files have the permissions that it was mounted with.
+        // The file system gives all files the permissions that it was mounted with.
         Err(Errno::PERM | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
         set => set.map_err(StorageError::from_errno("fchmod")),
     }
 }
 
-/// The bits of group and others become those that both have.
+/// Reduces the bits of group and others to those that both have.
 const fn with_group_as_others(mode: u16) -> u16 {
     let both = mode >> 3 & mode & 0o007;
     mode & !0o077 | both << 3 | both
@@ -157,7 +160,7 @@ const fn with_group_as_others(mode: u16) -> u16 {
 
 fn attribute(fd: BorrowedFd<'_>, name: &str) -> Result<Option<Vec<u8>>, StorageError> {
     let found = match attribute_value(|buffer| fgetxattr(fd, name, buffer)) {
-        // A descriptor of a path alone has no attributes; its link in /proc leads to what has them.
+        // An O_PATH descriptor cannot read attributes. Its link in /proc leads to the file itself.
         Err(Errno::BADF) => {
             let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
             attribute_value(|buffer| getxattr(link.as_str(), name, buffer))
@@ -166,7 +169,7 @@ fn attribute(fd: BorrowedFd<'_>, name: &str) -> Result<Option<Vec<u8>>, StorageE
     };
     match found {
         Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(None),
-        // Without /proc; not that the file is not there.
+        // ENOENT means that /proc is missing, not the file.
         found => found.map_err(|errno| StorageError::Io("getxattr", errno)),
     }
 }
@@ -178,7 +181,7 @@ fn remove_attribute(from: BorrowedFd<'_>, name: &str) -> Result<(), StorageError
     }
 }
 
-/// Whether the file system has such lists, and can tell whom this one is about.
+/// Returns whether the file system supports ACLs and the ids in this one.
 fn is_supported(done: Result<(), Errno>) -> Result<bool, StorageError> {
     match done {
         Ok(()) => Ok(true),
@@ -187,15 +190,15 @@ fn is_supported(done: Result<(), Errno>) -> Result<bool, StorageError> {
     }
 }
 
-/// POSIX ACLs as the kernel has them in attributes (include/uapi/linux/posix_acl_xattr.h): four bytes of version, then entries of
-/// tag, permissions and id, little-endian.
+/// POSIX ACLs as the kernel stores them in attributes (include/uapi/linux/posix_acl_xattr.h): a version of
+/// four bytes, then entries of tag, permissions and id, little-endian.
 mod acl {
     const HEADER: usize = 4;
     const ENTRY: usize = 8;
     const GROUP: u8 = 0x04;
     const OTHERS: u8 = 0x20;
 
-    /// The file's own group, and others, may what both may.
+    /// Reduces the entries of the file's own group and of others to the permissions that both have.
     pub(super) fn with_group_as_others(mut acl: Vec<u8>) -> Vec<u8> {
         let (_, entries) = acl.split_at_mut_checked(HEADER).unwrap_or_default();
         let is_one = |entry: &&[u8]| matches!(entry[0], GROUP | OTHERS);

@@ -1,4 +1,4 @@
-//! Dead properties (RFC 4918 section 4.2): what clients store beside a file or directory.
+//! Dead properties (RFC 4918 section 4.2): values that clients store with a file or directory.
 
 use std::sync::Arc;
 
@@ -11,19 +11,20 @@ use crate::notes::{self, Note};
 use crate::store::Guard;
 use crate::{Durability, Metadata, StorageError, Tree, times};
 
-/// Keeps those apart that change properties.
+/// File whose lock serializes changes of properties.
 const GUARD: &str = "properties.guard";
 
 impl Tree {
-    /// The dead properties of what is at a path, in the order in which they were made. Blocks.
+    /// Returns the dead properties of what is at a path, in the order in which they were created. Blocks.
     pub fn properties(&self, path: &DavPath) -> Result<Vec<Fragment>, StorageError> {
         let resource = self.resource(path)?;
         let found = notes::read(&resource.fd, Note::Properties, || self.side(path, &resource.metadata))?;
         found.map_or(Ok(Vec::new()), |text| decode(&text))
     }
 
-    /// Carries out all of these instructions, `Win32LastModifiedTime` by giving the resource that time, or, if there is an error, none (RFC 4918 section 9.2). With [`Durability::Full`] they
-    /// are on the disk then. Blocks.
+    /// Carries out all instructions, or none if one fails (RFC 4918 section 9.2). `Win32LastModifiedTime`
+    /// also sets the modification time. With [`Durability::Full`], the changes are on the disk when this
+    /// returns. Blocks.
     pub fn update_properties(
         self: &Arc<Self>,
         path: &DavPath,
@@ -33,7 +34,7 @@ impl Tree {
         self.update_properties_through(path, updates, durability, &mut |step| step())
     }
 
-    /// The same, with a gate before what is seen of it.
+    /// Updates properties like [`Self::update_properties`], with a gate before the visible step.
     pub fn update_properties_through(
         self: &Arc<Self>,
         path: &DavPath,
@@ -96,7 +97,8 @@ impl Tree {
 }
 
 impl Tree {
-    /// Waits until nobody changes properties, and keeps them as they are. `None`: nobody has ever had any.
+    /// Waits for running changes of properties and keeps further ones out while the guard is held. `None` if
+    /// the tree has no reserved directory, and so no properties yet.
     pub(crate) fn hold_properties(&self) -> Result<Option<Guard>, StorageError> {
         let store = self.store()?;
         store.map(|store| Self::guard(&store, GUARD, true)).transpose()

@@ -1,21 +1,23 @@
+//! Differences between a copy and the copy that a move makes.
+
 use rustix::fd::AsFd;
 use rustix::fs::{Mode, Timespec, Timestamps, UTIME_OMIT, futimens};
 
 use crate::permissions::{PRIVATE, Permissions};
 use crate::{Metadata, StorageError};
 
-/// What a copy is for.
+/// Purpose of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The source stays, and the copy belongs to who has made it: as with cp(1), the source's bits and list are the most that it has,
-    /// and its own directory says who is in its group, or may do more.
+    /// The source stays, and the copy belongs to its creator, as with cp(1). It has no more permissions than
+    /// the source. Its own directory determines its group and may restrict it further.
     Copy,
-    /// The source goes: as with mv(1), its owner, permissions and times go along.
+    /// The source is removed. Its owner, permissions and times move along, as with mv(1).
     Move,
 }
 
 impl Purpose {
-    /// What the copy is created with.
+    /// Returns the mode with which the copy is created.
     pub(crate) fn creation_mode(self, source: &Permissions) -> Mode {
         match self {
             Self::Copy => source.creation_mode(),
@@ -24,7 +26,7 @@ impl Purpose {
         }
     }
 
-    /// Gives the copy the source's permissions, when nothing else is to be done with it that would need more.
+    /// Gives the copy the source's permissions. Comes last, because other steps may need more permissions.
     pub(crate) fn give_permissions(self, source: &Permissions, copy: impl AsFd) -> Result<(), StorageError> {
         match self {
             Self::Copy => source.limit(copy),
@@ -32,7 +34,7 @@ impl Purpose {
         }
     }
 
-    /// Gives the copy the source's time, when its content is complete.
+    /// Gives the copy the source's modification time. Comes after the content is complete.
     pub(crate) fn give_time(self, source: &Metadata, copy: impl AsFd) {
         if self == Self::Copy {
             return;
@@ -43,7 +45,8 @@ impl Purpose {
             last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
             last_modification: modified,
         };
-        // Where files belong to whoever has mounted them, it cannot be set; nothing depends on it.
+        // On a file system whose files all belong to the user that mounted it, the time cannot be set. That
+        // does no harm.
         let _ = futimens(copy, &times);
     }
 }

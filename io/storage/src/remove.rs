@@ -1,4 +1,4 @@
-//! Removing.
+//! Removal of files and directories, and walks over whole trees.
 
 use std::sync::Arc;
 
@@ -16,18 +16,19 @@ use crate::notes;
 use crate::temporary::Temporary;
 use crate::{Durability, Failure, StorageError, Tree, reserved};
 
-/// Directories within each other that are gone into. Deeper ones can only come from another program.
+/// Deepest nesting of directories that is entered. Deeper ones can only come from other programs.
 pub(crate) const DEPTH_MAX: usize = 512;
 
 impl Tree {
-    /// Removes a file, or a directory with all that is in it. A directory disappears at once, whole: it is renamed out of
-    /// sight first, and comes back, as far as it is still there, if something in it cannot be removed. A symbolic link goes
-    /// itself, and not what it points at. Blocks.
+    /// Removes a file, or a directory with its content. Blocks.
+    ///
+    /// A directory disappears as a whole: it is first renamed to a reserved name. If something in it cannot
+    /// be removed, the rest of it gets its name back. A symbolic link is removed itself, not its target.
     pub fn remove(self: &Arc<Self>, path: &DavPath, durability: Durability) -> Result<(), Failure> {
         self.remove_through(path, durability, &mut |step| step())
     }
 
-    /// The same, with a gate before what is seen of it.
+    /// Removes like [`Self::remove`], with a gate before the visible step.
     pub fn remove_through(
         self: &Arc<Self>,
         path: &DavPath,
@@ -66,7 +67,7 @@ impl Tree {
         let turn = self.turn_at(home, name).map_err(|error| failed((DavPath::root(), error)))?;
         let hidden = pass(gate, || {
             let own_home = home.try_clone().map_err(|_| StorageError::Cancelled)?;
-            // That it cannot be renamed is no end yet.
+            // A failed renaming does not end the removal yet.
             Ok(Temporary::displace(self, own_home, &parent, name, true))
         });
         drop(turn);
@@ -75,7 +76,8 @@ impl Tree {
                 let tally = hidden.tally(self);
                 if let Err(failure) = hidden.remove() {
                     self.ledger.gone(tally.without(hidden.tally(self)));
-                    // As much of it as is left must not stay hidden. If meanwhile somebody made another one, it is too late.
+                    // The rest must not stay hidden. This fails if another directory has taken the name
+                    // meanwhile.
                     let _ = hidden.place(name, crate::rename::Replace::Never);
                     return Err(failed(failure));
                 }
@@ -84,7 +86,7 @@ impl Tree {
             }
             Err(StorageError::NotFound) => Err(failed((DavPath::root(), StorageError::NotFound))),
             Err(StorageError::Mounted) => Err(failed((DavPath::root(), StorageError::Mounted))),
-            // A directory that this process may not rename is emptied where it is.
+            // This process may not rename the directory, so its content is removed in place.
             Err(_) => {
                 let tally = self.tally_at(home, name);
                 let removed = remove_tree(home, name);
@@ -95,7 +97,7 @@ impl Tree {
         }
     }
 
-    /// What a directory and everything below it take up.
+    /// Returns the space that a directory and everything below it use.
     pub(crate) fn tally_at(&self, home: impl AsFd, name: &[u8]) -> Tally {
         let Ok(found) = Found::in_directory(&home, name) else { return Tally::default() };
         let Ok(directory) = open_directory(&home, name) else { return Tally::default() };
@@ -106,8 +108,8 @@ impl Tree {
     }
 }
 
-/// Removes a directory and what is in it, links themselves and not what they point at. Goes into no mounted file system. Fails
-/// with the first member that stays.
+/// Removes a directory and its content. Removes links and not their targets, and enters no mounted file
+/// system. Returns the first member that could not be removed.
 pub(crate) fn remove_tree(home: impl AsFd, name: &[u8]) -> Result<(), (DavPath, StorageError)> {
     remove_at_depth(home, name, &DavPath::root(), 0)
 }
@@ -130,7 +132,7 @@ fn remove_at_depth(
         opened => opened.map_err(failed("open"))?,
     };
     loop {
-        // Names first: what a directory tells while it is being emptied is not defined.
+        // Reads names first: the result of reading a directory while entries are removed is undefined.
         let mut names = Vec::new();
         let mut members = Dir::read_from(&directory).map_err(failed("open"))?;
         while let Some(read) = members.read() {
@@ -150,7 +152,7 @@ fn remove_at_depth(
             let below = path.join(&member).unwrap_or_else(|_| path.clone());
             match unlinkat(&directory, &member, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
-                // EPERM is what POSIX has for a directory.
+                // POSIX specifies EPERM for a directory.
                 Err(Errno::ISDIR | Errno::PERM) => remove_at_depth(&directory, &member, &below, depth + 1)?,
                 Err(errno) => return Err((below, StorageError::from_errno("unlink")(errno))),
             }
@@ -159,7 +161,7 @@ fn remove_at_depth(
     unlinkat(&home, name, AtFlags::REMOVEDIR).map_err(failed("rmdir"))
 }
 
-/// Lets the owner of a directory, and of those below it, do everything with them.
+/// Gives the owner all permissions on a directory and those below it.
 pub(crate) fn open_up(home: impl AsFd, name: &[u8]) {
     open_up_at_depth(home.as_fd(), name, 0);
 }
@@ -179,15 +181,15 @@ fn open_up_at_depth(home: BorrowedFd<'_>, name: &[u8], depth: usize) {
     }
 }
 
-/// A member that is a directory itself, and no link to one.
+/// Opens a member that is a directory itself, not a link to one.
 pub(crate) fn open_directory(home: impl AsFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat2(home, name, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS)
 }
 
 impl Tree {
-    /// Tells `visit` of everything below a directory, each directory before what is in it, whatever it is: also links,
-    /// which are not followed. Weir's own files are left out. Blocks.
+    /// Calls `visit` with the path of everything below a directory and whether it is a directory. A directory
+    /// comes before its content. Links are visited and not followed. Weir's own files are left out. Blocks.
     pub fn survey(
         &self,
         path: &DavPath,
@@ -199,7 +201,8 @@ impl Tree {
     }
 }
 
-/// The same with all that is known of each, and the directory that it is in. `path` is what the directory is called; `is_hidden` says which names are left out.
+/// Calls `visit` like [`Tree::survey`], with all metadata and the containing directory. `path` is the
+/// directory's path; `is_hidden` selects names that are left out.
 pub(crate) fn survey_found(
     directory: OwnedFd,
     path: &DavPath,

@@ -1,22 +1,22 @@
-//! Renaming that does not replace, also where the kernel cannot.
+//! Renaming without replacement, also on file systems that do not support it.
 
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, RenameFlags, linkat, renameat, renameat_with, statat, unlinkat};
 use rustix::io::Errno;
 
-/// What becomes of a file that has the new name.
+/// Fate of an existing file with the new name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Replace {
-    /// It goes, at the same moment.
+    /// It is replaced in the same step.
     Always,
     /// It stays, and the renaming fails with EEXIST.
     Never,
 }
 
-/// Lets two members of a directory take each other's names, in one step.
+/// Exchanges the names of two members of a directory in one step.
 ///
 /// # Errors
-/// EINVAL and others where the file system does not have it.
+/// EINVAL or another error if the file system does not support it.
 pub(crate) fn exchange(directory: impl AsFd, one: &[u8], other: &[u8]) -> Result<(), Errno> {
     renameat_with(&directory, one, &directory, other, RenameFlags::EXCHANGE)
 }
@@ -32,16 +32,16 @@ pub(crate) fn rename(
         return renameat(from, old, to, new);
     }
     match renameat_with(&from, old, &to, new, RenameFlags::NOREPLACE) {
-        // NFS and others do not have it. A second name is as atomic; directories cannot have one.
+        // NFS and others do not support the flag. A hard link is as atomic; a directory cannot have one.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
             match linkat(&from, old, &to, new, AtFlags::empty()) {
                 Ok(()) => match unlinkat(&from, old, AtFlags::empty()) {
-                    // Who else saw both names has removed the old one.
+                    // Another process saw both names and removed the old one.
                     Err(Errno::NOENT) => Ok(()),
                     done => done,
                 },
-                // Neither of them, as on some FUSE and SMB mounts. Other requests of this process do not come in between:
-                // who uploads, moves, copies or makes a directory there waits for its turn. Other processes can.
+                // Some FUSE and SMB mounts support neither. Other changes of this name by this process wait
+                // for their turn (see [`crate::turn`]). Other processes can still come in between.
                 Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
                     match statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
                         Ok(_) => Err(Errno::EXIST),

@@ -1,32 +1,33 @@
-//! The names that Weir keeps for itself in the directories that it serves. No client can see or name them.
+//! Names that Weir reserves in the directories that it serves. Clients can neither see nor use them.
 
 use weir_dav::path::DavPath;
 
 use crate::StorageError;
 
-/// What every reserved name begins with.
+/// Prefix of every reserved name.
 const PREFIX: &[u8] = b".weir-";
 
-/// What is not complete, or on its way out: `.weir-tmp~NODE~BOOT~NUMBER`.
+/// Prefix of incomplete files and of files that are being removed: `.weir-tmp~NODE~BOOT~NUMBER`.
 pub(crate) const TEMPORARY: &str = ".weir-tmp~";
 
-/// What is out of sight for a moment and comes back if the process dies: `.weir-old~NODE~BOOT~NUMBER/NAME`; with `~SUCCESSOR`
-/// behind the number it is removed if that, see [`Found::identity`](crate::metadata::Found::identity), has its place by then.
+/// Prefix of directories for displaced files, which return if the process dies:
+/// `.weir-old~NODE~BOOT~NUMBER/NAME`. With `~SUCCESSOR` after the number, the file is removed instead if its
+/// successor has its name by then (see [`Found::identity`](crate::metadata::Found::identity)).
 pub(crate) const DISPLACED: &str = ".weir-old~";
 
-/// What has come of an upload that comes in several requests: `.weir-part~ID`.
+/// Prefix of the data of an upload that takes several requests: `.weir-part~ID`.
 pub(crate) const PARTIAL: &str = ".weir-part~";
 
-/// The directory, in the root, of what concerns the whole tree: locks, journals.
+/// Directory in the root for data about the whole tree, such as locks and journals.
 pub(crate) const STORE: &str = ".weir-store";
 
-/// Whether clients must not see this name.
+/// Returns whether a name is reserved, so that clients must not see it.
 pub(crate) fn is_reserved(name: &[u8]) -> bool {
-    // Some file systems take both cases for the same.
+    // Some file systems ignore case.
     name.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX))
 }
 
-/// Refuses paths that have a reserved name in them.
+/// Refuses a path that contains a reserved name.
 pub(crate) fn check(path: &DavPath) -> Result<(), StorageError> {
     if path.segments().any(is_reserved) { Err(StorageError::Refused) } else { Ok(()) }
 }

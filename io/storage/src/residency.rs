@@ -1,35 +1,37 @@
+//! Memory of which portions of a file are in the page cache.
+
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// So much of a file is remembered, or forgotten, at a time.
+/// Bytes of a file that are remembered together.
 pub const PORTION_BYTES: u64 = 1024 * 1024;
-/// Of larger files nothing is remembered: what it takes grows with the file, 4 bytes for each portion.
+/// Largest number of portions of a file that is remembered: each one takes 4 bytes of memory.
 const PORTIONS_MAX: u64 = 4096;
-/// What was in the page cache is taken to be there still for so long: what somebody has just read is the last thing that the kernel
-/// throws out. Longer than it takes to send 1 GB, so that a file which several clients fetch is not asked for by each of them.
+/// Time for which a portion is assumed to stay in the page cache. The kernel evicts what was just read last.
+/// It is longer than sending 1 GB takes, so that several clients of one file do not all cause checks.
 const RESIDENT_FOR: Duration = Duration::from_secs(5);
-/// When it was seen is remembered in steps of so many milliseconds: enough of them for a file that stays open for over a year.
+/// Time step in milliseconds. Its 32-bit counter lasts for a file that stays open for over a year.
 const STEP_MS: u128 = 10;
 
-/// Which portions of a file were seen in the page cache, and when: to ask the kernel each time for each page is a sixteenth of what it
-/// costs to send them.
+/// Portions of a file that were seen in the page cache, with the time. Checking each page costs a sixteenth
+/// of sending it.
 #[derive(Debug)]
 pub(crate) struct Residency {
     file_bytes: u64,
     since: Instant,
-    /// For each portion, when it was seen last, in steps after `since`, and 1 more; 0 = never.
+    /// For each portion, the step after `since` at which it was last seen, plus 1; 0 = never.
     seen_at: OnceLock<Box<[AtomicU32]>>,
 }
 
 impl Residency {
-    /// Of a file of which nothing is known.
+    /// Creates an empty record for a file.
     pub(crate) fn new(file_bytes: u64, now: Instant) -> Self {
         Self { file_bytes, since: now, seen_at: OnceLock::new() }
     }
 
-    /// All of a part of the file was found in the page cache. Remembers the whole portions of it.
+    /// Records the whole portions within a part of the file that was found in the page cache.
     pub(crate) fn saw(&self, offset: u64, bytes: u64, now: Instant) {
         let portions = self.file_bytes.div_ceil(PORTION_BYTES);
         let Some(at) = self.steps(now).and_then(|at| at.checked_add(1)) else { return };
@@ -46,7 +48,7 @@ impl Residency {
         self.within(seen_at, &whole).iter().for_each(|seen| seen.store(at, Ordering::Relaxed));
     }
 
-    /// Whether all of a part of the file was found in the page cache a moment ago.
+    /// Returns whether a whole part of the file was found in the page cache a moment ago.
     pub(crate) fn was_seen(&self, offset: u64, bytes: u64, now: Instant) -> bool {
         let (Some(seen_at), Some(now)) = (self.seen_at.get(), self.steps(now)) else { return false };
         let touched = offset / PORTION_BYTES..offset.saturating_add(bytes).div_ceil(PORTION_BYTES);

@@ -1,3 +1,5 @@
+//! Files and directories that are open for access to their notes.
+
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use weir_dav::path::DavPath;
@@ -6,7 +8,7 @@ use crate::metadata::Found;
 use crate::notes::Side;
 use crate::{Metadata, StorageError, Tree};
 
-/// A file or directory that was opened for what is kept beside it.
+/// A file or directory that is open for access to its notes.
 #[derive(Debug)]
 pub(crate) struct Resource {
     pub(crate) fd: OwnedFd,
@@ -21,7 +23,7 @@ impl Tree {
         Ok(Resource { fd, metadata })
     }
 
-    /// Where the notes of what is at a path are, if not in its attributes.
+    /// Returns the location of the notes of what is at a path in a side store.
     pub(crate) fn side(&self, path: &DavPath, metadata: &Metadata) -> Result<Side, StorageError> {
         if metadata.is_directory() {
             return self.resolve_directory(path).map(Side::of_directory);

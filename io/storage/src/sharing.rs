@@ -1,4 +1,4 @@
-//! How nodes that share a directory tell each other what is in it: by a file in its reserved directory.
+//! Exchange of accounts between nodes that share a directory, through a file in its reserved directory.
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, openat};
@@ -15,7 +15,7 @@ use crate::{StorageError, Timestamp, Tree};
 const FILE: &str = "usage.json";
 const GUARD: &str = "usage.guard";
 
-/// What was told, while nobody else can change it.
+/// The shared account, while this process has the exclusive guard.
 struct Open {
     store: OwnedFd,
     before: Shared,
@@ -24,10 +24,10 @@ struct Open {
 }
 
 impl Tree {
-    /// Takes over what this or another node has counted last. Blocks.
+    /// Takes over the last count of this or another node. Blocks.
     pub fn recall_count(&self) -> Result<(), StorageError> {
         match self.store()? {
-            // Not to make one where nothing is ever written.
+            // Does not create the directory of a tree that is never written.
             None => Ok(()),
             Some(store) => {
                 let mut shared = read(&store)?;
@@ -37,30 +37,31 @@ impl Tree {
         }
     }
 
-    /// Hears what other nodes that share the directory have changed, and tells them of what was changed here. Blocks.
+    /// Reads the changes of other nodes that share the directory, and reports those of this one. Blocks.
     pub fn share_usage(&self) -> Result<(), StorageError> {
         self.share_account(0)
     }
 
-    /// The same; and promises so much room if all nodes together have it.
+    /// Exchanges accounts like [`Self::share_usage`], and promises `more` bytes if all nodes together have
+    /// them left.
     ///
     /// # Errors
-    /// [`StorageError::OverQuota`] among them.
+    /// [`StorageError::OverQuota`] if they are not left; others if the account cannot be read.
     pub(crate) fn share_account(&self, more: u64) -> Result<(), StorageError> {
         as_self(|| {
             let mut open = self.open_account()?;
             let taken = self.ledger().exchange(&mut open.shared, &self.key(), more, now_s());
-            // Not told is promised all the same: an upload does not fail for that.
+            // The promise is valid even if it cannot be reported: an upload does not fail for that.
             let _ = self.tell(&open);
             taken
         })
     }
 
-    /// From now on what is changed is remembered, here and by other nodes, for a count that begins now. Tells when that is by the
-    /// clock of the file system, and which count it is.
+    /// Begins a count and makes all nodes record their changes from now on. Returns its start by the clock of
+    /// the file system, and its number.
     ///
     /// # Errors
-    /// [`StorageError::Busy`]: another node is at a count, which is for this one, too.
+    /// [`StorageError::Busy`] if another node is counting; its result is valid for this node, too.
     pub(crate) fn begin_shared_count(&self) -> Result<(Option<Timestamp>, u64), StorageError> {
         as_self(|| {
             let (key, ledger) = (self.key(), self.ledger());
@@ -80,12 +81,12 @@ impl Tree {
         })
     }
 
-    /// Goes by what was counted, here and on other nodes.
+    /// Publishes the result of a count, for this and other nodes.
     pub(crate) fn end_shared_count(&self, tally: Tally) -> Result<(), StorageError> {
         as_self(|| {
             let mut open = self.open_account()?;
             self.ledger().conclude(&mut open.shared, tally, &self.key(), now_s());
-            // What others could not be told now they are told with the next change.
+            // A result that cannot be reported now is reported with the next change.
             let _ = self.tell(&open);
             Ok(())
         })
@@ -103,14 +104,14 @@ impl Tree {
         if !open.shared.says_nothing_new(&open.before, &key) {
             let text = serde_json::to_vec(&open.shared);
             let text = text.map_err(|_| StorageError::Damaged("the count of files"))?;
-            // What a loss of power takes is counted again.
+            // If a power failure loses it, the next count restores it.
             swap_file(&open.store, FILE, &text)?;
         }
         self.ledger().was_told(&open.shared, &key);
         Ok(())
     }
 
-    /// Who this is among those who tell each other: a process may have several trees of one directory.
+    /// Returns the key of this tree in the shared account. A process may have several trees of one directory.
     fn key(&self) -> String {
         format!("{}~{:016x}~{}", self.options().node, self.options().boot, self.number)
     }
@@ -122,11 +123,11 @@ fn read(store: &OwnedFd) -> Result<Shared, StorageError> {
         Err(Errno::NOENT) => return Ok(Shared::default()),
         opened => opened.map_err(StorageError::from_errno("open"))?,
     };
-    // A damaged one is none: it is counted again.
+    // A damaged account counts as empty; the next count restores it.
     Ok(serde_json::from_slice(&read_all(&file)?).unwrap_or_default())
 }
 
-/// The time by the clock of the file system, which need not be ours.
+/// Returns the time by the clock of the file system, which may differ from this machine's.
 fn clock(store: &OwnedFd, name: &str) -> Result<Timestamp, StorageError> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file =

@@ -1,4 +1,4 @@
-//! Cleaning up what earlier starts of this node have left, a few names at a time.
+//! Removal of what earlier starts of this node have left behind, a few names at a time.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,24 +16,27 @@ use crate::remove::{DEPTH_MAX, open_directory, open_up, remove_tree};
 use crate::rename::{Replace, rename};
 use crate::{LocalUser, StorageError, Tree, journal, reserved};
 
-/// What a sweep found.
+/// Result of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Swept {
-    /// Leftovers that were removed, or given back their place.
+    /// Leftovers that were removed or moved back to their original names.
     pub removed: u64,
-    /// What belongs to a process of this node that still lives, or could not be removed.
+    /// Leftovers that stay: a process of this node still uses them, or they could not be removed.
     pub kept: u64,
 }
 
-/// A sweep that is under way: removes what earlier starts of this node did not complete, and brings back what they had out of
-/// sight, or removes it too if what it made room for is there; nothing of other nodes, and nothing that another process is still at work on (one that drains after an upgrade). Looks
-/// where their journals say; everywhere if the machine has been started since, because the journals may be incomplete then.
+/// A running sweep. It removes incomplete files of earlier starts of this node. It moves displaced files back
+/// to their names, or removes them if their replacement is there.
+///
+/// It leaves alone what belongs to other nodes or is in use by another process, for example one that drains
+/// after an upgrade. It looks in the directories that the journals name. After a restart of the machine the
+/// journals may be incomplete, so it looks in all directories.
 #[derive(Debug)]
 pub struct Sweep {
     tree: Arc<Tree>,
-    /// Where the journals are.
+    /// Directory that holds the journals.
     store: OwnedFd,
-    /// Those that are still to be followed.
+    /// Names of the journals that are still to be followed.
     journals: Vec<Vec<u8>>,
     trail: Option<Trail>,
     swept: Swept,
@@ -43,24 +46,25 @@ pub struct Sweep {
 #[derive(Debug)]
 struct Trail {
     name: Vec<u8>,
-    /// Its lock keeps other processes from following it, too.
+    /// Open journal; its lock keeps other processes from following the same journal.
     _file: OwnedFd,
-    /// Nobody writes in it any more.
+    /// Set when no process writes in the journal any more.
     is_dead: bool,
-    /// A start of this node, as names have it, whose process is known to have ended.
+    /// The start of this node that wrote the journal, as it appears in names; `None` unless its process is
+    /// known to have ended.
     dead: Option<Vec<u8>>,
-    /// What was kept before it was begun.
+    /// Value of [`Swept::kept`] when this journal was begun.
     kept: u64,
-    /// Directories that are still to be looked at.
+    /// Directories that are still to be searched.
     paths: Vec<DavPath>,
-    /// In what is in them, too.
+    /// Set when subdirectories are searched, too.
     deep: bool,
-    /// The directory that is being read last, within those before it.
+    /// Open directories from the outermost to the one that is being read.
     open: Vec<Dir>,
 }
 
 impl Tree {
-    /// A whole [`Sweep`]. Blocks, after a start of the machine for long.
+    /// Runs a whole [`Sweep`]. Blocks, for a long time after a restart of the machine.
     pub fn sweep(self: &Arc<Self>) -> Result<Swept, StorageError> {
         let Some(mut sweep) = Sweep::begin(self)? else { return Ok(Swept::default()) };
         while !sweep.step(usize::MAX) {}
@@ -69,7 +73,8 @@ impl Tree {
 }
 
 impl Sweep {
-    /// Begins; `None`: nothing was ever begun here. Blocks, like every call of it.
+    /// Begins a sweep. Returns `None` if the tree has no reserved directory, and so no leftovers. Blocks, as
+    /// all methods of [`Sweep`] do.
     pub fn begin(tree: &Arc<Tree>) -> Result<Option<Self>, StorageError> {
         let Some(store) = tree.store()? else { return Ok(None) };
         let journals = journals(tree, &store)?;
@@ -77,8 +82,8 @@ impl Sweep {
         Ok(Some(Self { tree, store, journals, trail: None, swept }))
     }
 
-    /// Looks at up to `entries_max` more members of directories; true: that was all. A directory that is on its way out goes
-    /// in one step, with all that is in it.
+    /// Looks at up to `entries_max` more directory members. Returns true if none are left. A leftover
+    /// directory is removed in one step, with all its content.
     pub fn step(&mut self, entries_max: usize) -> bool {
         for _ in 0..entries_max {
             if let Some(trail) = &mut self.trail {
@@ -93,23 +98,23 @@ impl Sweep {
         false
     }
 
-    /// What it has come to so far.
+    /// Returns the result so far.
     pub fn swept(&self) -> Swept {
         self.swept
     }
 
-    /// `None`: its process lives, or it cannot be read.
+    /// Opens a journal. Returns `None` if its process lives or the journal cannot be read.
     fn follow(&self, name: Vec<u8>) -> Option<Trail> {
         let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.store, &name, flags, Mode::empty()).ok()?;
         let is_unlocked = match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => true,
             Err(Errno::AGAIN) => return None,
-            // There are no locks: what the journal leads to is judged by itself.
+            // The file system has no locks, so each leftover is judged by itself.
             Err(_) => false,
         };
         let is_dead = is_unlocked || Found::of(&file).is_ok_and(|found| is_aged(&found));
-        // The locks of directories cannot be asked for on NFS; that of the journal can.
+        // On NFS, a journal's lock can be tested and a directory's cannot.
         let prefix = journal::prefix(self.tree.options());
         let dead = name.strip_prefix(prefix.as_bytes()).filter(|_| is_unlocked).map(<[u8]>::to_vec);
         let journal = read_all(&file).ok()?;
@@ -121,7 +126,7 @@ impl Sweep {
         let paths = if deep {
             vec![DavPath::root()]
         } else {
-            // The last line may have been cut off.
+            // A crash may have cut off the last line.
             let read =
                 lines.iter().filter_map(|line| DavPath::parse(line.as_bytes(), &PathLimits::NONE).ok());
             read.map(|read| read.path).collect()
@@ -130,7 +135,7 @@ impl Sweep {
         Some(Trail { name, _file: file, is_dead, dead, kept, paths, deep, open })
     }
 
-    /// Forgets a journal that has led to everything that there was.
+    /// Removes a journal if it is dead and all its leftovers are gone.
     fn end_trail(&mut self) {
         if let Some(trail) = self.trail.take()
             && trail.is_dead
@@ -142,14 +147,15 @@ impl Sweep {
 }
 
 impl Trail {
-    /// Looks at one more member of a directory; true: that was all.
+    /// Looks at one more member of a directory. Returns true if none are left.
     fn step(&mut self, tree: &Tree, swept: &mut Swept) -> bool {
         let Some(directory) = self.open.last_mut() else {
             let Some(path) = self.paths.pop() else { return true };
             let opened = tree.resolve_directory(&path);
             match opened.and_then(|fd| Dir::new(fd).map_err(StorageError::from_errno("open"))) {
                 Ok(directory) => self.open.push(directory),
-                // For the next start. Of the others those that are gone have nothing any more.
+                // The next start tries again. A directory that only the journal names is gone, with its
+                // leftovers.
                 Err(_) => swept.kept += u64::from(self.deep),
             }
             return false;
@@ -157,7 +163,7 @@ impl Trail {
         match directory.read() {
             None => drop(self.open.pop()),
             Some(Ok(read)) => self.member(tree, read.file_name().to_bytes(), read.file_type(), swept),
-            // The rest of it cannot be read: for the next start.
+            // The rest cannot be read; the next start tries again.
             Some(Err(_)) => {
                 self.open.pop();
                 swept.kept += 1;
@@ -175,7 +181,7 @@ impl Trail {
         if !may_be || matches!(name, b"." | b"..") || self.open.len() > DEPTH_MAX {
             return;
         }
-        // One that cannot be read has nothing that we have left there.
+        // A directory that cannot be read holds no leftovers of this node.
         if let Ok(inner) = open_directory(home, name).and_then(Dir::new) {
             self.open.push(inner);
         }
@@ -183,7 +189,7 @@ impl Trail {
 }
 
 impl Tree {
-    /// Removes something with a name of Weir's own, or gives it back its place, if it is a leftover of this node.
+    /// Removes a member with a reserved name, or moves it back, if it is a leftover of this node.
     fn clean_up(&self, directory: BorrowedFd<'_>, name: &[u8], dead: Option<&[u8]>, swept: &mut Swept) {
         let owner = format!("{}~", self.options().node);
         let boot = format!("{owner}{:016x}~", self.options().boot);
@@ -213,12 +219,12 @@ impl Tree {
 }
 
 impl Tree {
-    /// Gives back, or removes, what is in a reserved directory; false if it has to stay.
+    /// Moves back or removes the content of a reserved directory. Returns false if it has to stay.
     fn settle_displaced(&self, directory: BorrowedFd<'_>, holder: &[u8]) -> bool {
         match give_back(directory, holder) {
             Ok(Fate::GivenBack) => true,
             Ok(Fate::Replaced) => {
-                // From here on no start gives it back any more, whatever has its place by then.
+                // After this renaming no later start moves it back, even if its original name becomes free.
                 let number = holder.strip_prefix(reserved::DISPLACED.as_bytes()).unwrap_or_default();
                 let doomed = [reserved::TEMPORARY.as_bytes(), number].concat();
                 rename(directory, holder, directory, &doomed, Replace::Never).is_ok()
@@ -243,31 +249,32 @@ impl Tree {
     }
 }
 
-/// Removes a directory that a user had on the way out, with no more than its owner may: somebody else's files in it stay.
+/// Removes a user's displaced directory with the owner's rights only. Files of other users in it stay.
 fn remove_as_owner(directory: BorrowedFd<'_>, name: &[u8]) -> bool {
     let Ok(found) = Found::in_directory(directory, name) else { return false };
     match LocalUser::new(found.owner(), found.group(), []) {
-        // Its own business.
+        // The owner is root, as this process is.
         None => return remove_tree(directory, name).is_ok(),
         Some(owner) => {
             let _ = as_user(&Arc::new(owner), || remove_tree(directory, name).map_err(|(_, error)| error));
         }
     }
-    // Where it was, the owner may have had rights by a group. Nothing is lost: it must be empty.
+    // In its old place, the owner may have had rights through a group. An empty directory can be removed
+    // without loss.
     match unlinkat(directory, name, AtFlags::REMOVEDIR) {
         Ok(()) | Err(Errno::NOENT) => true,
         Err(_) => false,
     }
 }
 
-/// Whether nobody is at work on a leftover any more. Its lock says so; where that cannot be asked for, that the process is
-/// known to be dead, or its age.
+/// Returns whether no process uses a leftover any more. Its lock decides; if locks are unavailable, `is_dead`
+/// or the leftover's age decides.
 fn is_abandoned(directory: BorrowedFd<'_>, name: &[u8], is_dead: bool) -> bool {
     let open = |flags: OFlags| {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         openat(directory, name, flags, Mode::empty())
     };
-    // For writing, because NFS turns these locks into others, which need it.
+    // Opens for writing, because NFS emulates these locks with locks that need it.
     let file = match open(OFlags::RDWR) {
         Err(Errno::ISDIR) => open(OFlags::RDONLY),
         opened => opened,
@@ -279,7 +286,7 @@ fn is_abandoned(directory: BorrowedFd<'_>, name: &[u8], is_dead: bool) -> bool {
     }
 }
 
-/// Nobody is at work on something for so long without changing it.
+/// Age in seconds after which a leftover counts as abandoned: any active process would have changed it.
 const AGED_S: u64 = 24 * 60 * 60;
 
 pub(crate) fn is_aged(found: &Found) -> bool {
@@ -287,7 +294,7 @@ pub(crate) fn is_aged(found: &Found) -> bool {
     found.modified().unix_s().saturating_add(AGED_S) < now
 }
 
-/// The journals of earlier starts of this node.
+/// Returns the names of the journals of earlier starts of this node.
 fn journals(tree: &Tree, store: &OwnedFd) -> Result<Vec<Vec<u8>>, StorageError> {
     let prefix = journal::prefix(tree.options());
     let own = format!("{prefix}{:016x}", tree.options().boot);

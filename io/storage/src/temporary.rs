@@ -1,4 +1,4 @@
-//! Files and directories that are not complete, or on their way out: under a reserved name beside where they belong.
+//! Files and directories that are incomplete or being removed, under a reserved name in their directory.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, mkdirat, openat, unlinkat};
@@ -10,32 +10,32 @@ use crate::remove::{open_up, remove_tree};
 use crate::rename::{Replace, exchange, rename};
 use crate::{Disk, StorageError, Tree};
 
-/// Something under a reserved name; removed when it is dropped, unless it was placed. Its lock (flock) tells other processes
-/// that somebody is at work on it.
+/// A file or directory under a reserved name. It is removed when this is dropped, unless it was placed. Its
+/// lock (flock) tells other processes that it is in use.
 #[derive(Debug)]
 pub(crate) struct Temporary {
-    /// `None` once it is placed.
+    /// The file; `None` once it is placed.
     parts: Option<Parts>,
-    /// Where it is removed when it is dropped; without one, where it is dropped.
+    /// Pool that removes it when this is dropped; `None` = the dropping thread does.
     disk: Option<Disk>,
 }
 
 #[derive(Debug)]
 struct Parts {
-    /// The directory that it is in.
+    /// Directory that contains it.
     home: OwnedFd,
     name: String,
-    /// The file or directory itself.
+    /// Descriptor of the file or directory.
     fd: OwnedFd,
     directory: bool,
-    /// It stays when it is dropped.
+    /// Set when dropping this must not remove it.
     stays: bool,
 }
 
 const OPEN: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK);
 
 impl Temporary {
-    /// An empty file in `home`, which is the directory at `path`.
+    /// Creates an empty file in `home`, which is the directory at `path`.
     pub(crate) fn file(
         tree: &Tree,
         home: OwnedFd,
@@ -49,7 +49,7 @@ impl Temporary {
         Ok(Self::new(home, name, fd, false, disk))
     }
 
-    /// An empty directory in `home`, which is the directory at `path`.
+    /// Creates an empty directory in `home`, which is the directory at `path`.
     pub(crate) fn directory(
         tree: &Tree,
         home: OwnedFd,
@@ -63,7 +63,7 @@ impl Temporary {
         Ok(Self::new(home, name, fd, true, None))
     }
 
-    /// Takes what has the name `old` in `home`, which is the directory at `path`, out of sight.
+    /// Renames the entry `old` of `home`, which is the directory at `path`, to a reserved name.
     pub(crate) fn displace(
         tree: &Tree,
         home: OwnedFd,
@@ -73,7 +73,7 @@ impl Temporary {
     ) -> Result<Self, StorageError> {
         tree.journal(path);
         let (name, ()) = free_name(tree, |name| rename(&home, old, &home, name.as_bytes(), Replace::Never))?;
-        // Opened only for its lock; O_PATH where reading it is not permitted.
+        // The descriptor is needed only for its lock. O_PATH suffices if reading is not permitted.
         let flags = OPEN | if directory { OFlags::DIRECTORY } else { OFlags::empty() };
         let fd = openat(&home, &name, flags | OFlags::RDONLY, Mode::empty()).or_else(|_| {
             openat(&home, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
@@ -88,45 +88,45 @@ impl Temporary {
     }
 
     fn new(home: OwnedFd, name: String, fd: OwnedFd, directory: bool, disk: Option<Disk>) -> Self {
-        // Where there are no such locks, the name alone has to do.
+        // Without such locks, the reserved name must suffice.
         let _ = flock(&fd, FlockOperation::NonBlockingLockExclusive);
         Self { parts: Some(Parts { home, name, fd, directory, stays: false }), disk }
     }
 
-    /// A file of this name that stays until it is placed or removed on purpose.
+    /// Wraps a file that stays until it is placed or removed explicitly.
     pub(crate) fn adopt(home: OwnedFd, name: String, fd: OwnedFd) -> Self {
         Self { parts: Some(Parts { home, name, fd, directory: false, stays: true }), disk: None }
     }
 
-    /// The file or directory.
+    /// Returns the descriptor of the file or directory.
     pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>, StorageError> {
         self.parts.as_ref().map(|parts| parts.fd.as_fd()).ok_or(StorageError::Cancelled)
     }
 
-    /// The directory that it is in.
+    /// Returns the directory that contains it.
     pub(crate) fn home(&self) -> Result<BorrowedFd<'_>, StorageError> {
         self.parts.as_ref().map(|parts| parts.home.as_fd()).ok_or(StorageError::Cancelled)
     }
 
-    /// What it and everything below it take up, if it is a directory.
+    /// Returns the space that a directory and everything below it use.
     pub(crate) fn tally(&self, tree: &Tree) -> Tally {
         let Some(parts) = &self.parts else { return Tally::default() };
-        // Not by its descriptor, which is of what had the name before an exchange.
+        // Looks the name up again: after an exchange, the descriptor is that of another entry.
         tree.tally_at(&parts.home, parts.name.as_bytes())
     }
 
-    /// Gives it a name in its directory; from then on it is there to stay.
+    /// Gives it a final name in its directory.
     pub(crate) fn place(&mut self, name: &[u8], replace: Replace) -> Result<(), StorageError> {
         let parts = self.parts.as_ref().ok_or(StorageError::Cancelled)?;
         rename(&parts.home, parts.name.as_bytes(), &parts.home, name, replace)
-            // That it is gone itself means that its directory is.
+            // If the file itself is gone, so is its directory.
             .map_err(|errno| StorageError::from_errno("rename")(errno).of_parent())?;
         self.parts = None;
         Ok(())
     }
 
-    /// Gives it the name of something else in its directory, which takes its own in the same step, to be removed with this.
-    /// False if the file system cannot do that, or nothing has that name any more.
+    /// Exchanges names with another entry of its directory, which is then removed with this. Returns false if
+    /// the file system cannot do that or the other entry is gone.
     pub(crate) fn swap(&mut self, name: &[u8], directory: bool) -> Result<bool, StorageError> {
         let parts = self.parts.as_mut().ok_or(StorageError::Cancelled)?;
         match exchange(&parts.home, parts.name.as_bytes(), name) {
@@ -142,8 +142,8 @@ impl Temporary {
     /// Removes it now.
     ///
     /// # Errors
-    /// The first member of a directory, as its path below it, that could not be removed. It is still there then, to be placed
-    /// again.
+    /// The first member of a directory that could not be removed, as a path below it. The rest is still there
+    /// and can be placed again.
     pub(crate) fn remove(&mut self) -> Result<(), (DavPath, StorageError)> {
         let Some(parts) = &self.parts else { return Ok(()) };
         parts.remove()?;
@@ -153,7 +153,7 @@ impl Temporary {
 }
 
 impl Parts {
-    /// The same where directories in it are such that not even their owner may change them: nobody has seen them.
+    /// Removes it even if directories in it deny changes to their owner, because they were never visible.
     fn force(&self) -> Result<(), (DavPath, StorageError)> {
         if self.directory {
             open_up(&self.home, self.name.as_bytes());
@@ -173,8 +173,8 @@ impl Parts {
 impl Drop for Temporary {
     fn drop(&mut self) {
         let Some(parts) = self.parts.take().filter(|parts| !parts.stays) else { return };
-        // What cannot be removed now is when the process starts the next time. Closing the file frees its blocks, which can
-        // take long: that belongs to the disk's threads, too.
+        // If removal fails, the next start of the process tries again. Closing the file frees its blocks,
+        // which may take long, so the disk's threads do it.
         let remove = move || drop(parts.remove().or_else(|_| parts.force()));
         match &self.disk {
             Some(disk) => disk.always(remove),
@@ -183,7 +183,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Makes something under a temporary name that nobody has.
+/// Creates something under an unused temporary name.
 fn free_name<T>(
     tree: &Tree,
     mut make: impl FnMut(&str) -> Result<T, Errno>,
@@ -191,7 +191,7 @@ fn free_name<T>(
     loop {
         let name = tree.temporary_name();
         match make(&name) {
-            // Numbers are not used twice; but another process may have been given our boot number.
+            // This process uses each number once, but another process may have the same boot number.
             Err(Errno::EXIST) => {}
             Err(errno) => return Err(StorageError::from_errno("create")(errno)),
             Ok(made) => return Ok((name, made)),

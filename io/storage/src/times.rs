@@ -1,4 +1,4 @@
-//! Times of last change that clients set.
+//! Modification times that clients set.
 
 use rustix::fd::AsFd;
 use rustix::fs::{Timespec, Timestamps, UTIME_OMIT, futimens};
@@ -7,8 +7,8 @@ use crate::metadata::Found;
 use crate::notes::Side;
 use crate::{Metadata, StorageError, checksums};
 
-/// Sets the time of last change in whole seconds since 1970. The fraction stays as it is: see
-/// [`Upload::set_modified_s`](crate::Upload::set_modified_s).
+/// Sets the modification time in whole seconds since 1970. Keeps the fraction of the second, for the reason
+/// given at [`Upload::set_modified_s`](crate::Upload::set_modified_s).
 pub(crate) fn give_modified(fd: impl AsFd, now: &Metadata, modified_s: i64) -> Result<(), StorageError> {
     let times = Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
@@ -17,7 +17,8 @@ pub(crate) fn give_modified(fd: impl AsFd, now: &Metadata, modified_s: i64) -> R
     futimens(fd, &times).map_err(StorageError::from_errno("futimens"))
 }
 
-/// The same of a file that has checksums, which stay valid: its content has not changed.
+/// Sets the time like [`give_modified`], and keeps stored checksums valid, because the content has not
+/// changed.
 pub(crate) fn give_modified_to_checked(
     fd: impl AsFd,
     now: &Metadata,
@@ -28,7 +29,7 @@ pub(crate) fn give_modified_to_checked(
     give_modified(&fd, now, modified_s)?;
     let given = Found::of(&fd)?.metadata()?;
     if !digests.is_empty() {
-        // What cannot be stored can be computed again.
+        // A checksum that cannot be stored can be computed again.
         let _ = checksums::store(&fd, &given, &digests, &side);
     }
     Ok(given)

@@ -1,5 +1,6 @@
-//! Turns: changes of one name in one directory happen one after the other, in this process and on all nodes that share the tree.
-//! What a change has checked therefore still holds when it takes effect; POSIX has no rename with a condition.
+//! Turns: changes of one name in one directory happen one after the other, in this process and on all nodes
+//! that share the tree. So the result of a check still holds when the change is made; POSIX has no rename
+//! with a condition.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,8 +19,8 @@ const TURNS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Turns([Mutex<()>; TURNS]);
 
-/// The right to change one or two names. A change takes its turn before any other guard, and never takes a second turn, so that no
-/// two changes wait for each other.
+/// The right to change one or two names. A change takes its turn before any other guard, and never takes a
+/// second turn, so that no two changes wait for each other.
 #[derive(Debug)]
 #[must_use = "the turn is over when this is dropped"]
 pub(crate) struct Turn<'a> {
@@ -40,8 +41,8 @@ impl Default for Turns {
 }
 
 impl Tree {
-    /// Waits until no other change of this name in the directory `home` is under way. Where the file system has no locks (flock), or
-    /// the reserved directory cannot be written, turns hold within this process only.
+    /// Waits until no other change of this name in the directory `home` is running. If the file system has no
+    /// locks (flock), or the reserved directory cannot be written, turns hold within this process only.
     pub(crate) fn turn_at(&self, home: &OwnedFd, name: &[u8]) -> Result<Turn<'_>, StorageError> {
         let only = number(home, name)?;
         let held = [Some(self.take(only)?), None];
@@ -49,7 +50,7 @@ impl Tree {
         Ok(Turn { _held: held })
     }
 
-    /// The same for two names at once.
+    /// Takes the turns of two names at once, like [`Self::turn_at`].
     pub(crate) fn turns_at(
         &self,
         (home, name): (&OwnedFd, &[u8]),
@@ -64,7 +65,7 @@ impl Tree {
         Ok(Turn { _held: [Some(first), second] })
     }
 
-    /// The same for the name of a path.
+    /// Takes the turn of a path's name, like [`Self::turn_at`].
     pub(crate) fn turn(&self, path: &DavPath) -> Result<Turn<'_>, StorageError> {
         // O_PATH: members of a directory that cannot be read can still be changed.
         let home = self.resolve(&path.parent().unwrap_or_default(), OFlags::PATH | OFlags::DIRECTORY)?;
@@ -84,7 +85,8 @@ impl Tree {
         Ok(Held { _guard: guard, _mutex: mutex })
     }
 
-    /// Makes a network file system drop cached attributes of a directory: another node may just have changed it.
+    /// Makes a network file system drop cached attributes of a directory, because another node may have just
+    /// changed it.
     fn refresh(&self, home: &OwnedFd) {
         if !self.is_local() {
             // The caller's next lookup reports any error.
@@ -93,8 +95,8 @@ impl Tree {
     }
 }
 
-/// Returns the number of a name's turn, the same on all nodes (FNV-1a, draft-eastlake-fnv section 2). It uses the directory's inode
-/// number and not its path, so that links and renamed parents make no difference.
+/// Returns the number of a name's turn, the same on all nodes (FNV-1a, draft-eastlake-fnv section 2). It uses
+/// the directory's inode number and not its path, so that links and renamed parents make no difference.
 fn number(home: impl AsFd, name: &[u8]) -> Result<usize, StorageError> {
     let inode = Found::of(home)?.inode().to_le_bytes();
     let hash = inode.iter().chain(name).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

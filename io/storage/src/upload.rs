@@ -1,3 +1,5 @@
+//! Uploads of files, which become visible as a whole.
+
 mod prepared;
 mod scattered;
 
@@ -22,62 +24,63 @@ use crate::{Disk, Durability, Metadata, OpenFile, StorageError, Tree, checksums,
 
 pub use prepared::Prepared;
 
-/// A file that is on its way in. Nobody sees it before [`Self::commit`]; if it is dropped before, or the process dies, nothing
-/// is left of it, and what was at its path stays as it was.
+/// A running upload. The file is invisible until [`Self::commit`]. If the upload is dropped before, or the
+/// process dies, nothing of it remains and the file at its path stays unchanged.
 #[derive(Debug)]
 pub struct Upload {
     tree: Arc<Tree>,
     path: DavPath,
     file: Temporary,
-    /// Empty for a part of a file, whose checksums need all of it.
+    /// Empty for an upload of a part of a file: its checksums need the whole file.
     hashers: Vec<Hasher>,
     algorithms: Vec<Algorithm>,
-    /// What the bytes that come must have, whatever they become a part of.
+    /// Digests that the received bytes must have, whichever part of the file they are.
     expected: Vec<(Hasher, Digest)>,
-    /// Where the next bytes go.
+    /// Offset of the next bytes.
     offset: u64,
-    /// Bytes that have come.
+    /// Bytes received.
     received: u64,
-    /// Bytes that there is room for already.
+    /// Bytes for which the file system has reserved space.
     reserved: u64,
     part: bool,
-    /// The time of last change that it gets, in seconds since 1970; `None` = that of the upload.
+    /// Modification time that the file gets, in seconds since 1970; `None` = the time of the upload.
     modified_s: Option<i64>,
-    /// Bytes of what it replaces.
+    /// Bytes of the file that it replaces.
     old_bytes: u64,
-    /// Room in the quota for what it is longer.
+    /// Space in the quota for the bytes that the new file has more than the old one.
     claim: Claim,
-    /// Nobody but its owner may do anything with it until it has what its permissions will be.
+    /// Set while only the owner may use the file, until it gets its final permissions.
     private: bool,
-    /// Of one that comes in several requests: what is known of it.
+    /// For an upload of several requests: its id and state.
     standing: Option<(PartialId, PartialState)>,
 }
 
-/// Smaller files are not worth a call that makes room for them.
+/// For smaller files, reserving space is not worth a system call.
 const RESERVED_BYTES_MIN: u64 = 1 << 20;
 
-/// What must be at the path for an upload to become visible there.
+/// Condition on the file at the path, under which an upload becomes visible there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expectation {
-    /// Anything but a directory; a file is replaced.
+    /// No condition, except that it is not a directory. A file is replaced.
     Anything,
-    /// Nothing.
+    /// Nothing may be there.
     Nothing,
-    /// The file that the caller has seen, unchanged. No node that shares the tree can replace it between the last check and the
-    /// rename. Another program can, within microseconds: POSIX has no rename with a condition.
+    /// The file that the caller has seen must be there, unchanged. No node that shares the tree can replace
+    /// it between the last check and the rename. Another program can, within microseconds: POSIX has no
+    /// rename with a condition.
     Version(Metadata),
 }
 
-/// How an upload ends.
+/// Options for the end of an upload.
 #[derive(Debug, Clone, Copy)]
 pub struct Commit<'a> {
-    /// What must be on the disk then.
+    /// Data that must be on the disk when the commit returns.
     pub durability: Durability,
-    /// What must be there before.
+    /// Condition on the existing file.
     pub expect: Expectation,
     /// Digests that the content must have.
     pub digests: &'a [Digest],
-    /// Bytes that must have come, if the client said how many.
+    /// Bytes that must have been received, if the client gave a number.
     pub length: Option<u64>,
 }
 
@@ -86,16 +89,16 @@ pub struct Commit<'a> {
 pub struct Committed {
     /// The new file.
     pub metadata: Metadata,
-    /// There was nothing before.
+    /// True if no file was replaced.
     pub created: bool,
-    /// The digests of its content that were computed.
+    /// Digests of the content that were computed.
     pub digests: Vec<Digest>,
 }
 
 impl Upload {
-    /// Begins to take the content of a file, with checksums by `algorithms`. `length`: how much will come, if that is known;
-    /// if there is no room for it, that is found at once. The disk's threads clean up if the upload is dropped. Blocks, like
-    /// everything but dropping it.
+    /// Begins to receive a file, with checksums by `algorithms`. `length` is the number of bytes to come, if
+    /// known; a lack of space for them is found at once. If the upload is dropped, the threads of `disk`
+    /// clean up. Blocks, as all methods do; only dropping does not.
     pub fn begin(
         tree: &Arc<Tree>,
         disk: &Disk,
@@ -111,7 +114,8 @@ impl Upload {
         if found.is_none() {
             tree.ledger().require_entries(1)?;
         }
-        // What is there may be for few people; what replaces it is for no others, from its first byte on.
+        // The existing file may be private. Its replacement must never be readable for more users, from its
+        // first byte on.
         let private = found.is_some();
         let old_bytes = found.and_then(|found| found.file_bytes()).unwrap_or(0);
         let claim = tree.claim(length.unwrap_or(0).saturating_sub(old_bytes))?;
@@ -145,12 +149,14 @@ impl Upload {
         })
     }
 
-    /// Goes on with one that comes in several requests. What has come of it stays, whatever becomes of this turn; who gives it
-    /// up for good cancels the [`Partial`]. Checksums are computed while bytes come only of one that has just begun.
+    /// Continues an upload of several requests. The bytes received so far stay even if this request fails;
+    /// [`Partial::cancel`] removes them. Checksums are computed while bytes arrive only if nothing was
+    /// received before.
     pub fn resume(partial: Partial, algorithms: &[Algorithm]) -> Result<Self, StorageError> {
         let Partial { tree, path, file, state, bytes, .. } = partial;
         let id = partial.id;
-        // What has come is in the account already. What it replaces stays beside it, for as long as its client likes.
+        // The account contains the bytes received so far. The file that is replaced may stay beside them for
+        // a long time, so its space is not deducted.
         let more = state.length.unwrap_or(bytes).saturating_sub(state.settled);
         let claim = tree.claim(more)?;
         let begins = if bytes == 0 { algorithms } else { &[] };
@@ -173,11 +179,12 @@ impl Upload {
         })
     }
 
-    /// Begins to take a part of a file, for this position in it: the rest stays as it is, and others see the new content as a whole
-    /// or not at all. The file may become longer. Returns the upload and the file that it is based on, `None` if there is none.
+    /// Begins to receive a part of a file, at this position in it. The rest of the content is kept, and the
+    /// file may become longer. The new content becomes visible as a whole. Returns the upload and the
+    /// metadata of the existing file, if any.
     ///
     /// # Errors
-    /// [`StorageError::Gap`] among them: the file has no such position.
+    /// [`StorageError::Gap`] if the position is outside the file; others as for [`Self::begin`].
     pub fn begin_part(
         tree: &Arc<Tree>,
         disk: &Disk,
@@ -196,7 +203,7 @@ impl Upload {
         let first = position.first(length).ok_or(StorageError::Gap)?;
         if let Some(base) = &base {
             if !upload.private {
-                // It has come since.
+                // The file was created since [`Self::begin`] looked.
                 withdraw(upload.file.fd()?)?;
                 upload.private = true;
             }
@@ -207,21 +214,22 @@ impl Upload {
         Ok((upload, base.map(|base| *base.metadata())))
     }
 
-    /// Digests that the bytes must have which come from here on, by themselves: of a part, not of the file.
+    /// Adds digests that the bytes received from here on must have: digests of a part and not of the file.
     pub fn expect_received(&mut self, digests: Vec<Digest>) {
         self.expected.extend(digests.into_iter().map(|digest| (Hasher::new(digest.algorithm()), digest)));
     }
 
-    /// Gives the file this time of last change, in seconds since 1970, instead of the time of the upload. The fraction of the second
-    /// stays that of the upload: entity tags are made of it, and no two contents may have the same.
+    /// Sets the modification time that the file gets, in seconds since 1970, instead of the time of the
+    /// upload. The fraction of the second is kept, because entity tags are made of it and no two contents may
+    /// have the same tag.
     pub fn set_modified_s(&mut self, modified_s: i64) {
         self.modified_s = Some(modified_s);
     }
 
-    /// Takes what comes next.
+    /// Appends the next bytes.
     ///
     /// # Errors
-    /// Among others [`StorageError::OverQuota`].
+    /// [`StorageError::OverQuota`] if the quota has no space for them, and others.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
         let end = self.offset.saturating_add(bytes.len() as u64);
         self.claim.cover(end.saturating_sub(self.old_bytes.max(self.settled_bytes())))?;
@@ -233,25 +241,25 @@ impl Upload {
         Ok(())
     }
 
-    /// How many bytes have come.
+    /// Returns the number of bytes received.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// How long the content is by now.
+    /// Returns the current length of the content.
     pub fn length(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes of it that are in the account already.
+    /// Returns the received bytes that the account already contains.
     fn settled_bytes(&self) -> u64 {
         self.standing.as_ref().map_or(0, |(_, state)| state.settled)
     }
 
-    /// Proves that what has come in this turn is what was sent.
+    /// Checks the bytes received in this request against their digests.
     ///
     /// # Errors
-    /// [`StorageError::Digest`].
+    /// [`StorageError::Digest`] if one of them differs.
     pub fn verify_received(&mut self) -> Result<(), StorageError> {
         for (hasher, expected) in self.expected.drain(..) {
             if hasher.finish() != expected {
@@ -261,12 +269,13 @@ impl Upload {
         Ok(())
     }
 
-    /// Takes back what has come behind this length.
+    /// Removes the bytes after this length.
     pub fn roll_back(&mut self, length: u64) -> Result<(), StorageError> {
         rustix::fs::ftruncate(self.file.fd()?, length).map_err(StorageError::from_errno("ftruncate"))
     }
 
-    /// Makes what has come sure, so that it may be told, and keeps it until `expires_s` at least.
+    /// Makes the received bytes durable, so that their number may be reported to the client. Keeps them at
+    /// least until `expires_s`.
     pub fn settle(&mut self, durability: Durability, expires_s: u64) -> Result<(), StorageError> {
         let Some((id, state)) = &mut self.standing else { return Ok(()) };
         let before = state.settled;
@@ -275,31 +284,31 @@ impl Upload {
         Ok(())
     }
 
-    /// Whether what has come in this turn is still to be compared with a digest of it.
+    /// Returns whether the bytes received in this request still have to be checked against a digest.
     pub fn may_be_taken_back(&self) -> bool {
         !self.expected.is_empty()
     }
 
-    /// Whether [`Self::commit`] has to read what has come, to compute digests: that takes long.
+    /// Returns whether [`Self::commit`] has to read the file again to compute digests, which takes long.
     pub fn reads_back(&self, digests: &[Digest]) -> bool {
         let given = digests.iter().map(Digest::algorithm);
         let mut wanted = self.algorithms.iter().copied().chain(given);
         wanted.any(|algorithm| !self.hashers.iter().any(|hasher| hasher.algorithm() == algorithm))
     }
 
-    /// Proves that everything came as it was sent, and makes it visible: before, there was the old file or none; after,
-    /// the new one, with the old one's dead properties.
+    /// Checks the content and makes it visible. Readers see the old file or none before, and the new file
+    /// with the old one's dead properties after.
     ///
     /// # Errors
-    /// Nothing has changed then, but for [`StorageError::Io`] of the last fsync of the directory, with
-    /// [`Durability::Full`]: the file is there, and may be gone after a loss of power.
+    /// An error means that nothing has changed. The exception is [`StorageError::Io`] from the last fsync of
+    /// the directory, with [`Durability::Full`]: the file is visible, and may be lost in a power failure.
     pub fn commit(self, commit: Commit<'_>) -> Result<Committed, StorageError> {
         let mut prepared = self.prepare(commit)?;
         prepared.publish()?;
         prepared.finish()
     }
 
-    /// The first part of [`Self::commit`], which takes its time: after it, nothing is missing but the name.
+    /// Runs the first and slow part of [`Self::commit`]: afterwards, the file lacks only its name.
     ///
     /// # Errors
     /// As [`Self::commit`]; nothing has changed.
@@ -307,10 +316,10 @@ impl Upload {
         self.prepare_unless(commit, &AtomicBool::new(false))
     }
 
-    /// The same; what has to be read for digests is read until `cancelled` is set.
+    /// Prepares like [`Self::prepare`], but stops reading for digests when `cancelled` is set.
     ///
     /// # Errors
-    /// [`StorageError::Cancelled`] among them.
+    /// [`StorageError::Cancelled`] when `cancelled` is set; others as for [`Self::commit`].
     pub fn prepare_unless(
         mut self,
         commit: Commit<'_>,
@@ -339,7 +348,7 @@ impl Upload {
         Ok(Prepared { upload: self, home, name, content, old, kept, digests, expect, durability })
     }
 
-    /// The digests of the content; those that the client gave are proved to be right.
+    /// Returns the digests of the content. Fails if one that the client gave differs.
     fn digests(&mut self, given: &[Digest], cancelled: &AtomicBool) -> Result<Vec<Digest>, StorageError> {
         let mut digests: Vec<_> = self.hashers.drain(..).map(Hasher::finish).collect();
         let has = |digests: &[Digest], algorithm| digests.iter().any(|d: &Digest| d.algorithm() == algorithm);
@@ -359,25 +368,25 @@ impl Upload {
         wrong.map_or(Ok(digests), |wrong| Err(StorageError::Digest(wrong.algorithm())))
     }
 
-    /// What the file is now that nothing more comes.
+    /// Completes the file's content and returns its metadata.
     fn content(&self, durability: Durability) -> Result<Metadata, StorageError> {
         let fd = self.file.fd()?;
         if self.reserved > self.received {
-            // What did not come takes up no room.
+            // Frees reserved space that was not used.
             rustix::fs::ftruncate(fd, self.received).map_err(StorageError::from_errno("ftruncate"))?;
         }
         if !self.tree.is_local() {
-            // The server sets the time of the last change when it gets the bytes.
+            // A network server sets the modification time when it receives the bytes.
             durability.max(Durability::Data).sync_file(fd)?;
         }
         let content = Found::of(fd)?.metadata()?;
         let Some(modified_s) = self.modified_s else { return Ok(content) };
-        // Where it cannot be set, the file tells the time of the upload.
+        // If the time cannot be set, the file keeps the time of the upload.
         let _ = times::give_modified(fd, &content, modified_s);
         Found::of(fd)?.metadata()
     }
 
-    /// The file that will be replaced, if any; an error if it is not as expected.
+    /// Returns the file that will be replaced, if any. Fails if it does not meet the condition.
     fn expected(
         &self,
         expect: &Expectation,
@@ -390,7 +399,7 @@ impl Upload {
         }
         match (expect, &found) {
             (Expectation::Nothing, Some(_)) => return Err(StorageError::Exists),
-            // A version was seen through links; so it is compared.
+            // The caller has seen the version through links, so the comparison follows them.
             (Expectation::Version(seen), Some(_))
                 if !self.tree.metadata(&self.path)?.is_same_version(seen) =>
             {
@@ -402,18 +411,18 @@ impl Upload {
         Ok(found.and_then(|found| found.metadata().ok()))
     }
 
-    /// Gives it the permissions of what it replaces, as far as the process may, or else those of any new file. `side`: where its
-    /// notes make room for them.
+    /// Gives the new file the permissions of the one that it replaces, as far as the process may, or those of
+    /// any new file. `side` names the side store, where notes can move to make room for an ACL.
     fn give_permissions(&self, side: impl Fn() -> Result<Side, StorageError>) -> Result<(), StorageError> {
         let fd = self.file.fd()?;
         match self.tree.resolve(&self.path, OFlags::PATH) {
-            // By a link it may be a directory: what is replaced is the link.
+            // The path may be a link to a directory; then the link is replaced.
             Ok(old) if !Found::of(&old)?.is_directory() => {
                 let permissions = Permissions::of(old)?;
                 notes::give_way(fd, side, || permissions.give(fd))
             }
             Ok(_) | Err(StorageError::NotFound | StorageError::Refused) if self.private => {
-                // What a new one has depends on the umask and on what its directory lets it inherit.
+                // A new file's permissions depend on the umask and on what its directory passes on.
                 let home = self.file.home()?.try_clone_to_owned().map_err(|_| StorageError::Cancelled)?;
                 let parent = self.path.parent().unwrap_or_default();
                 let new = Temporary::file(&self.tree, home, &parent, self.tree.file_mode(), None)?;
@@ -425,11 +434,12 @@ impl Upload {
         }
     }
 
-    /// Dead properties belong to the resource and not to its content (RFC 4918 section 9.7.1).
+    /// Reads the old file's dead properties. They belong to the resource and not to its content (RFC 4918
+    /// section 9.7.1).
     fn old_properties(&self, old: &Metadata) -> Result<Option<Vec<u8>>, StorageError> {
         let resource = match self.tree.resource(&self.path) {
             Ok(resource) => resource,
-            // Without the right to read it, there is nothing to be kept that could be read.
+            // Properties that the process may not read are not kept.
             Err(StorageError::NotFound | StorageError::Refused) => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -442,13 +452,13 @@ fn side_of(home: &OwnedFd, name: &[u8], content: &Metadata) -> Result<Side, Stor
     Ok(Side::of_file(home, name, content.inode))
 }
 
-/// Takes the room that the content will need, if the file system can do that.
+/// Reserves space for the content, if the file system supports that.
 fn reserve(file: &Temporary, length: u64) -> Result<(), StorageError> {
     match fallocate(file.fd()?, FallocateFlags::KEEP_SIZE, 0, length) {
         Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => {
             Err(StorageError::from_errno("fallocate")(errno))
         }
-        // Then it is found when it is written.
+        // Otherwise, a write will report the lack of space.
         _ => Ok(()),
     }
 }

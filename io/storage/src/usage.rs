@@ -1,21 +1,23 @@
+//! Free and used space of the file systems below a tree.
+
 use rustix::fs::{OFlags, fstatvfs};
 use weir_dav::path::DavPath;
 
 use crate::{StorageError, Tree};
 
-/// How full the file system is that a path is on (RFC 4331).
+/// Free and used space of a path's file system (RFC 4331).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Bytes in all.
+    /// Bytes of the file system.
     pub total: u64,
-    /// Bytes that files take up.
+    /// Bytes that files use.
     pub used: u64,
     /// Bytes that this process may still use.
     pub available: u64,
 }
 
 impl Tree {
-    /// How full the file system is. Blocks.
+    /// Returns the free and used space of a path's file system. Blocks.
     pub fn usage(&self, path: &DavPath) -> Result<Usage, StorageError> {
         let fd = self.resolve(path, OFlags::PATH)?;
         let found = fstatvfs(fd).map_err(StorageError::from_errno("fstatvfs"))?;

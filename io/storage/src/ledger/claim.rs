@@ -1,9 +1,11 @@
+//! Space in the quota that is promised to running uploads and copies.
+
 use std::sync::Arc;
 
 use super::{Ledger, Shared, unasked_bytes};
 use crate::{StorageError, Tree};
 
-/// Room that was promised, until this is dropped.
+/// Promised space. Dropping this gives it back.
 #[derive(Debug)]
 pub(crate) struct Claim {
     tree: Arc<Tree>,
@@ -11,10 +13,10 @@ pub(crate) struct Claim {
 }
 
 impl Tree {
-    /// Promises room for bytes that are not there yet. Blocks.
+    /// Promises space for bytes that are not there yet. Blocks.
     ///
     /// # Errors
-    /// [`StorageError::OverQuota`].
+    /// [`StorageError::OverQuota`] if there is not so much left.
     pub(crate) fn claim(self: &Arc<Self>, bytes: u64) -> Result<Claim, StorageError> {
         let mut claim = Claim { tree: Arc::clone(self), bytes: 0 };
         claim.cover(bytes)?;
@@ -23,10 +25,10 @@ impl Tree {
 }
 
 impl Claim {
-    /// Takes what is missing up to `bytes` in all. Blocks.
+    /// Extends the promise to `bytes` in all. Blocks.
     ///
     /// # Errors
-    /// [`StorageError::OverQuota`]; what was promised stays so.
+    /// [`StorageError::OverQuota`]; the earlier promise stays.
     pub(crate) fn cover(&mut self, bytes: u64) -> Result<(), StorageError> {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return Ok(()) };
         let ledger = self.tree.ledger();
@@ -34,7 +36,7 @@ impl Claim {
             match self.tree.share_account(more) {
                 Ok(()) => {}
                 Err(StorageError::OverQuota) => return Err(StorageError::OverQuota),
-                // Where nodes cannot tell each other anything, each goes by what it knows.
+                // If nodes cannot exchange anything, each relies on what it knows.
                 Err(_) => ledger.take(more)?,
             }
         }
@@ -42,12 +44,12 @@ impl Claim {
         Ok(())
     }
 
-    /// Gives it back: what it was for is in the account now.
+    /// Gives all of it back, because the account contains the files now.
     pub(crate) fn release(&mut self) {
         self.spend(self.bytes);
     }
 
-    /// Gives so much of it back, which is in the account now.
+    /// Gives `bytes` of it back, because the account contains them now.
     pub(crate) fn spend(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -63,7 +65,7 @@ impl Drop for Claim {
 }
 
 impl Ledger {
-    /// Promises this room if others need not be asked or told about it.
+    /// Promises `more` bytes if that needs no exchange with other nodes. Returns false if it does.
     fn take_unasked(&self, more: u64) -> bool {
         let mut state = self.lock();
         if let Some(quota) = state.quota {
@@ -76,10 +78,10 @@ impl Ledger {
         true
     }
 
-    /// Promises this room.
+    /// Promises `more` bytes.
     ///
     /// # Errors
-    /// [`StorageError::OverQuota`].
+    /// [`StorageError::OverQuota`] if there is not so much left.
     fn take(&self, more: u64) -> Result<(), StorageError> {
         let mut state = self.lock();
         if state.left().is_some_and(|left| left < more) {
@@ -89,10 +91,10 @@ impl Ledger {
         Ok(())
     }
 
-    /// Hears what others have told, promises this room if there is so much, and tells others how things stand now.
+    /// Reads the reports of other nodes, promises `more` bytes if they are left, and reports the new state.
     ///
     /// # Errors
-    /// [`StorageError::OverQuota`]; others are told nevertheless.
+    /// [`StorageError::OverQuota`]; the state is reported all the same.
     pub(crate) fn exchange(
         &self,
         shared: &mut Shared,

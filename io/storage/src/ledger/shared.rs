@@ -1,5 +1,6 @@
-//! What nodes that share a directory tell each other of what is in it. Each tells what it has changed since the last count; a count
-//! is for all of them, and while one of them counts, each remembers what that count cannot see of its changes.
+//! The account that nodes with the same directory share. Each node reports its changes since the last count.
+//! A count is valid for all nodes; while one of them counts, each node records the changes that the count
+//! cannot see.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +9,34 @@ use serde::{Deserialize, Serialize};
 use super::{Ledger, Since, State, Sum, Tally};
 use crate::Timestamp;
 
-/// Who has not been heard of for so long has no uploads under way, and does not count any more.
+/// Seconds without a report after which a node counts as gone: its promises lapse, and its running count is
+/// given up.
 const HEARD_S: u64 = 120;
 
-/// For so long nobody who is not heard of can be still at work on anything that a count did not see.
+/// Seconds without a report after which a node's changes are dropped: it cannot still be changing what a
+/// count did not see.
 const FORGOTTEN_S: u64 = 3_600;
 
-/// What is told, as it is kept in a file.
+/// Contents of the shared file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct Shared {
-    /// What was counted last.
+    /// Result of the last count.
     bytes: u64,
     files: u64,
     #[serde(default)]
     directories: u64,
-    /// When, in seconds since 1970; 0 = never.
+    /// Time of the last count in seconds since 1970; 0 = never.
     at_s: u64,
-    /// Which count that was.
+    /// Number of the last count.
     #[serde(default)]
     count: u64,
-    /// Which count was begun last.
+    /// Number of the count that was begun last.
     #[serde(default)]
     turn: u64,
-    /// Who is at it, if it goes on.
+    /// The running count, if any.
     #[serde(default)]
     under_way: Option<UnderWay>,
-    /// What each has changed since the last count.
+    /// Report of each node.
     #[serde(default)]
     nodes: BTreeMap<String, Told>,
 }
@@ -41,18 +44,18 @@ pub(crate) struct Shared {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct UnderWay {
     by: String,
-    /// When it began by the clock of the file system: seconds since 1970 and nanoseconds; `None` = that cannot be told apart.
+    /// Start by the clock of the file system, in seconds since 1970 and nanoseconds; `None` = unknown.
     began: Option<(i64, u32)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Told {
     sum: Sum,
-    /// Room that uploads under way have been promised.
+    /// Space that is promised to running uploads.
     promised: u64,
-    /// By its own clock, in seconds since 1970.
+    /// Time of the report by the node's own clock, in seconds since 1970.
     at_s: u64,
-    /// Of the changes those that a count which is under way does not see, and which count that is.
+    /// Number of the running count, and the changes that it does not see.
     since: Option<(u64, Sum)>,
 }
 
@@ -63,14 +66,14 @@ impl Told {
 }
 
 impl Shared {
-    /// Whether somebody else is counting, and has neither died nor given up.
+    /// Returns whether another node is counting and has neither died nor given up.
     pub(crate) fn is_counted_by_another(&self, own_key: &str, now_s: u64) -> bool {
         let by = self.under_way.as_ref().map(|count| &count.by).filter(|by| *by != own_key);
         let is_at_it = |told: &Told| told.since.is_some_and(|(turn, _)| turn == self.turn);
         by.and_then(|by| self.nodes.get(by)).is_some_and(|told| told.is_heard(now_s) && is_at_it(told))
     }
 
-    /// Begins a count that all nodes will go by. Returns which one it is.
+    /// Begins a count for all nodes. Returns its number.
     pub(crate) fn begin_count(&mut self, own_key: &str, began: Option<Timestamp>) -> u64 {
         self.turn = self.turn.max(self.count).saturating_add(1);
         let began = began.map(|began| (began.seconds, began.nanoseconds));
@@ -78,7 +81,8 @@ impl Shared {
         self.turn
     }
 
-    /// Whether others need not be told of this: nothing but the time is another, and nobody waits for a sign of life.
+    /// Returns whether this state need not be written: only the time has changed, and no other node waits for
+    /// a sign of life.
     pub(crate) fn says_nothing_new(&self, before: &Self, own_key: &str) -> bool {
         let (Some(told), Some(before_told)) = (self.nodes.get(own_key), before.nodes.get(own_key)) else {
             return false;
@@ -98,25 +102,25 @@ impl Shared {
 }
 
 impl Ledger {
-    /// Nobody is at this count any more.
+    /// Ends the record for a count that was given up.
     pub(crate) fn give_up_count(&self, turn: u64) {
         let mut state = self.lock();
         state.since = state.since.filter(|since| since.turn != turn);
     }
 
-    /// Goes by what was told, without a word to others.
+    /// Takes over the reports of other nodes, without a report to them.
     pub(crate) fn recall(&self, shared: &mut Shared, own_key: &str, now_s: u64) {
         self.hear(shared, own_key, now_s);
     }
 
-    /// Takes in what others have told.
+    /// Takes over the reports of other nodes.
     pub(super) fn hear(&self, shared: &mut Shared, own_key: &str, now_s: u64) {
         let mut state = self.lock();
         let never_counted = state.counted_s.is_none() && shared.at_s > 0;
         if shared.count > state.count || never_counted {
             state.adopt(shared);
         } else if shared.count < state.count {
-            // What was told is lost.
+            // The shared file was lost or is older, so it gets this node's numbers.
             let known = |number: i64| u64::try_from(number).unwrap_or(0);
             (shared.bytes, shared.files) = (known(state.base.bytes), known(state.base.files));
             shared.directories = known(state.base.directories);
@@ -127,14 +131,14 @@ impl Ledger {
             && let Some(count) = &shared.under_way
         {
             let began = count.began.map(|(seconds, nanoseconds)| Timestamp { seconds, nanoseconds });
-            // Nobody knows what of it came before that.
+            // Changes before this moment may or may not be in the count; only additions are recorded.
             let sum = (state.own - state.told).at_least_nothing();
             state.since = Some(Since { turn: shared.turn, sum, began });
         }
         state.others = others(shared, own_key, now_s);
     }
 
-    /// Tells others how things stand here.
+    /// Reports this node's state to the other nodes.
     pub(super) fn tell(&self, shared: &mut Shared, own_key: &str, now_s: u64) {
         let state = self.lock();
         let since =
@@ -143,14 +147,14 @@ impl Ledger {
         shared.nodes.insert(own_key.to_owned(), told);
     }
 
-    /// Others can know that now.
+    /// Records that the report was written, so that other nodes can read it.
     pub(crate) fn was_told(&self, shared: &Shared, own_key: &str) {
         let Some(told) = shared.nodes.get(own_key) else { return };
         let mut state = self.lock();
         (state.told, state.told_claimed) = (told.sum, told.promised);
     }
 
-    /// Goes by what was counted here, and tells others of it; not if another count has taken its place.
+    /// Publishes the result of this node's count, unless another count has replaced it.
     pub(crate) fn conclude(&self, shared: &mut Shared, tally: Tally, own_key: &str, now_s: u64) {
         let turn = self.lock().since.map_or(0, |since| since.turn);
         if shared.turn == turn && shared.under_way.as_ref().is_some_and(|count| count.by == own_key) {
@@ -159,7 +163,7 @@ impl Ledger {
             (shared.count, shared.under_way) = (turn, None);
             shared.nodes.retain(|_, told| told.at_s.saturating_add(FORGOTTEN_S) > now_s);
             for told in shared.nodes.values_mut() {
-                // Whoever has not heard of the count has told of no change since it began.
+                // A node that has not seen the count's start has reported no change since then.
                 let since = told.since.take().filter(|(of, _)| *of == turn);
                 told.sum = since.map_or_else(Sum::default, |(_, sum)| sum);
             }
@@ -170,7 +174,7 @@ impl Ledger {
 }
 
 impl State {
-    /// Goes by another count.
+    /// Replaces the last count by another node's.
     fn adopt(&mut self, shared: &Shared) {
         let untold = (self.own - self.told).at_least_nothing();
         let is_of_it = |since: &Since| since.turn == shared.count && shared.count > 0;

@@ -1,6 +1,6 @@
-//! The file of locks. Its first line identifies the log. Each further line holds the changes of one update, so that an update is
-//! read whole or not at all. Writers append, readers read what was appended since. When most changes are out of date, a new log
-//! with the remaining locks replaces the file.
+//! The file of locks. Its first line identifies the log. Each further line holds the changes of one update,
+//! so that readers see an update as a whole. Writers append, and readers read what was appended since. A new
+//! log with only the remaining locks replaces the file when most changes are out of date.
 
 use std::sync::Arc;
 
@@ -18,37 +18,37 @@ use crate::{Metadata, StorageError, Tree};
 
 const FILE: &str = "locks.log";
 
-/// The whole table as one text, as versions before the log kept it.
+/// File that held the whole table as one text in versions before the log.
 const BEFORE: &str = "locks.json";
 
-/// A new log is written when there are more changes than two for each lock and this many.
+/// A new log is written when the changes exceed two for each lock plus this number.
 const SPARE_CHANGES: usize = 1_000;
 
 const DAMAGED: StorageError = StorageError::Damaged("the file of locks");
 
-/// How far a log was read.
+/// Position in a log that was read.
 #[derive(Debug, Default)]
 pub(super) struct Log {
-    /// The file as it was then; `None` = there was none.
+    /// Metadata of the file at that time; `None` = the file did not exist.
     metadata: Option<Metadata>,
-    /// Its first line. No two logs have the same.
+    /// First line of the log, which is unique.
     head: String,
-    /// Where what was read ends.
+    /// Offset of the first byte that was not read.
     end: u64,
-    /// Number of changes up to there.
+    /// Number of changes before `end`.
     changes: usize,
 }
 
-/// The first line.
+/// Content of the first line.
 #[derive(Serialize, Deserialize)]
 struct Head {
     log: String,
 }
 
 impl Log {
-    /// Reads the log from where `known` ends; `None` reads all of it.
+    /// Reads the log from the end of `known`; `None` = from its start.
     pub(super) fn read(store: &OwnedFd, known: Option<Known>) -> Result<Known, StorageError> {
-        // Opening, unlike looking, makes an NFS client ask whether the file is still the same.
+        // Opening makes an NFS client check whether the file is still the same; statx does not.
         let Some(file) = open(store, FILE, OFlags::RDONLY)? else {
             return read_before(store, known);
         };
@@ -70,7 +70,7 @@ impl Log {
         for (line, after) in lines(&rest) {
             let changes: Vec<TableChange> = match serde_json::from_slice(line) {
                 Ok(changes) => changes,
-                // A loss of power may leave anything in the place of the last lines, but no valid line behind it.
+                // A power failure may leave garbage in place of the last lines, but no valid line after it.
                 Err(_) if !lines(after).any(|(line, _)| is_update(line)) => break,
                 Err(_) => return Err(DAMAGED),
             };
@@ -82,8 +82,8 @@ impl Log {
         Ok(Known { table, log })
     }
 
-    /// Appends changes. The caller holds the guard alone and has read the log to its end. Returns the file if it still has to be
-    /// synced.
+    /// Appends changes. The caller holds the guard exclusively and has read the log to its end. Returns the
+    /// file if it still has to be synced.
     pub(super) fn append(
         &mut self,
         tree: &Tree,
@@ -100,7 +100,7 @@ impl Log {
         let mut text = Vec::new();
         append_line(&mut text, changes)?;
         if Found::of(&file)?.metadata()?.size > self.end {
-            // A part of a line, left by a process that died or by a full disk.
+            // A process that died, or a full disk, left a part of a line.
             ftruncate(&file, self.end).map_err(StorageError::from_errno("ftruncate"))?;
         }
         if let Err(error) = write_all(&file, &text, self.end) {
@@ -120,7 +120,7 @@ impl Log {
         table.iter().try_for_each(|lock| append_line(&mut text, &[TableChange::Set(lock.clone())]))?;
         as_self(|| replace_file(store, FILE, &text))?;
         fsync(store).map_err(StorageError::from_errno("fsync"))?;
-        // It is out of date from here on.
+        // The old file is out of date from here on.
         match as_self(|| unlinkat(store, BEFORE, AtFlags::empty())) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(StorageError::from_errno("unlink")(errno)),
@@ -128,7 +128,7 @@ impl Log {
         Ok(Self { metadata: None, head, end: text.len() as u64, changes: table.len() })
     }
 
-    /// Returns whether this file begins like what was read, and is not shorter.
+    /// Returns whether this file has the same first line and is not shorter than what was read.
     fn is_continued_in(&self, file: &OwnedFd) -> Result<bool, StorageError> {
         let is_shorter = Found::of(file)?.metadata()?.size < self.end;
         let mut head = vec![0; self.head.len()];
@@ -137,7 +137,7 @@ impl Log {
     }
 }
 
-/// The locks as versions before the log have kept them; none, if there are none either.
+/// Reads the locks that a version before the log has stored; none if there is no such file.
 fn read_before(store: &OwnedFd, known: Option<Known>) -> Result<Known, StorageError> {
     let Some(file) = open(store, BEFORE, OFlags::RDONLY)? else {
         return Ok(Known { table: Arc::default(), log: Log::default() });
@@ -153,7 +153,7 @@ fn read_before(store: &OwnedFd, known: Option<Known>) -> Result<Known, StorageEr
     Ok(Known { table: Arc::new(table), log })
 }
 
-/// `None`: there is none.
+/// Opens a file of the reserved directory; `None` if it does not exist.
 fn open(store: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<OwnedFd>, StorageError> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match as_self(|| openat(store, name, flags, Mode::empty())) {
@@ -162,7 +162,7 @@ fn open(store: &OwnedFd, name: &str, flags: OFlags) -> Result<Option<OwnedFd>, S
     }
 }
 
-/// The first line, with its end.
+/// Returns the first line with its line feed.
 fn read_head(file: &OwnedFd) -> Result<String, StorageError> {
     let mut start = [0; 256];
     let read = pread(file, &mut start[..], 0).map_err(StorageError::from_errno("pread"))?;
@@ -173,7 +173,7 @@ fn read_head(file: &OwnedFd) -> Result<String, StorageError> {
     String::from_utf8(head.to_vec()).map_err(|_| DAMAGED)
 }
 
-/// The complete lines of a text, each with what is behind it.
+/// Splits a text into its complete lines, each with the text after it.
 fn lines(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -189,7 +189,7 @@ fn is_update(line: &[u8]) -> bool {
 }
 
 fn append_line(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) -> Result<(), StorageError> {
-    // Line feeds in texts are escaped.
+    // JSON escapes line feeds in texts.
     serde_json::to_writer(&mut *text, value).map_err(|_| DAMAGED)?;
     text.push(b'\n');
     Ok(())

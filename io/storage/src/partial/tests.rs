@@ -1,3 +1,5 @@
+//! Tests of uploads of several requests.
+
 use std::fs;
 
 use super::*;
@@ -24,7 +26,7 @@ fn begin(tree: &Arc<Tree>, bytes: &[u8]) -> Upload {
     upload
 }
 
-/// As if another machine had written it.
+/// Changes the state as if another machine had written it.
 fn from_elsewhere(tree: &Tree) {
     let mut state = tree.partial_state(ID).unwrap();
     state.machine = "another".to_owned();

@@ -1,4 +1,4 @@
-//! A directory tree that nothing leads out of.
+//! A directory tree that no path, link or race can leave.
 
 mod local;
 mod owner_walk;
@@ -18,42 +18,42 @@ use crate::metadata::Found;
 use crate::turn::Turns;
 use crate::{Ledger, Listing, Metadata, NodeId, OpenFile, StorageError, reserved};
 
-/// Which symbolic links are followed. None ever leads out of the root, and absolute ones are not followed at all: what they
-/// mean depends on where the root is.
+/// Symbolic links that are followed. None ever leads out of the root. Absolute links are never followed,
+/// because their meaning depends on the location of the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SymlinkPolicy {
-    /// None: they are not shown either.
+    /// No links; they are not shown either.
     #[default]
     Never,
-    /// Those that stay within the root.
+    /// Links that stay within the root.
     InsideRoot,
-    /// Those that stay within the root and belong to the owner of what they point at.
+    /// Links that stay within the root and belong to the owner of their target.
     OwnerMatch,
 }
 
-/// How a tree is used.
+/// Options of a tree.
 #[derive(Debug, Clone)]
 pub struct TreeOptions {
-    /// Which symbolic links are followed.
+    /// Symbolic links that are followed.
     pub symlinks: SymlinkPolicy,
-    /// This node among those that share the tree.
+    /// Name of this node among the nodes that share the tree.
     pub node: NodeId,
-    /// A random number of this start of the process.
+    /// Random number of this start of the process.
     pub boot: u64,
     /// Permission bits of new files, before the process's umask.
     pub file_mode: u16,
     /// Permission bits of new directories, before the process's umask.
     pub directory_mode: u16,
-    /// Believe the Adler-32 that another program (StoRM WebDAV) has stored, although nobody can tell whether the file was
-    /// changed since.
+    /// True to trust an Adler-32 that another program (StoRM WebDAV) has stored, although a later change of
+    /// the file would go unnoticed.
     pub trust_foreign_checksums: bool,
-    /// Jobs are done as local users: nothing is found or opened without one, and what a user has left is removed with no more
-    /// than its owner's rights.
+    /// True if jobs run as local users. Files are found and opened in jobs only, and leftovers of a user are
+    /// removed with the owner's rights.
     pub as_users: bool,
 }
 
 impl TreeOptions {
-    /// Without symbolic links, with the usual modes.
+    /// Returns options with the usual modes and no symbolic links.
     pub const fn new(node: NodeId, boot: u64) -> Self {
         Self {
             symlinks: SymlinkPolicy::Never,
@@ -67,29 +67,29 @@ impl TreeOptions {
     }
 }
 
-/// A directory tree: the root of a storage area. Paths are looked up by the kernel relative to the root's descriptor
+/// A directory tree: the root of a storage area. The kernel looks up paths relative to the root's descriptor
 /// (openat2 with RESOLVE_BENEATH), so no name, link or race leads out of it.
 #[derive(Debug)]
 pub struct Tree {
     root: OwnedFd,
     options: TreeOptions,
-    /// The root's file system is on this machine: lookups in the kernel's caches say all.
+    /// True if the root's file system is on this machine, so that the kernel's caches are always current.
     local: bool,
-    /// The root's file system, if it is in memory.
+    /// Number of the root's file system, if that is in memory.
     memory_device: Option<u64>,
-    /// Which of this process's trees it is: there may be several of one directory.
+    /// Number of this tree in the process: several trees may have the same root.
     pub(crate) number: u64,
     /// Number of the next temporary file.
     next_temporary: AtomicU64,
     pub(crate) journal: Journal,
-    /// What the files take up.
+    /// Account of the space that the files use.
     pub(crate) ledger: Arc<Ledger>,
-    /// Taken by those that change what is at a path.
+    /// Locks that serialize changes of the same name.
     pub(crate) turns: Turns,
 }
 
 impl Tree {
-    /// Opens the root. Symbolic links on the way to it are the operator's, and followed. Blocks.
+    /// Opens the root. Follows symbolic links on the way to it, because the operator has set them. Blocks.
     pub fn open_root(root: &Path, options: TreeOptions) -> Result<Arc<Self>, StorageError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = openat(CWD, root, flags, Mode::empty()).map_err(StorageError::from_errno("open"))?;
@@ -112,27 +112,28 @@ impl Tree {
         }))
     }
 
-    /// What is at a path. Blocks.
+    /// Returns the metadata of what is at a path. Blocks.
     pub fn metadata(&self, path: &DavPath) -> Result<Metadata, StorageError> {
         let fd = self.resolve(path, OFlags::PATH)?;
         Found::of(fd)?.metadata()
     }
 
-    /// The same from the kernel's caches, without waiting: [`StorageError::WouldBlock`] if it is not all there, and always on
-    /// network file systems.
+    /// Returns the same as [`Self::metadata`] from the kernel's caches, without waiting. Fails with
+    /// [`StorageError::WouldBlock`] if not all of it is cached, and always on network file systems.
     pub fn metadata_cached(&self, path: &DavPath) -> Result<Metadata, StorageError> {
         let fd = self.resolve_cached(path, OFlags::PATH)?;
         Found::of_cached(fd)?.metadata()
     }
 
-    /// Opens a regular file for reading. Blocks, but not on a FIFO or device: those are refused.
+    /// Opens a regular file for reading. Refuses FIFOs and devices. Blocks, but never on a FIFO.
     pub fn open(&self, path: &DavPath) -> Result<OpenFile, StorageError> {
         let fd = self.resolve(path, OFlags::RDONLY)?;
         let found = Found::of(&fd)?;
         self.opened(fd, &found)
     }
 
-    /// The same if it can be done without waiting, else [`StorageError::WouldBlock`].
+    /// Opens a file like [`Self::open`], without waiting. Fails with [`StorageError::WouldBlock`] if that is
+    /// not possible.
     pub fn open_cached(&self, path: &DavPath) -> Result<OpenFile, StorageError> {
         let fd = self.resolve_cached(path, OFlags::RDONLY)?;
         let found = Found::of_cached(&fd)?;
@@ -145,25 +146,26 @@ impl Tree {
         Ok(file)
     }
 
-    /// Whether a path that a file was opened by still leads to it, and the file is as it was then, as far as that can be told
-    /// without waiting.
+    /// Returns whether a path still leads to an open file and the file is unchanged since it was opened, as
+    /// far as the caches show. Does not wait.
     pub(crate) fn leads_to(&self, path: &DavPath, file: &OpenFile) -> bool {
         self.metadata_cached(path).is_ok_and(|now| now.is_same_state(file.metadata()))
     }
 
-    /// Whether a file is as it was when it was opened, by whatever path. Does not wait.
+    /// Returns whether an open file is unchanged since it was opened. Does not look at its path, and does not
+    /// wait.
     pub(crate) fn is_unchanged(file: &OpenFile) -> bool {
         let now = Found::of_cached(file).and_then(|found| found.metadata());
         now.is_ok_and(|now| now.is_same_state(file.metadata()))
     }
 
-    /// Whether no symbolic link is ever on the way to what a path leads to.
+    /// Returns whether no symbolic link can be on the way to a file that was opened without waiting.
     pub(crate) fn follows_no_links(&self) -> bool {
-        // Where owners must match, what a link leads to is never opened without waiting.
+        // With `OwnerMatch`, a path with a link is never opened without waiting.
         self.options.symlinks != SymlinkPolicy::InsideRoot
     }
 
-    /// Whether the kernel can be asked about its files without waiting, and answers for all clients alike.
+    /// Returns whether the kernel can answer from its caches and its answers are the same for all clients.
     pub(crate) fn answers_at_once(&self) -> bool {
         self.local && !self.options.as_users
     }
@@ -175,27 +177,27 @@ impl Tree {
         Ok(Listing::new(Arc::clone(self), path.clone(), directory))
     }
 
-    /// What new files are made with.
+    /// Returns the permission bits of new files.
     pub(crate) fn file_mode(&self) -> Mode {
         Mode::from_raw_mode(self.options.file_mode.into())
     }
 
-    /// How it is used.
+    /// Returns the options.
     pub fn options(&self) -> &TreeOptions {
         &self.options
     }
 
-    /// A name for a temporary file, used once.
+    /// Returns a new name for a temporary file.
     pub(crate) fn temporary_name(&self) -> String {
         self.reserved_name(reserved::TEMPORARY)
     }
 
-    /// A name for the directory of something that is out of sight for a moment, used once.
+    /// Returns a new name for the directory of a displaced file.
     pub(crate) fn displaced_name(&self) -> String {
         self.reserved_name(reserved::DISPLACED)
     }
 
-    /// What nothing else has ever been called, here or on another node.
+    /// Returns a text that is unique on all nodes.
     pub(crate) fn new_identity(&self) -> String {
         self.reserved_name(&format!("{}~", self.number))
     }
@@ -210,7 +212,7 @@ impl Tree {
         self.root.as_fd()
     }
 
-    /// Whether the root is on a file system of this machine.
+    /// Returns whether the root is on a file system of this machine.
     pub fn is_local(&self) -> bool {
         self.local
     }

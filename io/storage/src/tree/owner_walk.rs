@@ -1,5 +1,6 @@
-//! Lookups that follow a link only if it belongs to the owner of what it points at. The kernel has no such mode, so each
-//! name is looked up by itself, and nothing is followed without having been opened before it was judged.
+//! Lookups that follow a link only if it belongs to the owner of its target. The kernel has no such mode, so
+//! each name is looked up by itself. Each entry is opened first and checked on its descriptor, so that a race
+//! cannot replace it.
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2, readlinkat};
@@ -7,29 +8,29 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2, readlinkat};
 use crate::metadata::Found;
 use crate::{StorageError, namespace};
 
-/// As many as the kernel follows.
+/// Most links in one lookup, as in the kernel.
 const LINKS_MAX: usize = 40;
 
-/// What is left of a lookup.
+/// Remaining step of a lookup.
 enum Step {
-    /// Look this name up.
+    /// A name that is to be looked up.
     Name(Vec<u8>),
-    /// Here a link has led: it belongs to this user.
+    /// A check that the link that led here belongs to the owner of its target; holds the link's owner.
     LinkOf(u32),
 }
 
 /// Opens the file at `path` below `root`.
 pub(super) fn open(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, StorageError> {
-    // The next step is the last of the list.
+    // Stack of steps; the next one is last.
     let mut steps: Vec<Step> = names(path).collect();
-    // The directories on the way down from the root.
+    // Directories on the way down from the root.
     let mut way: Vec<OwnedFd> = Vec::new();
     let mut links = 0;
     while let Some(step) = steps.pop() {
         let here = way.last().map_or(root, AsFd::as_fd);
         match step {
             Step::LinkOf(owner) => require_owner(here, owner)?,
-            // Above the root there is nothing.
+            // A `..` above the root is refused.
             Step::Name(name) if name == b".." => drop(way.pop().ok_or(StorageError::Refused)?),
             Step::Name(name) => {
                 let looked = open_member(here, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC)?;
@@ -45,7 +46,8 @@ pub(super) fn open(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<O
                     steps.push(Step::LinkOf(found.owner()));
                     steps.extend(names(target));
                 } else if steps.iter().all(|step| matches!(step, Step::LinkOf(_))) {
-                    // Judged is what was opened, whatever has the name by then.
+                    // The owner is checked on the opened file, because the name may belong to another file by
+                    // now.
                     let opened = open_member(here, &name, flags | OFlags::NOFOLLOW)?;
                     for step in &steps {
                         if let Step::LinkOf(owner) = step {
@@ -63,7 +65,7 @@ pub(super) fn open(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<O
     open_member(way.last().map_or(root, AsFd::as_fd), b".", flags)
 }
 
-/// The last name first.
+/// Splits a path into steps, the last name first.
 fn names(path: &[u8]) -> impl Iterator<Item = Step> + use<> {
     let names: Vec<_> = path
         .split(|byte| *byte == b'/')

@@ -1,3 +1,5 @@
+//! Uploads that are complete and only lack their names.
+
 use std::sync::Arc;
 
 use rustix::fd::OwnedFd;
@@ -10,16 +12,16 @@ use crate::notes::{self, Note};
 use crate::rename::Replace;
 use crate::{Durability, Metadata, StorageError, Tree, partial, permissions};
 
-/// An upload that is complete, on the disk if that is asked for, and not visible yet.
+/// A complete upload that is not visible yet. It is on the disk if its [`Durability`] demands that.
 #[derive(Debug)]
 pub struct Prepared {
     pub(super) upload: Upload,
     pub(super) home: OwnedFd,
     pub(super) name: Vec<u8>,
     pub(super) content: Metadata,
-    /// What will be replaced.
+    /// File that will be replaced.
     pub(super) old: Option<Metadata>,
-    /// Its dead properties.
+    /// Dead properties of the old file, as they were copied.
     pub(super) kept: Option<Vec<u8>>,
     pub(super) digests: Vec<Digest>,
     pub(super) expect: Expectation,
@@ -27,7 +29,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes it visible, which takes no longer than a renaming: the part of [`Upload::commit`] during which locks must hold.
+    /// Makes the upload visible. This takes no longer than a rename; it is the part of [`Upload::commit`]
+    /// during which locks must hold.
     ///
     /// # Errors
     /// As [`Upload::commit`]; nothing has changed.
@@ -35,13 +38,13 @@ impl Prepared {
         self.publish_through(&mut |step| step())
     }
 
-    /// The same, with a gate before what is seen of it.
+    /// Publishes like [`Self::publish`], with a gate before the visible step.
     ///
     /// # Errors
-    /// Those of the gate, too.
+    /// Those of [`Self::publish`] and of the gate.
     pub fn publish_through(&mut self, gate: &mut Gate<'_>) -> Result<(), StorageError> {
         let tree = Arc::clone(&self.upload.tree);
-        // The expectation holds from its check until the rename.
+        // While this turn is held, no other node replaces the file between the check and the rename.
         let _turn = tree.turn_at(&self.home, &self.name)?;
         pass(gate, || self.step(&tree))
     }
@@ -52,13 +55,13 @@ impl Prepared {
         if now.is_none() {
             tree.ledger().require_entries(1)?;
         }
-        // Nobody changes the old one's properties between here and its end.
+        // The guard keeps the old file's properties unchanged until it is replaced.
         let _guard = if now.is_some() { tree.hold_properties()? } else { None };
         if let Some(now) = &now {
             self.follow(now)?;
         }
         let Self { upload, name, .. } = self;
-        // What room was promised for went by what was there when it began.
+        // The space was claimed for the file that was there when the upload began.
         let freed = now.map_or(0, |old| old.size).saturating_add(upload.settled_bytes());
         upload.claim.cover(self.content.size.saturating_sub(freed))?;
         let replace = match (self.expect, &now) {
@@ -66,12 +69,12 @@ impl Prepared {
             (Expectation::Anything, None) | (Expectation::Nothing, _) => Replace::Never,
         };
         self.old = now;
-        // Before it is renamed: what goes by that.
+        // The renaming changes what would be counted here.
         let part = partial::counted(tree, &upload.file, upload.settled_bytes());
         let began = tree.ledger().began();
         let replaced = now.map(|old| Tally::of_file(old.size, old.created.unwrap_or(old.changed), began));
         match upload.file.place(name, replace) {
-            // Somebody else was faster in making one: as if it had been there before.
+            // Another process has just created the file: replace it, as if it had been there before.
             Err(StorageError::Exists) if self.expect == Expectation::Anything => {
                 upload.file.place(name, Replace::Always)?;
             }
@@ -84,15 +87,16 @@ impl Prepared {
         Ok(())
     }
 
-    /// Takes over dead properties and permissions that the old one has by now and had not when they were copied.
+    /// Copies the old file's dead properties and permissions again, if they were changed since the first
+    /// copy.
     fn follow(&mut self, now: &Metadata) -> Result<(), StorageError> {
         let Self { upload, home, name, content, old, kept, .. } = self;
         let value = upload.old_properties(now)?;
-        // In a side store, properties change without their file.
+        // Properties in a side store change without a change of their file.
         if value == *kept && old.as_ref().is_some_and(|old| old.is_same_state(now)) {
             return Ok(());
         }
-        // Without the right to write, it could not be given properties.
+        // The new file must be writable to get properties.
         permissions::withdraw(upload.file.fd()?)?;
         let side = || side_of(home, name, content);
         if value != *kept {
@@ -106,20 +110,21 @@ impl Prepared {
         self.durability.sync_file(upload.file.fd()?)
     }
 
-    /// How long it is.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.content.size
     }
 
-    /// The digests of its content that were computed.
+    /// Returns the digests of the content that were computed.
     pub fn digests(&self) -> &[Digest] {
         &self.digests
     }
 
-    /// What is left to be done when it is visible.
+    /// Completes the upload after it became visible.
     ///
     /// # Errors
-    /// [`StorageError::Io`]: it is visible, and may be gone after a loss of power.
+    /// [`StorageError::Io`] if the directory could not be synced: the file is visible, and may be lost in a
+    /// power failure.
     pub fn finish(self) -> Result<Committed, StorageError> {
         if let Some(old) = &self.old {
             notes::forget(&self.home, &self.name, old.inode);

@@ -1,4 +1,4 @@
-//! Uploads whose pieces come in any order: several connections bring one file.
+//! Uploads whose pieces arrive in any order, because several connections carry one file.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::Upload;
 use crate::{Disk, StorageError, Tree, notes};
 
 impl Upload {
-    /// Begins to take the content of a file of `length` bytes piece by piece, in any order ([`Self::write_at`]). Its checksums are
-    /// computed when all of it is there, by reading it once.
+    /// Begins to receive a file of `length` bytes as pieces in any order (see [`Self::write_at`]). Its
+    /// checksums are computed at the end, by reading the file once.
     pub fn begin_scattered(
         tree: &Arc<Tree>,
         disk: &Disk,
@@ -23,12 +23,12 @@ impl Upload {
         Ok(upload)
     }
 
-    /// Takes a piece of an upload that was begun so; several threads may do this at once.
+    /// Writes a piece of a scattered upload. Several threads may call this at once.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {
         notes::write_all(self.file.fd()?, bytes, offset)
     }
 
-    /// Says that every piece of such an upload was taken, `length` bytes in all.
+    /// Marks a scattered upload of `length` bytes as complete.
     pub fn scattered(&mut self, length: u64) {
         (self.offset, self.received) = (length, length);
     }

@@ -1,3 +1,5 @@
+//! Tests of creating directories, copying, moving and removing.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use crate::support::*;
 const DEEP: CopyOptions = CopyOptions { deep: true, overwrite: true, durability: Durability::None };
 const CAREFUL: CopyOptions = CopyOptions { overwrite: false, ..DEEP };
 
-/// `/a` with two files, one of them deeper.
+/// Creates `/a` with two files, one of them in a subdirectory.
 fn world() -> (tempfile::TempDir, Arc<Tree>) {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("a/b")).unwrap();
@@ -124,7 +126,7 @@ fn a_link_is_moved_only_to_where_it_means_the_same() {
     assert_eq!(rename(&tree, "/a/link", "/a/b/link", false), Err(StorageError::Refused));
     assert_eq!(rename(&tree, "/a/link", "/a/other", false), Ok(Transferred { created: true }));
     assert_eq!(get(&tree, "/a/other").unwrap(), b"one");
-    // A copy is a file.
+    // The copy of a link is a file.
     copy(&tree, "/a/other", "/a/b/copy", CAREFUL).unwrap();
     tree.remove(&path("/a/other"), Durability::None).unwrap();
     assert_eq!(
@@ -202,7 +204,7 @@ fn two_paths_of_one_file_are_no_move() {
     }
     assert_eq!(get(&tree, "/a/1").unwrap(), b"one");
     assert_eq!(get(&tree, "/a/b/2").unwrap(), b"two");
-    // Two names in one directory that is reached in two ways are two files.
+    // Two hard links in one directory that is reached by two paths count as two files.
     fs::hard_link(directory.path().join("a/1"), directory.path().join("a/second")).unwrap();
     assert_eq!(rename(&tree, "/a/second", "/latest/1", true), Ok(Transferred { created: false }));
     assert_eq!(get(&tree, "/a/second"), Err(StorageError::NotFound));
@@ -225,7 +227,7 @@ fn an_upload_does_not_follow_its_directory_when_that_is_moved() {
     upload.write(b"x").unwrap();
     rename(&tree, "/a", "/moved", false).unwrap();
     assert_eq!(upload.commit(COMMIT).unwrap_err(), StorageError::ParentMissing);
-    // Nor does it when there is another directory by now.
+    // The upload does not follow either if another directory has the path by now.
     let mut upload = Upload::begin(&tree, &disk(), &path("/moved/new"), &[], None).unwrap();
     upload.write(b"x").unwrap();
     rename(&tree, "/moved", "/a", false).unwrap();

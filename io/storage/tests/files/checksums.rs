@@ -1,3 +1,5 @@
+//! Tests of stored checksums.
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -28,7 +30,7 @@ fn stored(tree: &Tree, at: &str) -> Vec<Digest> {
     tree.checksums(&path(at), &tree.open(&path(at)).unwrap()).unwrap()
 }
 
-/// As if it had been written to so many seconds after 1970, and not now.
+/// Sets the modification time to this many seconds after 1970.
 fn age(file: &Path, seconds: u64) {
     let file = fs::File::options().write(true).open(file).unwrap();
     file.set_modified(UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
@@ -44,7 +46,7 @@ fn checksums_are_computed_while_bytes_arrive_and_stay_with_the_file() {
     }
     assert_eq!(upload.commit(COMMIT).unwrap().digests, known());
     assert_eq!(stored(&tree, "/f"), known());
-    // As StoRM WebDAV stores and looks for it.
+    // StoRM WebDAV stores and reads it in this form.
     let file = fs::File::open(directory.path().join("f")).unwrap();
     let mut value = [0; 16];
     let bytes = rustix::fs::fgetxattr(&file, "user.storm.checksum.adler32", &mut value[..]).unwrap();
@@ -99,11 +101,11 @@ fn checksums_of_what_may_still_change_unnoticed_are_told_and_not_kept() {
         fs::write(&file, "abc").unwrap();
         let written = fs::metadata(&file).unwrap().modified().unwrap();
         assert_eq!(compute(), known()[..1]);
-        // Once more, within one tick of the file system's clock.
+        // Writes the file again with the same modification time.
         fs::write(&file, "xyz").unwrap();
         fs::File::options().write(true).open(&file).unwrap().set_modified(written).unwrap();
         let kept = stored(&tree, "/f");
-        // A machine that had to do something else in between shows nothing.
+        // If the machine was slow, the loop tries again.
         if began.elapsed() < Duration::from_secs(1) {
             assert!(kept.is_empty(), "{kept:?}");
             break;
@@ -127,7 +129,7 @@ fn checksums_of_another_program_count_only_where_it_is_trusted() {
     let trusting = TreeOptions { trust_foreign_checksums: true, ..options("one", 1) };
     let trusting = Tree::open_root(directory.path(), trusting).unwrap();
     assert_eq!(stored(&trusting, "/f"), known()[..1]);
-    // Our own knowledge comes first, also that it is stale.
+    // Weir's own checksums take precedence, even if they are stale.
     put(&trusting, "/g", b"abc").unwrap();
     fs::write(directory.path().join("g"), "xyz!").unwrap();
     assert!(stored(&trusting, "/g").is_empty());

@@ -1,4 +1,4 @@
-//! A process that is killed in the middle.
+//! Tests with a process that is killed during a change.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,13 +13,13 @@ const ROOT: &str = "WEIR_TEST_CRASH_ROOT";
 const BOOT: &str = "WEIR_TEST_CRASH_BOOT";
 const BYTES: usize = 256 << 10;
 const ROUNDS: u64 = 25;
-/// PUT, twice COPY, MOVE.
+/// Changes in one turn: PUT, two COPYs and a MOVE.
 const CHANGES_PER_TURN: u64 = 4;
-/// The fewest turns of a child. It is killed in the last one.
+/// Smallest number of turns of a child process, which is killed in the last one.
 const TURNS_MIN: u64 = 11;
 const _: () = assert!(ROUNDS * (TURNS_MIN - 1) * CHANGES_PER_TURN >= 1_000, "too few changes are made");
 
-/// Not a test: what the child process of the next one does, until it is killed.
+/// Runs in the child process of the next test until that is killed; it is not a test of its own.
 #[test]
 #[ignore = "the child of another test"]
 fn busy_child() {
@@ -27,7 +27,7 @@ fn busy_child() {
     let boot = std::env::var(BOOT).unwrap().parse().unwrap();
     let tree = Tree::open_root(&root, options("one", boot)).unwrap();
     let disk = disk();
-    // The parent kills right after one of these lines.
+    // The parent kills this process right after one of these lines.
     let begins = |turn: u64, change: u64| {
         println!("turn {turn} change {change}");
         std::io::stdout().flush().unwrap();
@@ -70,7 +70,7 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Amid each kind of change, at each durability.
+        // Kills the process during each kind of change and at each durability.
         let (last, change) = (TURNS_MIN - 1 + round % 3, round % CHANGES_PER_TURN);
         let expected = format!("turn {last} change {change}");
         while !lines.next().unwrap().unwrap().ends_with(&expected) {}
@@ -88,7 +88,7 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent() {
                 Err(error) => assert_eq!(error, weir_storage::StorageError::NotFound, "{file}"),
             }
         }
-        // Each turn has put it at least once.
+        // Each turn has written the file at least once.
         assert!(tree.metadata(&path("/put")).is_ok());
         tree.sweep().unwrap();
         assert_eq!(temporaries(&root), Vec::<String>::new(), "round {round}");

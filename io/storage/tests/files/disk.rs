@@ -1,3 +1,5 @@
+//! Tests of the pools of threads for file calls.
+
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -13,7 +15,7 @@ fn an_area_whose_disk_hangs_says_so_at_once_and_others_go_on() {
     let fifo = directory.path().join("fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let (hung, well) = (Disk::new("hung", 2, 3), Disk::new("well", 2, 3));
-    // A FIFO without a writer is a call that does not come back, as of a dead mount.
+    // Opening a FIFO that has no writer does not return, like a call on a dead mount.
     let mut waiting = Vec::new();
     let (begun, begins) = mpsc::channel();
     for _ in 0..5 {
@@ -30,7 +32,7 @@ fn an_area_whose_disk_hangs_says_so_at_once_and_others_go_on() {
     assert_eq!((hung.load().busy, hung.load().queued), (2, 3));
     assert_eq!(block_on(hung.run(|| Ok(()))), Err(StorageError::Busy));
     assert_eq!(block_on(well.run(|| Ok(7))), Ok(7));
-    // What was accepted is done when the disk comes back.
+    // The accepted jobs finish once the disk responds again.
     let writer = std::thread::spawn(move || {
         while let Ok(file) = std::fs::OpenOptions::new().write(true).open(&fifo) {
             drop(file);
@@ -44,7 +46,7 @@ fn an_area_whose_disk_hangs_says_so_at_once_and_others_go_on() {
         assert_eq!(block_on(answer), Ok(String::new()));
     }
     drop(hung);
-    // The writer may be waiting for a reader that never comes; it ends with the process.
+    // The writer may wait for a reader that never comes; it ends with the process.
     drop(writer);
 }
 
@@ -73,7 +75,7 @@ fn a_job_that_nobody_waits_for_any_more_is_dropped_undone() {
     assert_eq!(was_done.recv(), Err(mpsc::RecvError));
 }
 
-/// A pool with one thread that is busy until the sender is dropped.
+/// Creates a pool with one thread that is busy until the sender is dropped.
 fn busy(queue_max: usize) -> (Disk, mpsc::Sender<()>) {
     let disk = Disk::new("test", 1, queue_max);
     let (go, wait) = mpsc::channel::<()>();
@@ -120,7 +122,7 @@ fn long_jobs_leave_half_of_the_threads_to_others() {
     first.sort_unstable();
     assert_eq!(first, [0, 1]);
     assert_eq!((disk.load().busy, disk.load().queued), (2, 3));
-    // Their queue is full, and that is nothing to others.
+    // The queue for long jobs is full, which does not affect other jobs.
     assert_eq!(block_on(disk.run_long(|| Ok(5))), Err(StorageError::Busy));
     assert_eq!(block_on(disk.run(|| Ok(6))), Ok(6));
     assert!(begins.try_recv().is_err(), "a third long job has begun");
@@ -128,7 +130,7 @@ fn long_jobs_leave_half_of_the_threads_to_others() {
     assert_eq!(long.into_iter().map(|job| block_on(job).unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
 }
 
-/// Whether this process has the removed file open that was at this path.
+/// Returns whether this process has a removed file open that was at this path.
 fn is_open(path: &Path) -> bool {
     let removed = format!("{} (deleted)", path.display());
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();

@@ -1,4 +1,4 @@
-//! Changes that somebody may still stop when they are ready.
+//! Tests of gates, which may stop a change at the last moment.
 
 use std::cell::Cell;
 use std::fs;
@@ -13,7 +13,7 @@ const OVERWRITE: CopyOptions = CopyOptions { deep: true, overwrite: true, durabi
 
 type Change = fn(&Arc<Tree>, &mut Gate<'_>) -> Result<(), StorageError>;
 
-/// Each with the file that it takes away or replaces.
+/// Changes with the file that each removes or replaces.
 const CHANGES: [(&str, &str, Change); 6] = [
     ("remove a file", "a/1", |tree, gate| remove(tree, "/a/1", gate)),
     ("remove a directory", "a/1", |tree, gate| remove(tree, "/a", gate)),
@@ -116,7 +116,7 @@ fn a_directory_that_was_replaced_goes_with_the_next_start_if_its_node_died_befor
     let directory = world();
     let root = directory.path();
     let died = tree(root);
-    // The step was done, and after it nothing else: that is all that a process leaves which is killed then.
+    // A process that is killed right after the step leaves the same state.
     let mut done_for = |step: &mut Step<'_>| {
         step()?;
         Err(StorageError::Changed)

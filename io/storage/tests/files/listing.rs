@@ -1,3 +1,5 @@
+//! Tests of listings.
+
 use std::fs;
 
 use crate::support::*;

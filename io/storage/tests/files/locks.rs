@@ -1,3 +1,5 @@
+//! Tests of stored locks.
+
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,7 +40,7 @@ fn locks_are_shared_by_nodes_and_survive_a_restart() {
     ));
     assert_eq!(other.view().unwrap().len(), 1);
     assert_eq!(other.update(|table| table.lock(lock("/c", 3), 0, LIMITS)).unwrap(), Ok(()));
-    // Whoever has read it before sees the change.
+    // A node that has read the locks before sees the change.
     assert_eq!(one.hold(weir_dav::lock::LockTable::len).unwrap(), 2);
     drop((one, other));
     let again = LockStore::new(tree(directory.path()));
@@ -71,7 +73,7 @@ fn nobody_locks_while_somebody_relies_on_what_is_locked() {
     std::thread::scope(|scope| {
         let held = store.hold(|before| {
             let locking = scope.spawn(move || other.update(|table| table.lock(lock("/b", 2), 0, LIMITS)));
-            // It has all the time that this takes, and cannot use it.
+            // The other thread has this time to set its lock, and cannot.
             for _ in 0..100 {
                 assert_eq!(store.view().unwrap().len(), before.len());
             }
@@ -91,7 +93,8 @@ fn who_takes_a_lock_need_not_wait_for_a_moment_without_writers() {
     let (begun, begins) = mpsc::channel();
     let (to_one, from_other) = mpsc::channel();
     let (to_other, from_one) = mpsc::channel();
-    // Of two writers one leaves when the other has come, or cannot come: there is never a moment without one.
+    // Each of the two writers leaves only when the other has come or cannot come, so that there is always
+    // one.
     let write = |to: mpsc::Sender<()>, from: mpsc::Receiver<()>, begun: mpsc::Sender<()>| {
         let store = store();
         while !stop.load(Ordering::Relaxed) {
@@ -109,7 +112,7 @@ fn who_takes_a_lock_need_not_wait_for_a_moment_without_writers() {
         let second = begun.clone();
         scope.spawn(|| write(to_other, from_other, begun));
         scope.spawn(|| {
-            // The first one is there.
+            // The first writer holds the guard.
             from_one.recv_timeout(PATIENCE).unwrap();
             write(to_one, from_one, second);
         });
@@ -153,7 +156,7 @@ fn a_change_of_locks_is_appended_and_leaves_what_was_written_before_alone() {
         assert!(after.starts_with(&before));
         assert_eq!(after[before.len()..].iter().filter(|byte| **byte == b'\n').count(), 1);
     }
-    // What changes nothing writes nothing.
+    // An update without a change writes nothing.
     let before = fs::metadata(&file).unwrap().modified().unwrap();
     assert!(store.update(|table| table.lock(lock("/1", 99), 0, LIMITS)).unwrap().is_err());
     assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), before);

@@ -1,4 +1,4 @@
-//! The files of a storage area, with real files.
+//! Tests of the storage crate with real files.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

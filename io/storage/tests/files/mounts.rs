@@ -1,4 +1,5 @@
-//! What needs file systems of its own. Only root can mount them; without that these tests say so and end.
+//! Tests that need file systems of their own. Only root can mount them; without that right, the tests report
+//! it and end.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,7 +14,7 @@ use weir_storage::{CopyOptions, Disk, Durability, StorageError, Transferred, Tre
 use crate::properties::{properties_follow_their_resource, set, values};
 use crate::support::*;
 
-/// A file system of its own at `path`, as long as it lives.
+/// A file system that is mounted at `path` until this is dropped.
 pub(crate) struct Mount {
     pub(crate) path: PathBuf,
 }
@@ -52,7 +53,7 @@ fn write_megabytes(
             }
             upload.commit(COMMIT).map(|_| ())
         });
-    // What failed makes room again, a moment later.
+    // Waits until the failed upload has freed its space.
     settle(&disk);
     written
 }
@@ -63,7 +64,7 @@ fn a_full_disk_is_told_from_other_errors_and_loses_nothing() {
     let Some(mount) = Mount::new(&directory.path().join("small"), "tmpfs", "size=4m") else { return };
     let tree = tree(&mount.path);
     put(&tree, "/f", b"old").unwrap();
-    // Found while bytes come, and before any comes if the length is known.
+    // The error occurs at once if the length is known, and otherwise while bytes arrive.
     assert_eq!(write_megabytes(&tree, "/f", 8, None), Err(StorageError::Full));
     assert_eq!(write_megabytes(&tree, "/f", 0, Some(8 << 20)), Err(StorageError::Full));
     assert_eq!(get(&tree, "/f").unwrap(), b"old");
@@ -97,14 +98,14 @@ fn copies_and_moves_go_across_file_systems() {
     assert_eq!(values(&tree, "/other/f"), ["p"]);
     assert_eq!(tree.metadata(&path("/f")).unwrap_err(), StorageError::NotFound);
     assert_eq!(tree.metadata(&path("/d")).unwrap_err(), StorageError::NotFound);
-    // Back, onto something that is there: a file over a file, a directory over a file.
+    // Moves back over existing entries: a file over a file, then a directory over a file.
     for (from, to) in [("/other/f", "/kept"), ("/other/d", "/kept")] {
         let moved = tree.rename(&path(from), &path(to), true, Durability::Full, &GO_ON);
         assert_eq!(moved, Ok(Transferred { created: false }), "{from}");
     }
     assert_eq!(get(&tree, "/kept/inner").unwrap(), b"inner");
     assert!(temporaries(root).is_empty());
-    // The mount point itself cannot go.
+    // The mount point itself cannot be removed.
     assert!(tree.remove(&path("/other"), Durability::None).is_err());
 }
 
@@ -127,7 +128,7 @@ fn without_extended_attributes_a_side_store_keeps_properties_and_checksums() {
 #[test]
 fn checksums_for_which_there_is_no_room_are_computed_all_the_same() {
     let directory = tempfile::tempdir().unwrap();
-    // Attributes take of the room for inodes, as the directory of a side store does.
+    // Attributes use the space for inodes, and so does the directory of a side store.
     let Some(mount) = Mount::new(&directory.path().join("small"), "tmpfs", "size=4m,nr_inodes=16") else {
         return;
     };
@@ -170,7 +171,8 @@ fn what_goes_to_another_file_system_is_what_its_move_was_judged_by() {
     let mut judged = None;
     let moved = tree.rename_through(&path("/f"), &path("/other/f"), options, &GO_ON, &mut |step, moving| {
         let Some(moving) = moving else {
-            // It cannot be renamed to there. After it was judged, another program puts another file into its place.
+            // A rename to the other file system fails. Another program replaces the file after the gate has
+            // accepted it.
             let done = step();
             fs::write(root.join("next"), "second").unwrap();
             fs::rename(root.join("next"), root.join("f")).unwrap();
@@ -225,7 +227,7 @@ fn a_directory_is_not_moved_into_itself_by_way_of_a_second_mount() {
         assert!(rename(from, to).is_err(), "{from} {to}");
         assert_eq!(get(&tree, "/a/f").unwrap(), b"kept", "{from} {to}");
     }
-    // Where it is not itself, it goes.
+    // A move of a file to another directory works.
     assert_eq!(rename("/a/f", "/again/b/f"), Ok(Transferred { created: true }));
     assert_eq!(get(&tree, "/a/b/f").unwrap(), b"kept");
     assert!(temporaries(root).is_empty());
@@ -253,7 +255,7 @@ fn a_directory_that_holds_a_mount_point_is_neither_removed_nor_replaced_nor_move
     let root = directory.path();
     fs::create_dir_all(root.join("d/sub")).unwrap();
     fs::write(root.join("d/first"), "kept").unwrap();
-    // A name that /proc/self/mountinfo escapes.
+    // /proc/self/mountinfo escapes this name.
     let Some(mount) = Mount::new(&root.join("d/sub/mounted here"), "tmpfs", "size=16m") else { return };
     let Some(_elsewhere) = Mount::new(&root.join("elsewhere"), "tmpfs", "size=16m") else { return };
     fs::write(mount.path.join("inner"), "kept").unwrap();
@@ -277,7 +279,7 @@ fn a_directory_that_holds_a_mount_point_is_neither_removed_nor_replaced_nor_move
         (rename("/e", "/d"), in_d),
         (copy("/e", "/d"), in_d),
         (copy("/e", in_d), in_d),
-        // As part of it, what is mounted can be read and copied.
+        // A mounted file system can be read and copied as a part of its directory.
         (copy("/d", "/elsewhere"), "/elsewhere"),
     ];
     for (number, (done, at)) in cases.into_iter().enumerate() {
@@ -289,7 +291,7 @@ fn a_directory_that_holds_a_mount_point_is_neither_removed_nor_replaced_nor_move
     assert!(temporaries(root).is_empty());
     copy("/d", "/copy").unwrap();
     tree.remove(&path("/copy"), Durability::None).unwrap();
-    // Within the mounted file system nothing is special.
+    // Inside of the mounted file system, everything works as usual.
     tree.create_directory(&path("/d/sub/mounted%20here/x"), Durability::None).unwrap();
     tree.remove(&path("/d/sub/mounted%20here/x"), Durability::None).unwrap();
 }

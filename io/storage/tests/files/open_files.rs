@@ -1,3 +1,5 @@
+//! Tests of the cache of open files.
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ fn content(file: &OpenFile) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// As who serves files: what the kernel would have to ask the disk for is opened the long way.
+/// Opens a file as a server does: without waiting if possible, otherwise in the blocking way.
 fn open(files: &Files, tree: &Tree, at: &str) -> Result<Arc<OpenFile>, StorageError> {
     match files.open(&path(at)) {
         Err(StorageError::WouldBlock) => tree.open(&path(at)).map(Arc::new),
@@ -37,7 +39,7 @@ fn a_file_in_memory_is_read_at_once_wherever_it_is_asked_for() {
     let Ok(root) = tempfile::tempdir_in("/dev/shm") else {
         return weir_testkit::untested("needs a tmpfs at /dev/shm");
     };
-    // The end is there, what is before it takes up no room.
+    // Only the end of the file is stored; the hole before it takes no space.
     let file = fs::File::create(root.path().join("a")).unwrap();
     file.set_len(1 << 20).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, b"end", 1 << 20).unwrap();
@@ -52,7 +54,7 @@ fn a_file_in_memory_is_read_at_once_wherever_it_is_asked_for() {
     assert_eq!(file.read_now((1 << 20) + 3, &mut bytes), Ok(0));
 }
 
-/// Opens it twice, so that the second time it could be one that is kept.
+/// Opens a file twice, so that the second time may return the cached one.
 fn read_twice(files: &Files, at: &str) -> String {
     let (first, _) = files.open(&path(at)).unwrap();
     let (second, _) = files.open(&path(at)).unwrap();
@@ -90,13 +92,13 @@ fn a_file_that_was_changed_by_anybody_is_opened_anew() {
     let files = open_files(&tree, 4);
     write(root.path(), "a", "one");
     assert_eq!(read_twice(&files, "/a"), "one");
-    // By an upload, which replaces it.
+    // An upload replaces the file.
     put(&tree, "/a", b"two!").unwrap();
     assert_eq!(read_twice(&files, "/a"), "two!");
-    // In its place.
+    // Another program writes into the file.
     write(root.path(), "a", "three");
     assert_eq!((read_twice(&files, "/a").as_str(), files.len()), ("three", 1));
-    // By another of its name, of the same length.
+    // A rename puts another file of the same length in its place.
     write(root.path(), "b", "four.");
     fs::rename(root.path().join("b"), root.path().join("a")).unwrap();
     assert_eq!(read_twice(&files, "/a"), "four.");
@@ -136,7 +138,7 @@ fn what_was_replaced_is_never_served_again_however_many_read_it() {
             });
         }
         for turn in 1..=100 {
-            // Both while names change all the time, and after they were left alone for a while.
+            // Covers both constant changes of names and a pause that starts the watch.
             let until = Instant::now() + Duration::from_millis(if turn % 2 == 0 { 0 } else { 15 });
             while Instant::now() < until {
                 open(&files, &tree, "/d/a").unwrap();
@@ -158,7 +160,7 @@ fn what_was_replaced_is_never_served_again_however_many_read_it() {
     });
 }
 
-/// Two directories change their names at once.
+/// Exchanges the names of two directories in one step.
 fn exchange(root: &Path, one: &str, other: &str) {
     renameat_with(CWD, root.join(one), CWD, root.join(other), RenameFlags::EXCHANGE).unwrap();
 }
@@ -221,7 +223,7 @@ fn a_file_that_is_asked_for_again_stays_open_while_its_path_leads_to_it() {
     let root = tempfile::tempdir().unwrap();
     write(root.path(), "a", "one");
     let tree = tree(root.path());
-    // Each time it is time to resolve the path in full.
+    // With this duration, each call resolves the path in full.
     let files: Files = OpenFiles::new(&tree, &disk(), 4, Duration::ZERO);
     let (first, memo) = files.open(&path("/a")).unwrap();
     memo.store(7, Relaxed);

@@ -1,3 +1,5 @@
+//! Tests of path lookups, which must stay within the root.
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +12,7 @@ use weir_storage::{StorageError, SymlinkPolicy};
 
 use crate::support::*;
 
-/// `root/` with a file in it, and a secret beside it.
+/// Creates `root/` with a file in it, and a secret file beside it.
 fn world() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("root/inner")).unwrap();
@@ -41,7 +43,7 @@ fn no_encoding_of_a_path_leads_out_of_the_root() {
     ];
     for up in ups {
         for text in [format!("/{up}/secret"), format!("/inner/{up}/{up}/secret"), format!("//{up}//secret")] {
-            // Either it is no path at all, or one that names nothing.
+            // The path is either invalid or leads to nothing.
             if let Ok(read) = DavPath::parse(text.as_bytes(), &PathLimits::default()) {
                 let opened = tree.open(&read.path);
                 assert!(matches!(opened, Err(StorageError::NotFound)), "{text}: {opened:?}");
@@ -69,7 +71,7 @@ fn links_are_followed_as_the_policy_says_and_never_out_of_the_root() {
         for good in ["/good", "/directory/file", "/inner/back"] {
             let expected = if follows { Ok(b"inside".to_vec()) } else { Err(StorageError::Refused) };
             assert_eq!(get(&tree, good), expected, "{policy:?} {good}");
-            // From the cache the answer is the same, or none.
+            // From the cache, the result is the same or `WouldBlock`.
             let cached = tree.open_cached(&path(good)).map(|file| file.metadata().size);
             assert!(
                 matches!(cached, Err(StorageError::WouldBlock))
@@ -98,7 +100,7 @@ fn a_link_of_another_owner_is_not_followed_where_owners_must_match() {
     symlink("inner", root.join("foreign-directory")).unwrap();
     symlink("foreign", root.join("chain")).unwrap();
     if lchown(root.join("foreign"), Some(12_345), None).is_err() {
-        // Only root can give files away.
+        // Only root can change the owner of a file.
         return;
     }
     lchown(root.join("foreign-directory"), Some(12_345), None).unwrap();

@@ -1,4 +1,4 @@
-//! What the file system permits, after an upload, a copy or a move.
+//! Tests of the permissions of files after an upload, a copy or a move.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -24,13 +24,14 @@ fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o7777
 }
 
-/// What files and directories that nothing is known of are made with here.
+/// Returns the mode of a new file in this directory.
 fn usual(directory: &Path) -> u32 {
     fs::write(directory.join("usual"), "").unwrap();
     mode(&directory.join("usual")) & 0o644
 }
 
-/// An ACL by which user 4242 may do `user`, the group nothing, others nothing (acl(5), as the kernel has it).
+/// Returns an ACL that gives user 4242 the rights `user`, and its group and others none (acl(5), in the
+/// kernel's format).
 fn list(user: u8) -> Vec<u8> {
     let none = [255; 4];
     let entry = |tag: u8, may: u8, id: [u8; 4]| [&[tag, 0, may, 0][..], &id].concat();
@@ -49,7 +50,7 @@ fn set_list(path: &Path, attribute: &str, acl: &[u8]) {
     setxattr(path, attribute, acl, XattrFlags::empty()).unwrap();
 }
 
-/// Whether files can have such lists here.
+/// Returns whether the file system supports ACLs.
 fn has_lists(directory: &Path) -> bool {
     fs::write(directory.join("listed"), "").unwrap();
     match setxattr(directory.join("listed"), ACCESS, &list(4), XattrFlags::empty()) {
@@ -68,7 +69,7 @@ fn list_of(path: &Path, attribute: &str) -> Option<Vec<u8>> {
     Some(value)
 }
 
-/// The only leftover in a directory.
+/// Returns the only leftover in a directory.
 fn temporary(root: &Path) -> std::path::PathBuf {
     let names = temporaries(root);
     assert_eq!(names.len(), 1, "{names:?}");
@@ -106,7 +107,7 @@ fn permissions_that_change_while_a_file_comes_are_the_later_ones() {
     set_mode(&file, 0o600);
     prepared.publish().unwrap();
     assert_eq!(mode(&file), 0o600);
-    // There when it began, and gone at its end: as if it had never been there.
+    // The file existed when the upload began, and was removed before its end.
     let upload = Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap();
     fs::remove_file(&file).unwrap();
     upload.commit(COMMIT).unwrap();
@@ -151,7 +152,7 @@ fn lists_of_who_may_what_stay_with_a_file_that_is_replaced_and_go_along_with_a_c
     copy(&tree, "/f", "/g");
     assert_eq!(list_of(&root.join("g"), ACCESS), Some(list(4)));
 
-    // What a directory lets its members inherit is for new ones.
+    // The ACL that a directory passes on applies to new members only.
     fs::create_dir(root.join("d")).unwrap();
     fs::write(root.join("d/private"), "1").unwrap();
     set_mode(&root.join("d/private"), 0o600);
@@ -170,14 +171,15 @@ fn lists_and_properties_that_do_not_fit_together_both_stay() {
     if !has_lists(root) {
         return;
     }
-    // With this many users a list takes half a kilobyte.
+    // With this many users, an ACL takes half a kilobyte.
     let users: Vec<u8> =
         (5000..5060_u32).flat_map(|user| [&[2, 0, 4, 0][..], &user.to_le_bytes()].concat()).collect();
-    // Behind the version, the owner and the first of them.
+    // The users go after the version, the owner and the first user.
     let short = list(4);
     let long = [&short[..20], &users, &short[20..]].concat();
     fs::create_dir(root.join("d")).unwrap();
-    // Some file systems have room for four kilobytes of attributes: among these sizes are some that just fit by themselves.
+    // Some file systems have room for 4 KB of attributes. A property of some of these sizes fits only without
+    // the ACL.
     for size in (2_000..6_000).step_by(200) {
         let at = |name: &str| format!("{name}-{size}");
         for name in ["/f", "/d/e"] {
@@ -217,7 +219,7 @@ fn a_copy_on_its_way_is_for_nobody_where_a_list_says_who_may() {
     set_list(&root.join("a"), ACCESS, &list(6));
     let mut seen = 0;
     let mut look = |_: &weir_dav::path::DavPath, _| {
-        // What the group seems to may is what anybody in the list may.
+        // The group bits of a file with an ACL are the mask for all its entries.
         assert_eq!((mode(&root.join("a")) & 0o070, mode(&temporary(root)) & 0o077), (0o060, 0));
         seen += 1;
         true

@@ -1,3 +1,5 @@
+//! Tests of dead properties.
+
 use weir_dav::xml::{Fragment, PropName, PropertyUpdate, XmlLimits};
 use weir_storage::{CopyOptions, Durability, Tree};
 
@@ -18,7 +20,7 @@ pub(crate) fn values(tree: &Tree, at: &str) -> Vec<String> {
     read.iter().map(|property| property.name().local().to_owned()).collect()
 }
 
-/// What any file system has to do with properties, the one at `root`.
+/// Tests that properties stay with their files and directories, on the file system at `root`.
 pub(crate) fn properties_follow_their_resource(root: &std::path::Path) {
     let tree = tree(root);
     put(&tree, "/f", b"1").unwrap();
@@ -33,7 +35,7 @@ pub(crate) fn properties_follow_their_resource(root: &std::path::Path) {
     set(&tree, "/d", "of-directory", "1");
     set(&tree, "/", "of-root", "1");
 
-    // A new content, another place, a copy: the properties are there.
+    // Properties survive a new content, a move and a copy.
     put(&tree, "/f", b"2").unwrap();
     assert_eq!(values(&tree, "/f"), ["b"]);
     tree.rename(&path("/f"), &path("/d/g"), false, Durability::None, &GO_ON).unwrap();
@@ -48,7 +50,7 @@ pub(crate) fn properties_follow_their_resource(root: &std::path::Path) {
     }
     assert_eq!(values(&tree, "/"), ["of-root"]);
 
-    // What comes after something that was removed is not what was removed.
+    // A new file does not get the properties of a removed one with its name.
     tree.remove(&path("/d/g"), Durability::None).unwrap();
     put(&tree, "/d/g", b"3").unwrap();
     assert!(values(&tree, "/d/g").is_empty());
@@ -100,7 +102,7 @@ fn properties_that_are_set_while_an_upload_ends_are_kept() {
         (get(&tree, "/f").unwrap(), values(&tree, "/f")),
         (b"new".to_vec(), vec!["early".to_owned(), "late".to_owned()])
     );
-    // Also when they are taken away.
+    // Repeats this with properties that are removed meanwhile.
     let mut upload = weir_storage::Upload::begin(&tree, &disk(), &path("/f"), &[], None).unwrap();
     upload.write(b"newer").unwrap();
     let mut prepared = upload.prepare(COMMIT).unwrap();
@@ -109,7 +111,7 @@ fn properties_that_are_set_while_an_upload_ends_are_kept() {
     prepared.publish().unwrap();
     prepared.finish().unwrap();
     assert_eq!((get(&tree, "/f").unwrap(), values(&tree, "/f")), (b"newer".to_vec(), vec![]));
-    // One that is prepared and given up leaves nothing.
+    // An upload that is prepared and then dropped leaves nothing.
     let disk = weir_storage::Disk::new("one", 1, 9);
     let upload = weir_storage::Upload::begin(&tree, &disk, &path("/g"), &[], None).unwrap();
     drop(upload.prepare(COMMIT).unwrap());
@@ -123,7 +125,7 @@ fn those_who_change_properties_at_once_lose_nothing() {
     put(&tree(directory.path()), "/f", b"1").unwrap();
     std::thread::scope(|scope| {
         for number in 0..8 {
-            // Each as a node of its own.
+            // Each thread acts as another node.
             let root = directory.path();
             scope.spawn(move || set(&tree(root), "/f", &format!("p{number}"), "1"));
         }
@@ -147,7 +149,7 @@ fn who_may_have_properties_is_known_without_opening_a_file() {
         let has = !values(&tree, &format!("/{}", String::from_utf8_lossy(&entry.name))).is_empty();
         let may = listing.may_have_properties(&entry);
         assert!(may || !has, "{entry:?}");
-        // Where attributes do, nothing is opened in vain.
+        // With attributes, no file is opened in vain.
         assert!(may == has || has_side, "{entry:?}");
     }
 }

@@ -1,3 +1,5 @@
+//! Tests of accounts, counts and quotas.
+
 use std::fs;
 
 use weir_dav::xml::{Fragment, PropertyUpdate, XmlLimits};
@@ -7,7 +9,7 @@ use weir_storage::{
 
 use crate::support::*;
 
-/// Counts all that is there, one entry at a time.
+/// Counts the whole tree, one entry at a time.
 fn count(tree: &std::sync::Arc<Tree>) {
     let mut count = Count::begin(tree, true).unwrap();
     while !count.step(1).unwrap() {}
@@ -41,7 +43,7 @@ fn what_changes_is_in_the_account_at_once_and_a_count_says_the_same() {
     copy("/d", "/c");
     copy("/g", "/h");
     assert_eq!(used(&tree), (Some(230), Some(4)));
-    // A directory in the place of a directory, then of a file, then a file in the place of a directory.
+    // Replaces a directory by a directory, a file by a directory, and a directory by a file.
     copy("/d/e", "/c");
     assert_eq!(used(&tree), (Some(230), Some(4)));
     copy("/d/e", "/h");
@@ -73,7 +75,7 @@ fn the_next_start_goes_by_what_was_counted_until_it_has_counted_itself() {
     let after = Tree::open_root(directory.path(), options("two", 2)).unwrap();
     after.recall_count().unwrap();
     assert_eq!(used(&after), (Some(5), Some(1)));
-    // What is damaged is none.
+    // A damaged account counts as missing.
     fs::write(directory.path().join(".weir-store/usage.json"), "{").unwrap();
     let other = Tree::open_root(directory.path(), options("two", 3)).unwrap();
     other.recall_count().unwrap();
@@ -89,11 +91,11 @@ fn what_does_not_fit_into_the_quota_is_refused_and_changes_nothing() {
     tree.ledger().set_quota(Some(100));
     let begin = |at: &str, length| Upload::begin(&tree, &disk(), &path(at), &[], length);
     assert_eq!(begin("/g", Some(41)).err(), Some(StorageError::OverQuota));
-    // In the place of another only what it is longer counts.
+    // A replacement needs quota only for its additional bytes.
     let promised = begin("/f", Some(100)).unwrap();
     assert_eq!(begin("/g", Some(1)).err(), Some(StorageError::OverQuota));
     drop(promised);
-    // Of unknown length: found when it comes.
+    // Without a length, the error occurs when the bytes arrive.
     let mut growing = begin("/g", None).unwrap();
     growing.write(&[0; 40]).unwrap();
     assert_eq!(growing.write(&[0; 1]), Err(StorageError::OverQuota));
@@ -101,7 +103,7 @@ fn what_does_not_fit_into_the_quota_is_refused_and_changes_nothing() {
     let failure = tree.copy(&path("/f"), &path("/h"), DEEP, &mut |_, _| true, &GO_ON).unwrap_err();
     assert_eq!(failure.error, StorageError::OverQuota);
     assert_eq!(used(&tree), (Some(60), Some(1)));
-    // Moving takes up nothing, and what is less than before goes in whatever the quota is.
+    // A move needs no quota, and neither does a smaller replacement.
     tree.ledger().set_quota(Some(10));
     tree.rename(&path("/f"), &path("/h"), true, Durability::None, &GO_ON).unwrap();
     put(&tree, "/h", &[2; 50]).unwrap();
@@ -130,7 +132,7 @@ fn what_was_to_be_replaced_and_is_elsewhere_by_then_counts_when_the_new_becomes_
     let moved = std::cell::Cell::new(false);
     let copied = tree.copy_through(&path("/g"), &path("/f"), DEEP, &mut |_, _| true, &GO_ON, &mut |step| {
         if !moved.replace(true) {
-            // By another program.
+            // Another program moves the file.
             std::fs::rename(directory.path().join("f"), directory.path().join("h")).unwrap();
         }
         step()
@@ -139,7 +141,7 @@ fn what_was_to_be_replaced_and_is_elsewhere_by_then_counts_when_the_new_becomes_
     assert_eq!((get(&tree, "/f").err(), used(&tree)), (Some(StorageError::NotFound), (Some(120), Some(2))));
 }
 
-/// Two nodes that share a directory.
+/// Opens two nodes that share a directory.
 fn two_nodes(root: &std::path::Path) -> [std::sync::Arc<Tree>; 2] {
     ["one", "two"].map(|node| Tree::open_root(root, options(node, 1)).unwrap())
 }
@@ -152,7 +154,7 @@ fn nodes_that_share_a_directory_keep_its_quota_together() {
     for node in &nodes {
         node.ledger().set_quota(Some(QUOTA));
     }
-    // Some are so small that nobody asks for each.
+    // Some files are so small that the nodes do not ask each other.
     for (number, bytes) in [300, 10_000, 50].into_iter().cycle().enumerate() {
         let put = |node: &_| put(node, &format!("/{number}"), &vec![0; bytes]);
         match put(&nodes[number % 2]) {
@@ -161,14 +163,14 @@ fn nodes_that_share_a_directory_keep_its_quota_together() {
         }
     }
     let on_disk = |root: &std::path::Path| -> u64 {
-        // What has only just been there was temporary.
+        // A temporary file may be gone by now.
         let files = fs::read_dir(root).unwrap().filter_map(|it| it.unwrap().metadata().ok());
         files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
     };
-    // A thousandth for each is what they may be wrong by.
+    // Each node may exceed its share by a thousandth of the quota.
     let used = on_disk(directory.path());
     assert!((QUOTA - 10_000 - 2_000..=QUOTA + 2_000).contains(&used), "{used}");
-    // What one removes the other may use, once it has been told.
+    // A node may use what the other one has removed, once that has reported it.
     let [one, two] = &nodes;
     assert_eq!(put(two, "/more", &[0; 12_000]).unwrap_err(), StorageError::OverQuota);
     one.remove(&path("/1"), Durability::None).unwrap();
@@ -193,7 +195,7 @@ fn what_uploads_to_one_node_were_promised_is_not_promised_by_another() {
     drop(under_way);
     one.share_usage().unwrap();
     drop(begin(&two, 900_000).unwrap());
-    // A node that is started anew goes on with what it had written.
+    // A restarted node knows the changes that it reported before.
     put(&one, "/kept", &[0; 50_000]).unwrap();
     one.share_usage().unwrap();
     drop(one);
@@ -231,7 +233,7 @@ fn a_count_is_for_all_nodes_and_forgets_nothing_that_they_change_meanwhile() {
     next_tick(directory.path());
     assert_eq!(Count::begin(&two, true).err(), Some(StorageError::Busy));
     share();
-    // By a node that has heard of it, before it has seen anything.
+    // This node knows of the count and changes files before the count has seen anything.
     put(&two, "/replaced", &[0; 50]).unwrap();
     put(&two, "/new", &[0; 7]).unwrap();
     two.remove(&path("/gone"), Durability::None).unwrap();
@@ -240,13 +242,13 @@ fn a_count_is_for_all_nodes_and_forgets_nothing_that_they_change_meanwhile() {
     }
     two.remove(&path("/again"), Durability::None).unwrap();
     two.share_usage().unwrap();
-    // And what the other has told nobody when it ends.
+    // This change is not reported before the count ends.
     put(&two, "/late", &[0; 3]).unwrap();
     while !counting.step(1).unwrap() {}
     share();
     assert_eq!([used(&one), used(&two)], [(Some(100 + 10 + 50 + 7 + 3), Some(5)); 2]);
 
-    // One that is given up keeps nobody from counting.
+    // A count that was given up does not keep other nodes from counting.
     drop(Count::begin(&one, true).unwrap());
     assert_eq!(Count::begin(&two, true).err(), Some(StorageError::Busy));
     one.share_usage().unwrap();
@@ -274,7 +276,7 @@ fn a_node_that_has_not_heard_of_a_count_goes_by_it_afterwards() {
     assert_eq!([used(&one), used(&two)], [(Some(23), Some(2)); 2]);
 }
 
-/// Waits until the clock of the file system, which goes in steps, has gone on.
+/// Waits until the clock of the file system has advanced to its next step.
 fn next_tick(directory: &std::path::Path) {
     let now = || {
         let file = directory.join(".weir-tmp~tick");
@@ -291,7 +293,7 @@ fn next_tick(directory: &std::path::Path) {
 fn what_changes_ahead_of_a_count_or_behind_it_is_never_forgotten() {
     let directory = tempfile::tempdir().unwrap();
     if fs::metadata(directory.path()).unwrap().created().is_err() {
-        // Where a file system does not tell when a file came, more is found until the next count.
+        // Without creation times, an account may be too large until the next count.
         return;
     }
     let tree = tree(directory.path());
@@ -307,28 +309,29 @@ fn what_changes_ahead_of_a_count_or_behind_it_is_never_forgotten() {
         put(&tree, "/shorter", &[0; 1]).unwrap();
         put(&tree, "/longer", &[0; 100]).unwrap();
         tree.rename(&path("/moved"), &path("/renamed"), true, Durability::None, &GO_ON).unwrap();
-        // Only its times change.
+        // Changes only the file's times.
         let noted = directory.path().join("noted");
         fs::set_permissions(&noted, fs::metadata(&noted).unwrap().permissions()).unwrap();
-        // What comes and goes again leaves nothing.
+        // Files that are created and removed again leave nothing in the account.
         for _ in 0..100 {
             put(&tree, "/again", &[0; 1_000]).unwrap();
         }
         tree.remove(&path("/again"), Durability::None).unwrap();
     };
-    // Before the count has seen anything: it is exact.
+    // The count has seen nothing before these changes, so it is exact.
     let mut ahead = Count::begin(&tree, true).unwrap();
     change();
     while !ahead.step(1).unwrap() {}
     assert_eq!(used(&tree), (Some(10 + 1 + 100 + 10 + 10), Some(5)));
-    // After it has seen everything: what went is in it still, and no more than that.
+    // The count has seen everything before these changes. Its result still contains what was removed, and no
+    // more.
     for name in ["gone", "shorter", "longer", "moved"] {
         put(&tree, &format!("/{name}"), &[0; 10]).unwrap();
     }
     tree.remove(&path("/renamed"), Durability::None).unwrap();
     next_tick(directory.path());
     let mut behind = Count::begin(&tree, true).unwrap();
-    // Seven members, and the dots.
+    // Seven members, and `.` and `..`.
     assert!(!behind.step(9).unwrap());
     change();
     while !behind.step(1).unwrap() {}
@@ -355,7 +358,7 @@ fn parts_in_a_removed_directory_and_names_that_went_are_off_the_account() {
     assert_eq!(used(&tree), (Some(120), Some(2)));
     tree.remove(&path("/d"), Durability::None).unwrap();
     assert_eq!(used(&tree), (Some(20), Some(2)));
-    // One file, two names: the move leaves one of them.
+    // The file has two names, of which the move leaves one.
     tree.rename(&path("/a"), &path("/b"), true, Durability::None, &GO_ON).unwrap();
     assert_eq!(used(&tree), (Some(10), Some(1)));
 }
@@ -382,7 +385,7 @@ fn what_is_left_of_an_upload_of_which_nothing_is_known_is_removed_by_a_count_whe
         let file = fs::File::options().write(true).open(file).unwrap();
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
     };
-    // Its directory is moved, and then its time is over.
+    // The directory is moved, so that its upload loses its state.
     fs::rename(directory.path().join("d"), directory.path().join("e")).unwrap();
     for id in [1, 3, 4] {
         tree.forget_partial(PartialId::new([id; 16])).unwrap();
@@ -417,7 +420,7 @@ fn properties_that_clients_set_count_towards_the_quota() {
     let set = |at: &str, update: PropertyUpdate| {
         tree.update_properties(&path(at), &[update], Durability::None).map(|_| ())
     };
-    // Some fit among the attributes, some do not.
+    // Some properties fit into attributes, some do not.
     for (at, bytes) in [("/", 100), ("/d", 200), ("/d", 100_000), ("/d/f", 300), ("/d/f", 200_000)] {
         let name = format!("p{bytes}");
         let before = used(&tree).0.unwrap();
@@ -435,7 +438,7 @@ fn properties_that_clients_set_count_towards_the_quota() {
     set("/d/f", property("more", 500)).unwrap();
     tree.ledger().set_quota(Some(10 * all));
 
-    // They come with copies, stay with files that are replaced, and go with what they are of.
+    // Properties are copied with copies, stay with replaced files, and are removed with their resource.
     let all = used(&tree).0.unwrap();
     let copy = |to: &str| tree.copy(&path("/d"), &path(to), DEEP, &mut |_, _| true, &GO_ON).unwrap();
     copy("/copy");
@@ -472,7 +475,7 @@ fn there_are_no_more_files_and_directories_than_an_area_may_have() {
     tree.create_directory(&path("/e"), Durability::None).unwrap();
     assert_eq!(put(&tree, "/h", b"").err(), Some(StorageError::OverQuota));
     assert_eq!(tree.create_directory(&path("/h"), Durability::None), Err(StorageError::OverQuota));
-    // What replaces something, or moves, is no further one; what goes makes room.
+    // A replacement or a move adds no entry, and a removal frees one.
     put(&tree, "/d/f", b"new").unwrap();
     tree.rename(&path("/d/f"), &path("/e/f"), true, Durability::None, &GO_ON).unwrap();
     tree.remove(&path("/d"), Durability::None).unwrap();

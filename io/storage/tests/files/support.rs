@@ -1,3 +1,5 @@
+//! Helpers for the tests of this folder.
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -30,7 +32,7 @@ pub(crate) fn disk() -> Disk {
     Disk::new("test", 2, 16)
 }
 
-/// Never set.
+/// Flag for cancellation; never set.
 pub(crate) static GO_ON: AtomicBool = AtomicBool::new(false);
 
 pub(crate) const COMMIT: Commit<'static> =
@@ -50,13 +52,13 @@ pub(crate) fn get(tree: &Tree, at: &str) -> Result<Vec<u8>, StorageError> {
     Ok(content)
 }
 
-/// Waits until a pool has done what it was given before: with one thread, jobs are done in their order.
+/// Waits until a pool has run its earlier jobs. With one thread, jobs run in order.
 pub(crate) fn settle(disk: &Disk) {
     block_on(disk.run(|| Ok(()))).unwrap();
 }
 
-/// Sweeps until that has come to what is wanted. Not always at once: a process that another test starts has, until it runs its own
-/// program, everything that is open here, locks of those who are gone included.
+/// Sweeps until the results add up to `wanted`. This may take several tries: a process that another test
+/// starts holds all open files of this process until its exec, including locks that were released here.
 #[track_caller]
 pub(crate) fn sweep_to(tree: &Arc<Tree>, wanted: Swept) {
     let mut removed = 0;
@@ -71,7 +73,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// Every name in a directory and below it, also those that no client sees.
+/// Returns every name in a directory and below it, including reserved ones.
 pub(crate) fn raw_names(root: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(root).unwrap() {
@@ -85,7 +87,7 @@ pub(crate) fn raw_names(root: &Path) -> Vec<String> {
     names
 }
 
-/// Leftovers of uploads and the like.
+/// Returns the names of leftover temporary files.
 pub(crate) fn temporaries(root: &Path) -> Vec<String> {
     raw_names(root).into_iter().filter(|name| name.starts_with(".weir-tmp~")).collect()
 }

@@ -1,10 +1,12 @@
+//! Tests of the removal of leftovers.
+
 use std::fs;
 
 use weir_storage::{Disk, Sweep, Swept, Tree, Upload};
 
 use crate::support::*;
 
-/// Leaves an upload behind as a killed process does: its file is there, and nobody holds it any more.
+/// Leaves an upload behind as a killed process does: its file exists, and no process has it open.
 fn abandon(root: &std::path::Path, node: &str, boot: u64, at: &str) {
     let tree = Tree::open_root(root, options(node, boot)).unwrap();
     let disk = Disk::new("gone", 1, 9);
@@ -27,7 +29,7 @@ fn a_start_removes_what_its_own_node_left_and_nothing_of_others() {
     fs::create_dir_all(root.join("a/b")).unwrap();
     abandon(root, "one", 1, "/a/b/x");
     abandon(root, "other", 1, "/a/y");
-    // A name that begins like ours is another node's.
+    // A node name that begins with this node's name belongs to another node.
     abandon(root, "one.more", 1, "/z");
     let tree = Tree::open_root(root, options("one", 2)).unwrap();
     sweep_to(&tree, Swept { removed: 1, kept: 0 });
@@ -57,7 +59,7 @@ fn after_a_start_of_the_machine_everything_is_searched() {
     fs::create_dir_all(root.join("a/b")).unwrap();
     abandon(root, "one", 1, "/a/b/x");
     let journal = root.join(".weir-store/journal~one~0000000000000001");
-    // The list of directories was lost with the power.
+    // A power failure has lost the list of directories.
     fs::write(&journal, "another boot\n").unwrap();
     let tree = Tree::open_root(root, options("one", 2)).unwrap();
     sweep_to(&tree, Swept { removed: 1, kept: 0 });
@@ -94,7 +96,7 @@ fn a_search_everywhere_is_made_of_short_steps() {
 fn what_made_room_for_something_that_never_came_is_given_back() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
-    // As a process leaves it that is killed between two renamings.
+    // A process that is killed between two renames leaves this state.
     for (number, name) in [(0, "gone"), (1, "taken")] {
         let holder = root.join(format!("a/.weir-old~one~0000000000000001~{number}"));
         fs::create_dir_all(holder.join(name)).unwrap();
@@ -104,7 +106,7 @@ fn what_made_room_for_something_that_never_came_is_given_back() {
     fs::create_dir(root.join(".weir-store")).unwrap();
     fs::write(root.join(".weir-store/journal~one~0000000000000001"), "another boot\n").unwrap();
     let tree = Tree::open_root(root, options("one", 2)).unwrap();
-    // Nobody can tell what is in the way, so nothing of it is lost.
+    // It is unclear which entry is wanted, so both are kept.
     sweep_to(&tree, Swept { removed: 1, kept: 1 });
     assert_eq!(get(&tree, "/a/gone/f").unwrap(), b"only copy");
     assert!(root.join("a/.weir-old~one~0000000000000001~1/taken/f").exists());
@@ -117,7 +119,8 @@ fn what_made_room_for_something_that_never_came_is_given_back() {
 fn a_leftover_whose_lock_cannot_be_asked_for_goes_with_its_process_or_with_age() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
-    // Sockets cannot be opened, nor locked. The journal tells that the first start has ended, and nothing of the third.
+    // A socket can be neither opened nor locked. The journal shows that the first start has ended; the third
+    // has no journal.
     let leftover = |boot: u64| root.join(format!(".weir-tmp~one~{boot:016x}~0"));
     let _sockets = [1, 3].map(|boot| std::os::unix::net::UnixListener::bind(leftover(boot)).unwrap());
     fs::create_dir(root.join(".weir-store")).unwrap();
@@ -137,7 +140,7 @@ fn what_two_trees_of_one_process_at_one_root_have_left_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let (disk, dead) = (Disk::new("gone", 1, 9), options("one", 1));
-    // The second of them since a reload, for example.
+    // The second tree appears after a reload, for example.
     let trees = [(); 2].map(|()| Tree::open_root(root, dead.clone()).unwrap());
     let mut uploads = Vec::new();
     for at in ["a", "b", "c", "d"] {

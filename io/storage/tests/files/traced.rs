@@ -1,4 +1,4 @@
-//! What is asked of the kernel, and in which order.
+//! Tests of the system calls that changes make, and of their order.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const POLICIES: [(&str, Durability); 3] =
 const CALLS: [&str; 8] =
     ["fsync", "fdatasync", "rename", "renameat", "renameat2", "linkat", "ioctl", "copy_file_range"];
 
-/// Not a test: what the child process of the next ones does.
+/// Runs in the child process of the following tests; it is not a test of its own.
 #[test]
 #[ignore = "the child of other tests"]
 fn traced_child() {
@@ -31,14 +31,14 @@ fn traced_child() {
     tree.copy(&path("/full"), &path("/copy"), options, &mut |_, _| true, &GO_ON).unwrap();
 }
 
-/// The calls of the child, in an area that is here. `None`: nobody may see them.
+/// Returns the system calls of the child process. `None` if this process may not trace it.
 fn calls(root: &Path) -> Option<Vec<String>> {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child.args(["--exact", "traced::traced_child", "--ignored"]).env(ROOT, root);
     Trace::of_run(&child, &CALLS)
 }
 
-/// Where the file gets its name.
+/// Returns the position of the call that gives the file its name.
 #[track_caller]
 fn naming(calls: &[String], name: &str) -> usize {
     let name = format!("\"{name}\"");
@@ -46,7 +46,8 @@ fn naming(calls: &[String], name: &str) -> usize {
     calls.iter().position(is_naming).unwrap_or_else(|| panic!("nothing becomes {name}: {calls:#?}"))
 }
 
-/// What is made sure: what of a file, or the names in its directory.
+/// Returns the kind of data that a call syncs: a file's content, the whole file, or the names in the
+/// directory.
 fn synced(call: &str, root: &Path) -> Option<&'static str> {
     let (name, rest) = call.split_once("sync(")?;
     let (_, path) = rest.split_once('<')?;
@@ -70,7 +71,7 @@ fn an_upload_is_on_the_disk_before_it_has_its_name_as_far_as_its_policy_wants_th
         |range: Range<usize>| calls[range].iter().filter_map(|call| synced(call, &root)).collect::<Vec<_>>();
     assert!(synced(0..none).is_empty(), "{calls:#?}");
     assert_eq!(synced(none..data), ["content"], "{calls:#?}");
-    // Neither of them has its name on the disk for sure; the last one has.
+    // Neither of the first two has its name safely on the disk; the last one has.
     assert_eq!(synced(data..full), ["file"], "{calls:#?}");
     assert_eq!(synced(full..copy), ["names"], "{calls:#?}");
     assert!(synced(copy..calls.len()).is_empty(), "{calls:#?}");

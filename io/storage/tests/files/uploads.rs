@@ -1,3 +1,5 @@
+//! Tests of uploads.
+
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
@@ -28,7 +30,7 @@ fn an_upload_is_seen_whole_or_not_at_all() {
     assert_eq!(get(&tree, "/f").unwrap(), b"new content");
     assert_eq!(committed.metadata.size, 11);
     assert!(tree.metadata(&path("/f")).unwrap().is_same_version(&committed.metadata));
-    // Who had the old one open goes on with it.
+    // A handle of the old file still reads the old content.
     let mut content = [0; 8];
     assert_eq!(before.read(0, &mut content).unwrap(), 3);
     assert!(temporaries(directory.path()).is_empty());
@@ -60,7 +62,7 @@ fn what_came_otherwise_than_it_was_sent_is_not_stored() {
         upload.write(b"hello").unwrap();
         upload.commit(Commit { digests, length, ..COMMIT })
     };
-    // MD5 was not computed while bytes came, and is proved all the same.
+    // MD5 was not computed while bytes arrived, and is checked all the same.
     assert_eq!(upload(&[right.clone(), wrong], None).unwrap_err(), StorageError::Digest(Algorithm::Md5));
     assert_eq!(upload(&[], Some(6)).unwrap_err(), StorageError::Length);
     assert_eq!(tree.metadata(&path("/f")).unwrap_err(), StorageError::NotFound);
