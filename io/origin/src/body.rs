@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 
 use crate::connection::Control;
 
-/// The pieces that long bodies are sent in, in bytes.
+/// Size of the pieces of long bodies, in bytes.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
 
-/// One period of what `/bytes` sends: byte `i` of a body is byte `i % 64` of this line.
+/// One period of the pattern that `/bytes` sends: byte `i` of a body is byte `i % 64` of this line.
 const PATTERN_LINE: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.\n";
 
 static PATTERN: [u8; PIECE_BYTES] = {
@@ -26,20 +26,21 @@ static PATTERN: [u8; PIECE_BYTES] = {
     bytes
 };
 
-/// A response body.
+/// Body of a response.
 #[derive(Debug)]
 pub(crate) enum OriginBody {
-    /// All of it is here.
+    /// All bytes at once.
     Whole(Option<Bytes>),
-    /// `left` bytes of the pattern; their number is told in advance if `sized`.
+    /// `left` more bytes of the pattern. The response declares their number if `sized`.
     Pattern { left: u64, sized: bool },
-    /// What a task sends, of `length` bytes if that is known.
+    /// Pieces that a task sends, of `length` bytes in all if known.
     Fed { pieces: mpsc::Receiver<Bytes>, length: Option<u64> },
-    /// Says `length`, sends less and then fails; `control` has been told how.
+    /// A body that is declared as `length` bytes, sends less and then fails. `control` decides how the
+    /// connection ends.
     Broken { piece: Option<Bytes>, length: u64, control: Arc<Control>, flushes: Option<u64> },
 }
 
-/// The end of a [`OriginBody::Broken`], which makes hyper drop the connection.
+/// Error at the end of a [`OriginBody::Broken`], which makes hyper drop the connection.
 #[derive(Debug)]
 pub(crate) struct Fault;
 
@@ -50,7 +51,7 @@ impl OriginBody {
     }
 }
 
-/// The `count` (at most [`PIECE_BYTES`]) first bytes of the pattern.
+/// Returns the first `count` bytes of the pattern, at most [`PIECE_BYTES`].
 pub(crate) fn pattern(count: usize) -> Bytes {
     Bytes::from_static(&PATTERN[..count.min(PIECE_BYTES)])
 }

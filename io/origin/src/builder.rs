@@ -1,3 +1,5 @@
+//! Configuration and start of a server.
+
 use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -12,12 +14,13 @@ use crate::serve;
 use crate::service_time::ServiceTime;
 use crate::state::State;
 
-/// The test web server; [`Origin::builder`] makes one.
+/// The test web server; [`Origin::builder`] creates one.
 #[derive(Debug)]
 pub struct Origin;
 
 impl Origin {
-    /// A server named `origin` on a free port of 127.0.0.1, as fast as it can, with one thread.
+    /// Returns the settings of a server named `origin` on a free port of 127.0.0.1, with one thread and no
+    /// delay.
     pub fn builder() -> OriginBuilder {
         OriginBuilder {
             name: "origin".to_owned(),
@@ -29,7 +32,7 @@ impl Origin {
     }
 }
 
-/// What an [`Origin`] is to be like.
+/// Settings of an [`Origin`].
 #[derive(Debug, Clone)]
 pub struct OriginBuilder {
     name: String,
@@ -39,52 +42,52 @@ pub struct OriginBuilder {
     grace: Duration,
 }
 
-/// Why an [`Origin`] did not start.
+/// Error that kept an [`Origin`] from starting.
 #[derive(Debug)]
 pub enum StartError {
     /// The address could not be bound.
     Bind(SocketAddr, io::Error),
-    /// A thread or its runtime could not be made.
+    /// A thread or its runtime could not be created.
     Thread(io::Error),
 }
 
 impl OriginBuilder {
-    /// Its name: shown on its page and in the `X-Origin` header of each response. Bytes that a header value cannot
-    /// hold are dropped.
+    /// Sets the name, which appears on the page and in the `X-Origin` header of each response. Drops bytes
+    /// that a header value cannot contain.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self.name.retain(|c| c == ' ' || c.is_ascii_graphic());
         self
     }
 
-    /// Where it accepts; port 0 takes a free one.
+    /// Sets the address to listen on; port 0 takes a free one.
     pub fn bind(mut self, address: SocketAddr) -> Self {
         self.bind = address;
         self
     }
 
-    /// Makes it as slow as a real server. Health checks and faults are not slowed.
+    /// Makes the server as slow as a real one. Health checks are not delayed.
     pub fn service(mut self, service: ServiceTime) -> Self {
         self.service = Some(service);
         self
     }
 
-    /// Threads that serve, each with its own connections. One is enough for tests.
+    /// Sets the number of threads, each with its own connections. One is enough for tests.
     pub fn threads(mut self, threads: NonZeroUsize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// How long [`OriginHandle::stop`] lets requests finish.
+    /// Sets the time that [`OriginHandle::stop`] gives requests to finish.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Binds and serves on threads of its own until the handle stops or is dropped.
+    /// Binds the address and serves on threads of its own until the handle stops or is dropped.
     ///
     /// # Errors
-    /// The address cannot be bound, or a thread cannot be made.
+    /// If the address cannot be bound, or a thread cannot be created.
     pub fn start(self) -> Result<OriginHandle, StartError> {
         let listener = listen(self.bind).map_err(|cause| StartError::Bind(self.bind, cause))?;
         let addr = listener.local_addr().map_err(|cause| StartError::Bind(self.bind, cause))?;
@@ -96,7 +99,7 @@ impl OriginBuilder {
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    // So that a server that was killed with connections open can come back on its port at once.
+    // Lets a restarted server bind its port while connections of the killed one remain.
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;

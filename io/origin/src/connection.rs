@@ -1,4 +1,5 @@
-//! A client connection whose end a route can choose: that is how `/reset` and its like work below hyper's framing.
+//! A client connection whose end a route can choose. `/reset` and similar routes use it to act below hyper's
+//! framing.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -13,23 +14,23 @@ use tokio::net::TcpStream;
 
 use crate::state::State;
 
-/// How a connection ends.
+/// End of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum End {
-    /// As HTTP has it.
+    /// As HTTP specifies.
     Normal = 0,
     /// With a TCP reset.
     Reset = 1,
-    /// With bytes that are no HTTP.
+    /// With bytes that are not HTTP.
     Garbage = 2,
 }
 
-/// A route's hand on the connection under it.
+/// Control that a route has over its connection.
 #[derive(Debug)]
 pub(crate) struct Control {
     end: AtomicU8,
-    /// Whether hyper holds bytes that the socket has not taken yet, and who wants to know when it does not.
+    /// Number of flushes, and the task that waits for the next one.
     unflushed: Mutex<Unflushed>,
 }
 
@@ -44,18 +45,18 @@ impl Control {
         Arc::new(Self { end: AtomicU8::new(End::Normal as u8), unflushed: Mutex::default() })
     }
 
-    /// Chooses how the connection ends, whenever that is.
+    /// Chooses how the connection will end.
     pub(crate) fn end_with(&self, end: End) {
         self.end.store(end as u8, Ordering::SeqCst);
     }
 
-    /// Flushes so far; see [`Self::poll_flushed_since`].
+    /// Returns the number of flushes so far (see [`Self::poll_flushed_since`]).
     pub(crate) fn flushes(&self) -> u64 {
         self.lock().flushes
     }
 
-    /// Ready once the socket has taken all that was written when `flushes` was read, and so before a fault that is to
-    /// come after those bytes.
+    /// Waits until the socket has taken everything that was written when `flushes` was read. A fault that
+    /// follows waits for this, so that those bytes are sent first.
     pub(crate) fn poll_flushed_since(&self, flushes: u64, context: &Context<'_>) -> Poll<()> {
         let mut unflushed = self.lock();
         if unflushed.flushes > flushes {
@@ -78,7 +79,7 @@ impl Control {
     }
 }
 
-/// The socket, as hyper gets it.
+/// The socket that hyper reads and writes.
 #[derive(Debug)]
 pub(crate) struct Connection {
     stream: TcpStream,
@@ -148,7 +149,7 @@ impl AsyncWrite for Connection {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.control.end.load(Ordering::SeqCst) != End::Normal as u8 {
-            // What is to come instead of the FIN happens on drop.
+            // Dropping the connection sends the reset or the garbage instead of the FIN.
             return Poll::Ready(Ok(()));
         }
         Pin::new(&mut self.stream).poll_shutdown(context)

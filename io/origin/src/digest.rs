@@ -1,6 +1,6 @@
-//! CRC-32 and base64: too small to be worth a dependency. The cryptographic digests come from aws-lc-rs.
+//! CRC-32 and base64, which are too small for a dependency. The cryptographic digests come from aws-lc-rs.
 
-/// CRC-32 as in zip, gzip and PNG (ISO 3309, reflected polynomial 0xEDB88320), fed in pieces.
+/// CRC-32 as in zip, gzip and PNG (ISO 3309, reflected polynomial 0xEDB88320), computed piece by piece.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Crc32(u32);
 
@@ -37,7 +37,7 @@ const CRC_TABLE: [u32; 256] = {
     table
 };
 
-/// Base64 with padding (RFC 4648 section 4).
+/// Encodes bytes in base64 with padding (RFC 4648 section 4).
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -52,7 +52,7 @@ pub(crate) fn base64(bytes: &[u8]) -> String {
     text
 }
 
-/// Lower-case hexadecimal.
+/// Encodes bytes in lower-case hexadecimal.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,3 +1,5 @@
+//! Handle of a running server.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -6,28 +8,28 @@ use tokio::sync::watch;
 
 use crate::state::State;
 
-/// How the threads are told to end.
+/// Phase of the server, which its threads follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Serve,
-    /// Accept no more, finish what is being answered.
+    /// Accept no more connections and finish the current requests.
     Drain,
-    /// End now; open connections are reset.
+    /// End now and reset open connections.
     Kill,
 }
 
-/// Waits until serving is over, and says how.
+/// Waits until the server leaves the phase [`Phase::Serve`]. Returns the new phase.
 pub(crate) async fn not_serving(phase: &mut watch::Receiver<Phase>) -> Phase {
-    // No sender means no handle: nobody is left to drain for.
+    // Without a sender there is no handle any more, and no reason to drain.
     phase.wait_for(|phase| *phase != Phase::Serve).await.map_or(Phase::Kill, |phase| *phase)
 }
 
-/// Waits until all has to end at once.
+/// Waits for the phase [`Phase::Kill`].
 pub(crate) async fn killed(phase: &mut watch::Receiver<Phase>) {
     let _ = phase.wait_for(|phase| *phase == Phase::Kill).await;
 }
 
-/// The threads of a running server and the way to stop them.
+/// Threads of a running server, with the means to stop them.
 #[derive(Debug)]
 pub(crate) struct Threads {
     pub(crate) phase: watch::Sender<Phase>,
@@ -47,52 +49,52 @@ impl OriginHandle {
         Self { addr, state, threads }
     }
 
-    /// Where it accepts, with the real port.
+    /// Returns the address that it listens on, with the real port.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.state.name
     }
 
-    /// Requests received so far, health checks not counted.
+    /// Returns the number of requests received so far, without health checks.
     pub fn requests(&self) -> u64 {
         self.state.counters.requests.get()
     }
 
-    /// Requests to `/health` received so far.
+    /// Returns the number of requests to `/health` received so far.
     pub fn checks(&self) -> u64 {
         self.state.counters.checks.get()
     }
 
-    /// Connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> u64 {
         self.state.counters.accepted.get()
     }
 
-    /// Connections open now.
+    /// Returns the number of open connections.
     pub fn connections_open(&self) -> u64 {
         self.state.counters.accepted.get().saturating_sub(self.state.counters.closed.get())
     }
 
-    /// Requests being answered now.
+    /// Returns the number of requests in progress.
     pub fn active(&self) -> u64 {
         self.state.counters.requests.get().saturating_sub(self.state.counters.answered.get())
     }
 
-    /// What `/health` answers from now on: 200 or 503.
+    /// Sets the result of `/health`: 200 or 503.
     pub fn set_healthy(&self, healthy: bool) {
         self.state.set_healthy(healthy);
     }
 
-    /// Accepts no more, lets requests finish within the grace time, and returns when all is over.
+    /// Stops accepting, lets requests finish within the grace time, and returns when all threads have ended.
     pub fn stop(mut self) {
         self.end(Phase::Drain);
     }
 
-    /// Ends at once: the port is closed and open connections are reset.
+    /// Stops at once: closes the port and resets open connections.
     pub fn kill(mut self) {
         self.end(Phase::Kill);
     }
@@ -100,7 +102,7 @@ impl OriginHandle {
     fn end(&mut self, phase: Phase) {
         self.threads.phase.send_replace(phase);
         for join in self.threads.joins.drain(..) {
-            // A thread that panicked has closed its connections too: there is nothing left to do for it.
+            // A thread that panicked has closed its connections, too.
             let _ = join.join();
         }
     }

@@ -1,8 +1,8 @@
-//! The test web server: what demo, lab and tests balance.
+//! The test web server that the demo, the lab and tests use behind the balancer.
 //!
-//! An HTTP/1.1 server with keep-alive whose routes echo, delay, stream, count and fail on request, and which can be
-//! made as slow as a real one. Its framing is hyper's, on purpose: Weir's own codec is tested against a server that
-//! does not share its mistakes. It serves no files, and nothing here is fit for the open internet.
+//! An HTTP/1.1 server with keep-alive. Its routes echo, delay, stream, count and fail on request, and it can
+//! be as slow as a real server. It uses hyper's framing, so that Weir's own codec is tested against a server
+//! that does not share its mistakes. It serves no files and is not fit for the open internet.
 //!
 //! ```no_run
 //! let origin = weir_origin::Origin::builder().name("a").start()?;

@@ -2,11 +2,12 @@
 
 use std::str::FromStr;
 
-/// The parameters of a request. Names and values are compared as they are sent: none of ours needs percent-encoding.
+/// Query parameters of a request. Names and values are compared as they are sent, because none of them needs
+/// percent-encoding.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Query<'a>(&'a str);
 
-/// A parameter that is there but makes no sense.
+/// A parameter with an invalid value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BadParameter {
     pub(crate) name: &'static str,
@@ -18,12 +19,12 @@ impl<'a> Query<'a> {
         Self(query.unwrap_or_default())
     }
 
-    /// Whether `name` is there, with any value but `0` and `false`.
+    /// Returns whether `name` is present with any value but `0` and `false`.
     pub(crate) fn flag(self, name: &str) -> bool {
         self.raw(name).is_some_and(|value| value != "0" && value != "false")
     }
 
-    /// The value of `name`, or `default` if it is not there.
+    /// Returns the value of `name`, or `default` if it is absent.
     pub(crate) fn get<T: FromStr>(self, name: &'static str, default: T) -> Result<T, BadParameter> {
         match self.raw(name) {
             None => Ok(default),

@@ -1,4 +1,4 @@
-//! Accepts and serves, one current-thread runtime per thread.
+//! Accept loop and connections, with one current-thread runtime for each thread.
 
 use std::io;
 use std::net::TcpListener as StdListener;
@@ -19,9 +19,9 @@ use crate::handle::{Phase, Threads, killed, not_serving};
 use crate::routes::{self, Visit};
 use crate::state::State;
 
-/// How long a client may take to send a request head.
+/// Time in which a client must send a request head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// Waits this long when the process has no descriptor left for a new connection.
+/// Pause after a failed accept, for example when the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// Starts `threads` threads that accept from the same socket.
@@ -38,7 +38,8 @@ pub(crate) fn start(
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (phase, state) = (phase.subscribe(), Arc::clone(state));
         let serve = move || {
-            // Registering with the runtime's own epoll fails only when descriptors run out; the thread then ends.
+            // Registering with the runtime's epoll fails only if the process has no descriptor left; the
+            // thread then ends.
             if let Err(cause) = runtime.block_on(accept(listener, phase, grace, &state)) {
                 eprintln!("origin {}: listen: {cause}", state.name);
             }
@@ -55,7 +56,7 @@ async fn accept(
     state: &Arc<State>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
-    // Every connection holds a sender: when the last is dropped, all is over.
+    // Every connection holds a sender. When the last one is dropped, all connections have ended.
     let (alive, mut over) = mpsc::channel(1);
     let visits = phase.clone();
     loop {
@@ -76,23 +77,23 @@ async fn accept(
         }
     }
     drop((listener, alive));
-    // Each connection follows the phase by itself; the grace time is for those that do not come to an end.
+    // Each connection follows the phase by itself. The grace time limits connections that do not end.
     let _ = tokio::time::timeout(grace, over.recv()).await;
     Ok(())
 }
 
-/// One connection, from its first byte to its last.
+/// Serves one connection from its first byte to its last.
 async fn serve(stream: TcpStream, visit: Visit) {
     let _ = stream.set_nodelay(true);
     let connection = Connection::new(stream, Arc::clone(&visit.control), Arc::clone(&visit.state));
     let (control, mut phase) = (Arc::clone(&visit.control), visit.phase.clone());
     let service = service_fn(move |request| routes::answer(request, visit.clone()));
     let mut builder = http1::Builder::new();
-    // No half-close: a client that has ended its direction counts as gone, and what it asked for is given up.
+    // hyper treats a half-closed connection as closed and cancels its request.
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     let mut exchange = pin!(builder.serve_connection(TokioIo::new(connection), service).with_upgrades());
     let now = tokio::select! {
-        // An error is the client's business, or a fault that it asked for.
+        // An error is a mistake of the client, or a fault that it requested.
         _ = exchange.as_mut() => return,
         now = not_serving(&mut phase) => now,
     };

@@ -1,33 +1,33 @@
-//! Makes the server as slow as a real one: so many requests at once, each for so long.
+//! Model of a slow server: a limited number of requests at a time, each of which takes a certain time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-/// How fast a server is: with `concurrency` places and a mean of `mean` each, it answers `concurrency / mean` requests
-/// a second at most; more of them wait in line.
+/// Speed of a server with `concurrency` places and a mean time of `mean`. At most, it handles
+/// `concurrency / mean` requests a second. Further requests wait in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServiceTime {
-    /// Requests answered at the same time; at least 1.
+    /// Requests that are handled at the same time; at least 1.
     pub concurrency: usize,
-    /// Mean time that one takes.
+    /// Mean time of a request.
     pub mean: Duration,
-    /// How the times vary.
+    /// Distribution of the times.
     pub spread: Spread,
 }
 
-/// How service times vary around their mean.
+/// Distribution of service times around their mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Spread {
-    /// Every request takes the mean.
+    /// Every request takes the mean time.
     #[default]
     Fixed,
-    /// Exponentially distributed, as the textbook's M/M/c queue has it; the sequence is the same for the same name.
+    /// Exponential distribution, as in an M/M/c queue. The sequence is the same for the same server name.
     Exponential,
 }
 
-/// Lets requests through at the speed of a [`ServiceTime`].
+/// Delays requests as a [`ServiceTime`] specifies.
 #[derive(Debug)]
 pub(crate) struct Gate {
     places: Semaphore,
@@ -40,7 +40,7 @@ impl Gate {
         Self { places: Semaphore::new(service.concurrency.max(1)), service, draws: AtomicU64::new(seed) }
     }
 
-    /// Waits for a place, then for as long as the service takes.
+    /// Waits for a free place and then for the service time.
     pub(crate) async fn pass(&self) {
         let place = self.places.acquire().await;
         tokio::time::sleep(self.next_time()).await;
@@ -52,7 +52,7 @@ impl Gate {
             Spread::Fixed => self.service.mean,
             Spread::Exponential => {
                 let draw = split_mix(self.draws.fetch_add(1, Ordering::Relaxed));
-                // Inversion of the distribution function; 53 bits fill the mantissa, and 1 - u is never 0.
+                // Inverts the distribution function. 53 bits fill the mantissa, and 1 - u is never 0.
                 let u = (draw >> 11) as f64 / (1u64 << 53) as f64;
                 self.service.mean.mul_f64(-(1.0 - u).ln())
             }
@@ -60,7 +60,7 @@ impl Gate {
     }
 }
 
-/// SplitMix64's output function (Steele, Lea, Flood 2014): good enough to spread a counter.
+/// Computes SplitMix64's output function (Steele, Lea, Flood 2014), which is good enough to spread a counter.
 fn split_mix(state: u64) -> u64 {
     let z = state.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,8 +1,10 @@
+//! Shared state and counters of a server.
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::service_time::{Gate, ServiceTime};
 
-/// What all threads of one server share.
+/// State that all threads of a server share.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) name: String,
@@ -38,7 +40,7 @@ impl State {
         self.healthy.store(healthy, Ordering::SeqCst);
     }
 
-    /// A colour of its own for each name, so that a person sees in the browser which server answered.
+    /// Returns a colour for the server's name, so that a person sees in the browser which server responded.
     pub(crate) fn hue_degrees(&self) -> u64 {
         hash(self.name.as_bytes()) % 360
     }
@@ -54,7 +56,7 @@ impl Counter {
     }
 }
 
-/// FNV-1a, 64 bits.
+/// Computes FNV-1a, 64 bits.
 fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

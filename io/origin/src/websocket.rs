@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::handle::{Phase, not_serving};
 
-/// Larger frames are refused with close code 1009.
+/// Largest frame in bytes; a larger one is refused with close code 1009.
 const FRAME_BYTES_MAX: u64 = 1 << 20;
 
 const CLOSE: u8 = 0x8;
@@ -21,22 +21,23 @@ const TOO_BIG: u16 = 1009;
 
 /// One frame as received, unmasked.
 struct Frame {
-    /// FIN and opcode, to be sent back as they are: so fragments stay fragments.
+    /// FIN and opcode, which are sent back unchanged, so that fragments stay fragments.
     first_byte: u8,
     payload: Vec<u8>,
 }
 
 enum Broken {
-    /// To be answered with a close frame of this code.
+    /// A protocol error, which is reported with a close frame of this code.
     Protocol(u16),
     /// The connection is gone.
     Gone,
 }
 
-/// Echoes until the client closes or the server stops, when it says that it is going away.
+/// Echoes messages until the client closes. When the server stops, sends a close frame with code 1001 (going
+/// away).
 pub(crate) async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin, mut phase: watch::Receiver<Phase>) {
     loop {
-        // Reading a frame in two steps: the wait for its first byte can be given up without losing data.
+        // Reads the first byte separately, because this wait can be cancelled without losing data.
         let first_byte = tokio::select! {
             byte = stream.read_u8() => match byte {
                 Ok(byte) => byte,
@@ -62,7 +63,7 @@ pub(crate) async fn echo(mut stream: impl AsyncRead + AsyncWrite + Unpin, mut ph
     let _ = stream.shutdown().await;
 }
 
-/// Sends the answer to one frame; false if it was the last.
+/// Responds to one frame. Returns false if it was the last one.
 async fn answer(stream: &mut (impl AsyncWrite + Unpin), frame: Frame) -> io::Result<bool> {
     match frame.first_byte & 0x0f {
         CLOSE => {

@@ -1,4 +1,4 @@
-//! Every route, byte by byte, through a client that does not share its framing.
+//! Tests of every route, byte by byte, with a client that does not share hyper's framing.
 
 #![allow(clippy::unwrap_used)]
 

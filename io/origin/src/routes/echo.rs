@@ -1,4 +1,4 @@
-//! The request, sent back.
+//! The route that sends the request back.
 
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Incoming};
@@ -10,11 +10,12 @@ use tokio::sync::mpsc;
 use super::{Answer, Refusal, ok};
 use crate::body::OriginBody;
 
-/// A body that is shown as JSON is kept in memory; no larger ones.
+/// Largest body that is shown as JSON, because it is kept in memory.
 const JSON_BODY_BYTES_MAX: usize = 1 << 20;
 
-/// `/echo`: request line, header lines (names in lower case, lines of one name together), an empty line and the body,
-/// which is streamed. `?json`: the same as one JSON object, with trailers.
+/// Serves `/echo`: sends the request line, the header lines (names in lower case, lines of the same name
+/// together), an empty line and the body, which is streamed. With `?json`, sends the same as one JSON object,
+/// with trailers.
 pub(super) async fn echo(request: Request<Incoming>, json: bool) -> Answer {
     if json { as_json(request).await } else { Ok(as_text(request)) }
 }
@@ -35,7 +36,7 @@ fn as_text(request: Request<Incoming>) -> Response<OriginBody> {
         if sender.send(Bytes::from(head)).await.is_err() {
             return;
         }
-        // An error is a client that went away in its body: hyper ends the connection.
+        // An error means that the client left during its body; hyper then ends the connection.
         while let Some(Ok(frame)) = body.frame().await {
             if let Ok(piece) = frame.into_data()
                 && sender.send(piece).await.is_err()

@@ -1,4 +1,4 @@
-//! What servers do when they are ill.
+//! Routes that fail as broken servers do.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::body::{OriginBody, pattern};
 use crate::connection::{Control, End};
 use crate::query::Query;
 
-/// `/early?status=CODE`: answers at once, whatever body is still coming; the connection then closes.
+/// Serves `/early?status=CODE`: responds at once, without reading the body; the connection then closes.
 pub(super) fn early(query: Query<'_>) -> Answer {
     let code: u16 = query.get("status", 413)?;
     let status = StatusCode::from_u16(code).ok().filter(|_| (200..600).contains(&code));
@@ -19,40 +19,40 @@ pub(super) fn early(query: Query<'_>) -> Answer {
     Ok(with_status(status, "text/plain; charset=utf-8", "answered before your body was read\n"))
 }
 
-/// `/hang`: never answers.
+/// Serves `/hang`: never responds.
 pub(super) async fn hang() -> Answer {
     std::future::pending().await
 }
 
-/// `/close`: a FIN instead of an answer.
+/// Serves `/close`: sends a FIN instead of a response.
 pub(super) fn close() -> Answer {
     Err(Refusal::Fault)
 }
 
-/// `/reset`: a reset instead of an answer.
+/// Serves `/reset`: sends a reset instead of a response.
 pub(super) fn reset(control: &Control) -> Answer {
     control.end_with(End::Reset);
     Err(Refusal::Fault)
 }
 
-/// `/garbage`: bytes that are no HTTP instead of an answer.
+/// Serves `/garbage`: sends bytes that are not HTTP instead of a response.
 pub(super) fn garbage(control: &Control) -> Answer {
     control.end_with(End::Garbage);
     Err(Refusal::Fault)
 }
 
-/// `/close-mid-body?bytes=N&sent=M`: a FIN after M of N promised bytes.
+/// Serves `/close-mid-body?bytes=N&sent=M`: sends a FIN after M of N declared bytes.
 pub(super) fn close_mid_body(query: Query<'_>, control: Arc<Control>) -> Answer {
     broken(query, control)
 }
 
-/// `/reset-mid-body?bytes=N&sent=M`: a reset after M of N promised bytes.
+/// Serves `/reset-mid-body?bytes=N&sent=M`: sends a reset after M of N declared bytes.
 pub(super) fn reset_mid_body(query: Query<'_>, control: Arc<Control>) -> Answer {
     control.end_with(End::Reset);
     broken(query, control)
 }
 
-/// `/hang-mid-body?bytes=N&sent=M`: nothing more after M of N promised bytes.
+/// Serves `/hang-mid-body?bytes=N&sent=M`: sends nothing more after M of N declared bytes.
 pub(super) fn hang_mid_body(query: Query<'_>) -> Answer {
     let (bytes, sent) = sizes(query)?;
     let (sender, pieces) = mpsc::channel(1);
@@ -70,7 +70,7 @@ fn broken(query: Query<'_>, control: Arc<Control>) -> Answer {
     Ok(octets(OriginBody::Broken { piece, length, control, flushes: None }))
 }
 
-/// How much is promised, and how much of it is sent (at most one piece).
+/// Returns the number of declared bytes and of those that are sent (at most one piece).
 fn sizes(query: Query<'_>) -> Result<(u64, usize), Refusal> {
     let bytes: u64 = query.get("bytes", 1000)?;
     let sent: usize = query.get("sent", usize::try_from(bytes / 2).unwrap_or(usize::MAX))?;

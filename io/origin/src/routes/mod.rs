@@ -1,4 +1,4 @@
-//! What each path answers.
+//! Routes of the test web server.
 
 mod echo;
 mod fault;
@@ -23,10 +23,10 @@ use crate::handle::Phase;
 use crate::query::{BadParameter, Query};
 use crate::state::State;
 
-/// No route waits longer than this between two bytes, whatever it is asked for.
+/// Longest wait of any route between two bytes.
 const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-/// What a route may use beside the request.
+/// Context of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Visit {
     pub(crate) state: Arc<State>,
@@ -38,7 +38,7 @@ pub(crate) struct Visit {
 
 type Answer = Result<Response<OriginBody>, Refusal>;
 
-/// Why a route does not answer as asked.
+/// Reason why a route gives no regular response.
 #[derive(Debug)]
 enum Refusal {
     /// 404.
@@ -49,14 +49,14 @@ enum Refusal {
     Method,
     /// 413.
     TooLarge,
-    /// No answer at all: the connection ends as the route told its [`Control`].
+    /// No response: the connection ends as the route has set in its [`Control`].
     Fault,
 }
 
-/// Answers one request.
+/// Handles one request.
 ///
 /// # Errors
-/// A [`Fault`] that the client asked for; the connection is to be dropped.
+/// A [`Fault`] that the client requested; the connection is to be dropped.
 pub(crate) async fn answer(request: Request<Incoming>, visit: Visit) -> Result<Response<OriginBody>, Fault> {
     let state = Arc::clone(&visit.state);
     let path = request.uri().path().to_owned();
@@ -113,7 +113,7 @@ async fn dispatch(path: &str, request: Request<Incoming>, visit: Visit) -> Answe
     }
 }
 
-/// Counts a request as answered once its response is known, or its client has gone.
+/// Counts a request as answered once its response is known or its client has gone.
 struct Answered<'a>(&'a State);
 
 impl Drop for Answered<'_> {
@@ -141,7 +141,7 @@ impl From<BadParameter> for Refusal {
     }
 }
 
-/// A 200 with a whole body.
+/// Returns a 200 with a whole body.
 fn ok(content_type: &'static str, body: impl Into<Bytes>) -> Response<OriginBody> {
     with_status(StatusCode::OK, content_type, body)
 }
@@ -157,12 +157,12 @@ fn with_status(
     response
 }
 
-/// A number that stands in the path: `/bytes/1024`.
+/// Parses a number in the path, as in `/bytes/1024`.
 fn number_in_path<T: std::str::FromStr>(text: &str) -> Result<T, Refusal> {
     text.parse().map_err(|_| Refusal::Bad(format!("{text:?} in the path is not a number in range")))
 }
 
-/// Milliseconds, at most [`WAIT_MAX`].
+/// Returns the given number of milliseconds, at most [`WAIT_MAX`].
 fn wait(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds).min(WAIT_MAX)
 }

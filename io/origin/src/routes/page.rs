@@ -25,7 +25,7 @@ const ROUTES: &[(&str, &str)] = &[
     ("/close-mid-body, /reset-mid-body, /hang-mid-body", "?bytes=N&sent=M: M of N promised bytes"),
 ];
 
-/// `/`: name and colour, so that a person who reloads sees the balancing.
+/// Serves `/`: shows name and colour, so that a reload in the browser shows the balancing.
 pub(super) fn home(request: &Request<Incoming>, state: &State) -> Response<OriginBody> {
     let name = escape(&state.name);
     let hue = state.hue_degrees();
@@ -46,7 +46,7 @@ pub(super) fn home(request: &Request<Incoming>, state: &State) -> Response<Origi
     ok("text/html; charset=utf-8", page)
 }
 
-/// `/health`: what a check asks, and `POST /health?fail=1` or `fail=0` to switch its answer.
+/// Serves `/health`: responds to a health check. `POST /health?fail=1` or `fail=0` switches the result.
 pub(super) fn health(request: &Request<Incoming>, state: &State) -> Answer {
     let query = Query::new(request.uri().query());
     if *request.method() == Method::POST {

@@ -10,7 +10,7 @@ use crate::query::Query;
 const HEADERS_MAX: usize = 10_000;
 const HEADER_BYTES_MAX: usize = 1 << 20;
 
-/// `/bytes/N`: with a Content-Length, or chunked with `?chunked`.
+/// Serves `/bytes/N`: sends N bytes with a Content-Length, or chunked with `?chunked`.
 pub(super) fn bytes(path: &str, query: Query<'_>) -> Answer {
     let body = OriginBody::Pattern { left: number_in_path(path)?, sized: !query.flag("chunked") };
     let mut response = Response::new(body);
@@ -18,7 +18,7 @@ pub(super) fn bytes(path: &str, query: Query<'_>) -> Answer {
     Ok(response)
 }
 
-/// `/headers?count=N&size=BYTES`.
+/// Serves `/headers?count=N&size=BYTES`: sends N headers with values of that size.
 pub(super) fn headers(query: Query<'_>) -> Answer {
     let count: usize = query.get("count", 10)?;
     let size: usize = query.get("size", 10)?;
@@ -36,7 +36,7 @@ pub(super) fn headers(query: Query<'_>) -> Answer {
     Ok(response)
 }
 
-/// `/status/CODE`.
+/// Serves `/status/CODE`: responds with that status.
 pub(super) fn status(path: &str) -> Answer {
     let code: u16 = number_in_path(path)?;
     let status = StatusCode::from_u16(code).ok().filter(|_| (200..600).contains(&code));

@@ -1,4 +1,4 @@
-//! Responses that take their time.
+//! Routes that delay or stream their responses.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use super::{Answer, Refusal, number_in_path, ok, wait};
 use crate::body::{OriginBody, PIECE_BYTES, pattern};
 use crate::query::Query;
 
-/// `/delay/MS`.
+/// Serves `/delay/MS`: responds after that time.
 pub(super) async fn delay(path: &str) -> Answer {
     let milliseconds = number_in_path(path)?;
     sleep(wait(milliseconds)).await;
     Ok(ok("text/plain; charset=utf-8", format!("after {milliseconds} ms\n")))
 }
 
-/// `/stream?chunks=N&size=BYTES&interval=MS`: chunked, one chunk after each interval.
+/// Serves `/stream?chunks=N&size=BYTES&interval=MS`: sends a chunked body, one chunk after each interval.
 pub(super) fn chunks(query: Query<'_>) -> Answer {
     let chunks: u64 = query.get("chunks", 10)?;
     let size: usize = query.get("size", 64)?;
@@ -41,9 +41,9 @@ pub(super) fn chunks(query: Query<'_>) -> Answer {
     Ok(fed("application/octet-stream", pieces, None))
 }
 
-/// `/slow?bytes=N&rate=BYTES_PER_S`: with a Content-Length.
+/// Serves `/slow?bytes=N&rate=BYTES_PER_S`: sends a body with a Content-Length at that rate.
 pub(super) fn slow(query: Query<'_>) -> Answer {
-    /// Often enough to look steady, seldom enough to cost nothing.
+    /// Frequent enough for a steady rate, and rare enough to cost little.
     const PIECES_PER_SECOND: u64 = 20;
     let bytes: u64 = query.get("bytes", 1000)?;
     let rate: u64 = query.get("rate", 100)?;
@@ -68,7 +68,7 @@ pub(super) fn slow(query: Query<'_>) -> Answer {
     Ok(fed("application/octet-stream", pieces, Some(bytes)))
 }
 
-/// `/sse?count=N&interval=MS`: server-sent events; without `count`, until the client goes.
+/// Serves `/sse?count=N&interval=MS`: sends server-sent events; without `count`, until the client leaves.
 pub(super) fn events(query: Query<'_>) -> Answer {
     let count: u64 = query.get("count", u64::MAX)?;
     let interval = wait(query.get("interval", 1000)?);
@@ -76,7 +76,7 @@ pub(super) fn events(query: Query<'_>) -> Answer {
     tokio::spawn(async move {
         for number in 0..count {
             if number > 0 {
-                // At least a millisecond, so that a client that never reads does not make us spin.
+                // Waits at least 1 ms, so that a client that never reads causes no busy loop.
                 sleep(interval.max(Duration::from_millis(1))).await;
             }
             let event = format!("id: {number}\nevent: tick\ndata: {number}\n\n");

@@ -13,7 +13,7 @@ use crate::body::OriginBody;
 use crate::digest::base64;
 use crate::websocket;
 
-/// Answers 101 and echoes messages from then on.
+/// Responds with 101 and then echoes messages.
 pub(super) fn websocket(mut request: Request<Incoming>, visit: Visit) -> Answer {
     let headers = request.headers();
     if !has_token(headers, UPGRADE, "websocket") || !has_token(headers, CONNECTION, "upgrade") {
@@ -40,7 +40,7 @@ pub(super) fn websocket(mut request: Request<Incoming>, visit: Visit) -> Answer 
     Ok(response)
 }
 
-/// RFC 6455 section 4.2.2, item 5.4.
+/// Computes Sec-WebSocket-Accept (RFC 6455 section 4.2.2, item 5.4).
 fn accept_key(key: &[u8]) -> String {
     let mut sha1 = digest::Context::new(&digest::SHA1_FOR_LEGACY_USE_ONLY);
     sha1.update(key);

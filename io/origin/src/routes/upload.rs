@@ -1,4 +1,4 @@
-//! Takes a body and says what it was.
+//! The route that receives a body and describes it.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use super::{Answer, Refusal, ok};
 use crate::digest::{Crc32, hex};
 use crate::query::Query;
 
-/// `/upload`: size, CRC-32 and SHA-256 of the body as JSON. `?rate=BYTES_PER_S` reads no faster than that.
+/// Serves `/upload`: returns size, CRC-32 and SHA-256 of the body as JSON. With `?rate=BYTES_PER_S`, reads no
+/// faster than that.
 pub(super) async fn upload(request: Request<Incoming>, query: Query<'_>) -> Answer {
     let rate: Option<u64> = match query.get("rate", 0)? {
         0 => None,
