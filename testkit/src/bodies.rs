@@ -1,6 +1,6 @@
-//! Chunked bodies, written and read, by RFC 9112 section 7.1 and nothing beside it: tests must see what is wrong.
+//! Writing and strict reading of chunked bodies (RFC 9112 section 7.1), so that tests notice every mistake.
 
-/// A chunked body with these chunks and no trailers.
+/// Returns a chunked body with these chunks and no trailers.
 pub fn chunked<T: AsRef<[u8]>>(chunks: &[T]) -> Vec<u8> {
     let mut body = Vec::new();
     for chunk in chunks {
@@ -13,19 +13,19 @@ pub fn chunked<T: AsRef<[u8]>>(chunks: &[T]) -> Vec<u8> {
     body
 }
 
-/// A chunked body that has arrived in full.
+/// A chunked body that has arrived completely.
 #[derive(Debug)]
 pub(crate) struct Chunked {
     pub(crate) body: Vec<u8>,
     pub(crate) trailers: Vec<(String, String)>,
-    /// Bytes that it took on the wire.
+    /// Bytes that it used on the wire.
     pub(crate) wire_bytes: usize,
 }
 
-/// Reads a chunked body from the front of `bytes`; `None` if its end has not arrived.
+/// Reads a chunked body from the start of `bytes`. Returns `None` if its end has not arrived.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A description of the mistake, if the body is malformed.
 pub(crate) fn parse_chunked(bytes: &[u8]) -> Result<Option<Chunked>, String> {
     let mut at = 0;
     let mut body = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn parse_chunked(bytes: &[u8]) -> Result<Option<Chunked>, String> {
     }
 }
 
-/// What has arrived of a chunked body that did not come to its end.
+/// Returns the received part of a chunked body that has not ended.
 pub(crate) fn chunked_so_far(bytes: &[u8]) -> Vec<u8> {
     let (mut at, mut body) = (0, Vec::new());
     while let Some(line) = line(&bytes[at..]) {
@@ -74,12 +74,12 @@ pub(crate) fn chunked_so_far(bytes: &[u8]) -> Vec<u8> {
     body
 }
 
-/// The bytes before the first CRLF.
+/// Returns the bytes before the first CRLF.
 pub(crate) fn line(bytes: &[u8]) -> Option<&[u8]> {
     bytes.windows(2).position(|pair| pair == b"\r\n").map(|end| &bytes[..end])
 }
 
-/// `Name: value`, without the optional white space around the value.
+/// Parses `Name: value`, and removes the optional white space around the value.
 pub(crate) fn field(line: &[u8]) -> Result<(String, String), String> {
     let shown = String::from_utf8_lossy(line).into_owned();
     let bad = |byte: u8| matches!(byte, b'\r' | b'\n' | 0);

@@ -1,6 +1,6 @@
-//! Throw-away authorities, certificates and revocation lists.
+//! Temporary certificate authorities, certificates and revocation lists.
 //!
-//! Everything is made in memory; what a program under test must read from disk is written where the test says.
+//! They are created in memory. Tests write those that a program must read from the disk.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,12 +16,13 @@ use rcgen::{
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// A certificate authority that exists for the length of a test.
+/// A certificate authority that exists for the duration of a test.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// What a certificate should be like. Starts as one for servers and clients, ECDSA, without names, valid for 90 days.
+/// Properties of a certificate. The default is an ECDSA certificate for servers and clients, without names,
+/// valid for 90 days.
 #[derive(Debug, Clone)]
 pub struct Request {
     organization: Option<String>,
@@ -32,7 +33,7 @@ pub struct Request {
     valid_until: SystemTime,
 }
 
-/// The kind of a key.
+/// Type of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyKind {
     /// P-256.
@@ -51,17 +52,17 @@ pub struct Issued {
     serial: u64,
 }
 
-/// Where an [`Issued`] was written.
+/// Paths of the files of an [`Issued`].
 #[derive(Debug, Clone)]
 pub struct IssuedFiles {
-    /// The chain.
+    /// Certificate chain.
     pub certificate: PathBuf,
-    /// The key.
+    /// Private key.
     pub key: PathBuf,
 }
 
 impl Authority {
-    /// A root of its own.
+    /// Creates a root authority.
     pub fn new(common_name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
@@ -73,12 +74,12 @@ impl Authority {
         Self { issuer }
     }
 
-    /// Its own certificate in PEM.
+    /// Returns its own certificate in PEM.
     pub fn pem(&self) -> String {
         self.issuer.pem()
     }
 
-    /// Signs what is asked for.
+    /// Signs a certificate with these properties.
     pub fn issue(&self, request: &Request) -> Issued {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -102,7 +103,7 @@ impl Authority {
         Issued { certificate_pem: certificate.pem(), key_pem: key.serialize_pem(), serial }
     }
 
-    /// A revocation list in PEM, fresh until `next_update`.
+    /// Returns a revocation list in PEM, valid until `next_update`.
     pub fn revoke(&self, revoked: &[&Issued], next_update: SystemTime) -> String {
         let next_update = since_epoch(next_update);
         let params = CertificateRevocationListParams {
@@ -118,7 +119,7 @@ impl Authority {
 }
 
 impl Request {
-    /// For these DNS names and addresses, as subject alternative names.
+    /// Creates a request for these DNS names and addresses, as subject alternative names.
     pub fn names(names: &[&str]) -> Self {
         Self {
             organization: None,
@@ -130,42 +131,42 @@ impl Request {
         }
     }
 
-    /// With an organization, which stands before the common name.
+    /// Sets the organization, which comes before the common name in the subject.
     pub fn organization(mut self, name: &str) -> Self {
         self.organization = Some(name.to_owned());
         self
     }
 
-    /// With a common name.
+    /// Sets the common name.
     pub fn common_name(mut self, name: &str) -> Self {
         self.common_name = Some(name.to_owned());
         self
     }
 
-    /// With a key of this kind.
+    /// Sets the type of the key.
     pub fn key(mut self, kind: KeyKind) -> Self {
         self.key = kind;
         self
     }
 
-    /// Valid in this time only.
+    /// Sets the period of validity.
     pub fn valid(mut self, from: SystemTime, until: SystemTime) -> Self {
         (self.valid_from, self.valid_until) = (from, until);
         self
     }
 
-    /// Ran out yesterday.
+    /// Makes a certificate that expired yesterday.
     pub fn expired(self) -> Self {
         let now = SystemTime::now();
         self.valid(now - 30 * DAY, now - DAY)
     }
 }
 
-/// A self-signed certificate of an authority, for one name, as `openssl req -x509` makes it.
+/// A self-signed certificate of an authority for one name, as `openssl req -x509` creates it.
 pub struct SelfSigned;
 
 impl SelfSigned {
-    /// One for this DNS name, which is its common name, too.
+    /// Creates one for this DNS name, which is also its common name.
     pub fn for_name(name: &str) -> Issued {
         let mut params =
             CertificateParams::new([name.to_owned()]).expect("a name that can be in a certificate");

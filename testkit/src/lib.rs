@@ -1,8 +1,8 @@
-//! Building blocks for tests that use real sockets and real processes: servers that misbehave to the byte, a client
-//! that sees how a connection ended, processes that do not outlive their test.
+//! Building blocks for tests with real sockets and real processes. Servers can misbehave in every detail, the
+//! client sees how a connection ended, and processes end with their test.
 //!
-//! Blocking, with a thread for each connection, so that a test reads from top to bottom; every read has a timeout, so
-//! that none of them hangs. For tests only: what goes wrong here panics and fails the test.
+//! The code blocks and uses a thread for each connection, so that a test reads from top to bottom. Every read
+//! has a timeout, so that no test hangs. For tests only: an error panics and so fails the test.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,6 @@
-/// A content of this length in which no two places look alike for long, the same each time (xorshift64, Marsaglia 2003).
+//! Test content without repetitions.
+
+/// Returns `length` bytes without long repetitions, the same on each call (xorshift64, Marsaglia 2003).
 pub fn pattern(length: usize) -> Vec<u8> {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut bytes = Vec::with_capacity(length + 8);

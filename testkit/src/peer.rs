@@ -1,3 +1,5 @@
+//! The server's side of a connection in tests.
+
 use std::io;
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,23 +10,23 @@ use crate::bodies::{field, line, parse_chunked};
 use crate::response::head_length;
 use crate::stream::{Ending, Stream, is_reset};
 
-/// A server's side of one connection. When the handler that has it returns, the connection is closed: with a FIN if
-/// everything that arrived was read, else with a reset, as the kernel has it.
+/// The server's side of one connection. When its handler returns, the connection closes: with a FIN if all
+/// received bytes were read, else the kernel sends a reset.
 #[derive(Debug)]
 pub struct Peer {
     stream: Arc<Stream>,
     number: usize,
-    /// Read from the socket, but not yet taken.
+    /// Bytes that were read from the socket but not yet returned.
     buffer: Vec<u8>,
     record: Arc<Mutex<Vec<u8>>>,
 }
 
-/// A request as a [`Peer`] received it.
+/// A request that a [`Peer`] received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Request line and headers to the last byte of the empty line.
+    /// Request line and headers, up to and including the empty line.
     pub head: Vec<u8>,
-    /// Content, chunk framing removed.
+    /// Content without chunk framing.
     pub body: Vec<u8>,
     /// Trailer lines of a chunked body.
     pub trailers: Vec<(String, String)>,
@@ -35,21 +37,22 @@ impl Peer {
         Self { stream, number, buffer: Vec::new(), record }
     }
 
-    /// Which connection of the server this is, from 0.
+    /// Returns the number of this connection on its server, from 0.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// The next request, its body read as its head says.
+    /// Reads the next request, with the body that its head announces.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the connection ends first (also between requests), `InvalidData` if framing breaks the rules.
+    /// `UnexpectedEof` if the connection ends first (also between requests); `InvalidData` if the framing is
+    /// invalid.
     pub fn request(&mut self) -> io::Result<Message> {
         let head = self.head()?;
         self.message(head)
     }
 
-    /// The body of a request whose head was read by [`Self::head`].
+    /// Reads the body of a request whose head was read by [`Self::head`].
     ///
     /// # Errors
     /// As [`Self::request`].
@@ -76,10 +79,10 @@ impl Peer {
         Ok(message)
     }
 
-    /// Bytes up to and including an empty line.
+    /// Reads up to and including an empty line.
     ///
     /// # Errors
-    /// The connection ends first.
+    /// If the connection ends first.
     pub fn head(&mut self) -> io::Result<Vec<u8>> {
         loop {
             if let Some(length) = head_length(&self.buffer) {
@@ -89,10 +92,10 @@ impl Peer {
         }
     }
 
-    /// Exactly so many bytes.
+    /// Reads exactly `count` bytes.
     ///
     /// # Errors
-    /// The connection ends first.
+    /// If the connection ends first.
     pub fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
         while self.buffer.len() < count {
             self.fill_or_eof()?;
@@ -100,10 +103,11 @@ impl Peer {
         Ok(self.buffer.drain(..count).collect())
     }
 
-    /// Everything up to the end of the connection, and how it ended.
+    /// Reads everything up to the end of the connection. Returns it with the way in which the connection
+    /// ended.
     ///
     /// # Errors
-    /// It does not end within the timeout.
+    /// If the connection does not end within the timeout.
     pub fn take_to_end(&mut self) -> io::Result<(Vec<u8>, Ending)> {
         let ending = loop {
             match self.fill() {
@@ -119,7 +123,7 @@ impl Peer {
     /// Sends these bytes.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// If the connection is gone.
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stream.write_all(bytes.as_ref())
     }
@@ -127,7 +131,7 @@ impl Peer {
     /// Sends these bytes one by one, `interval` apart.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// If the connection is gone.
     pub fn send_slowly(&mut self, bytes: impl AsRef<[u8]>, interval: Duration) -> io::Result<()> {
         for byte in bytes.as_ref() {
             self.stream.write_all(&[*byte])?;
@@ -139,7 +143,7 @@ impl Peer {
     /// Sends a 200 with this body and a Content-Length.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// If the connection is gone.
     pub fn respond(&mut self, body: impl AsRef<[u8]>) -> io::Result<()> {
         let body = body.as_ref();
         let mut response = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).into_bytes();
@@ -147,22 +151,22 @@ impl Peer {
         self.send(response)
     }
 
-    /// Sends a FIN; reading goes on.
+    /// Sends a FIN. The connection can still be read.
     ///
     /// # Errors
-    /// The connection is gone.
+    /// If the connection is gone.
     pub fn half_close(&mut self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)
     }
 
-    /// The connection ends with a reset as soon as the handler returns.
+    /// Makes the connection end with a reset when the handler returns.
     pub fn reset(&mut self) {
         self.stream.reset_on_close();
     }
 
-    /// Reads without answering until the other side, or the server, ends the connection.
+    /// Reads without a response until the other side, or the server, ends the connection.
     pub fn hold(&mut self) {
-        // Only the timeout is not an end, and it is what holding is about.
+        // A read timeout ends the loop, too.
         while !matches!(self.fill(), Ok(false) | Err(_)) {}
     }
 
@@ -170,7 +174,7 @@ impl Peer {
         if self.fill()? { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// Reads once; false at the end.
+    /// Reads once. Returns false at the end.
     fn fill(&mut self) -> io::Result<bool> {
         let mut piece = [0; 64 * 1024];
         let count = self.stream.read(&mut piece)?;
@@ -181,26 +185,26 @@ impl Peer {
 }
 
 impl Message {
-    /// The request line.
+    /// Returns the request line.
     pub fn request_line(&self) -> String {
         String::from_utf8_lossy(line(&self.head).unwrap_or_default()).into_owned()
     }
 
-    /// The value of the first line of that name.
+    /// Returns the value of the first header line with that name.
     pub fn header(&self, name: &str) -> Option<String> {
         self.header_values(name).into_iter().next()
     }
 
-    /// The values of all lines of that name.
+    /// Returns the values of all header lines with that name.
     pub fn header_values(&self, name: &str) -> Vec<String> {
         let named = self.headers().into_iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value).collect()
     }
 
-    /// Header lines in their order, as written.
+    /// Returns the header lines in their order, as written.
     ///
     /// # Panics
-    /// One of them breaks the rules: nothing like that may ever reach a server.
+    /// If a line is invalid: no such line may ever reach a server.
     pub fn headers(&self) -> Vec<(String, String)> {
         let text = self.head.strip_suffix(b"\r\n\r\n").unwrap_or(&self.head);
         let mut lines = Vec::new();

@@ -1,11 +1,11 @@
-//! Addresses where nobody answers, in two ways.
+//! Addresses that refuse connections or leave them unanswered.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 
-/// A port that is taken and where nobody listens: connecting is refused, and nobody else can come to listen.
+/// A bound port without a listener: connections are refused, and no other process can listen on it.
 #[derive(Debug)]
 pub struct RefusingPort {
     address: SocketAddr,
@@ -19,7 +19,7 @@ impl RefusingPort {
         Self { address: address(&socket), _socket: socket }
     }
 
-    /// Where connecting is refused.
+    /// Returns the address, which refuses connections.
     pub fn addr(&self) -> SocketAddr {
         self.address
     }
@@ -31,7 +31,7 @@ impl Default for RefusingPort {
     }
 }
 
-/// A listener whose queue is full and who accepts nothing: connecting goes unanswered.
+/// A listener with a full queue that accepts nothing: connection attempts get no response.
 #[derive(Debug)]
 pub struct FullListener {
     address: SocketAddr,
@@ -43,13 +43,13 @@ impl FullListener {
     /// Listens on a free port of 127.0.0.1 and fills its own queue.
     ///
     /// # Panics
-    /// The queue does not fill.
+    /// If the queue does not fill.
     pub fn new() -> Self {
         let socket = bound();
         socket.listen(0).expect("listen");
         let address = address(&socket);
         let mut queued = Vec::new();
-        // On the loopback a connect that is not dropped is done within microseconds.
+        // On the loopback, a connection that is not dropped is established within microseconds.
         while let Ok(stream) = TcpStream::connect_timeout(&address, Duration::from_millis(100)) {
             queued.push(stream);
             assert!(queued.len() < 1000, "the queue does not fill");
@@ -57,7 +57,7 @@ impl FullListener {
         Self { address, _socket: socket, _queued: queued }
     }
 
-    /// Where connecting goes unanswered.
+    /// Returns the address, which leaves connection attempts unanswered.
     pub fn addr(&self) -> SocketAddr {
         self.address
     }

@@ -1,3 +1,5 @@
+//! Child processes that end with their test.
+
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +11,8 @@ use rustix::process::{Pid, kill_process};
 
 use crate::wait::wait_until;
 
-/// A process that does not outlive its test: killed when dropped. Its output is captured, and printed if the test
-/// fails.
+/// A process that is killed when this is dropped, so that it does not outlive its test. Its output is
+/// captured, and printed if the test fails.
 #[derive(Debug)]
 pub struct Child {
     child: std::process::Child,
@@ -21,10 +23,10 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts it, standard input closed, output captured.
+    /// Starts the process with its standard input closed and its output captured.
     ///
     /// # Panics
-    /// It cannot be started.
+    /// If it cannot be started.
     #[track_caller]
     pub fn spawn(mut command: Command) -> Self {
         let name = command.get_program().to_string_lossy().into_owned();
@@ -38,25 +40,25 @@ impl Child {
         Self { child, name, lines, readers, exit: None }
     }
 
-    /// Its process id.
+    /// Returns its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The lines of both its outputs so far.
+    /// Returns the lines of its standard output and standard error so far.
     pub fn output(&self) -> Vec<String> {
         lock(&self.lines).clone()
     }
 
-    /// The first line so far or to come that `wanted` accepts.
+    /// Returns the first line, so far or later, that `wanted` accepts.
     ///
     /// # Panics
-    /// None comes within `deadline`, or the process ends without one.
+    /// If there is none within `deadline`, or the process ends without one.
     #[track_caller]
     pub fn wait_for_line(&mut self, deadline: Duration, wanted: impl Fn(&str) -> bool) -> String {
         let mut found = None;
         wait_until(&format!("{}: the line that was waited for", self.name), deadline, || {
-            // Asked before looking: what it wrote before its end is then all here.
+            // Checks the end first, so that all output written before the end is read.
             let over = self.is_over();
             found = self.output().into_iter().find(|line| wanted(line));
             assert!(found.is_some() || !over, "{} ended: {:?}", self.name, self.exit);
@@ -68,14 +70,14 @@ impl Child {
     /// Sends a signal.
     ///
     /// # Panics
-    /// The process has ended.
+    /// If the process has ended.
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
         kill_process(pid, signal).unwrap_or_else(|cause| panic!("signal {}: {cause}", self.name));
     }
 
-    /// Whether it has ended, and all its output is here.
+    /// Returns whether it has ended and all its output was read.
     pub fn is_over(&mut self) -> bool {
         if self.exit.is_none() {
             self.exit = self.child.try_wait().expect("wait");
@@ -86,7 +88,7 @@ impl Child {
     /// Waits for its end.
     ///
     /// # Panics
-    /// It does not end within `deadline`.
+    /// If it does not end within `deadline`.
     #[track_caller]
     pub fn wait(&mut self, deadline: Duration) -> ExitStatus {
         wait_until(&format!("the end of {}", self.name), deadline, || self.is_over());
@@ -97,7 +99,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if self.exit.is_none() {
-            // Fails only if it has ended by itself.
+            // This fails only if the process has already ended.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

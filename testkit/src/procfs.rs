@@ -1,33 +1,34 @@
-//! What the kernel says of a process.
+//! Data that the kernel provides about a process.
 
 use std::fs;
 
-/// Descriptors that the process has open.
+/// Returns the number of open descriptors of a process.
 pub fn descriptor_count(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).expect("process is there and ours").count()
 }
 
-/// Its resident memory, in bytes.
+/// Returns the resident memory of a process, in bytes.
 pub fn rss_bytes(pid: u32) -> u64 {
     status_number(pid, "VmRSS:") * 1024
 }
 
-/// The most resident memory that it has ever had, in bytes.
+/// Returns the peak resident memory of a process, in bytes.
 pub fn peak_rss_bytes(pid: u32) -> u64 {
     status_number(pid, "VmHWM:") * 1024
 }
 
-/// Its threads.
+/// Returns the number of threads of a process.
 pub fn thread_count(pid: u32) -> u64 {
     status_number(pid, "Threads:")
 }
 
-/// CPU time that those of its threads have used whose names begin so, in nanoseconds. Threads that have ended are not in it.
+/// Returns the CPU time, in nanoseconds, of the threads whose names begin with `name`. Ended threads are not
+/// included.
 pub fn threads_cpu_ns(pid: u32, name: &str) -> u64 {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("process is there and ours");
     let used = threads.map(|thread| {
         let thread = thread.expect("threads can be listed").path();
-        // One may have ended since.
+        // The thread may have ended meanwhile.
         let read = |file: &str| fs::read_to_string(thread.join(file)).unwrap_or_default();
         let account = if read("comm").starts_with(name) { read("schedstat") } else { String::new() };
         account.split_whitespace().next().and_then(|number| number.parse::<u64>().ok()).unwrap_or_default()
@@ -35,12 +36,13 @@ pub fn threads_cpu_ns(pid: u32, name: &str) -> u64 {
     used.sum()
 }
 
-/// Whether all of its threads stand still (SIGSTOP), which takes a moment.
+/// Returns whether all threads of a process are stopped (SIGSTOP), which takes a moment.
 pub fn is_stopped(pid: u32) -> bool {
     let mut threads = fs::read_dir(format!("/proc/{pid}/task")).expect("process is there and ours");
     threads.all(|thread| {
         let stat = thread.expect("threads can be listed").path().join("stat");
-        // The state follows the name, which may have brackets itself (proc_pid_stat(5)). A thread that has ended since runs no more.
+        // The state follows the name, which may contain brackets itself (proc_pid_stat(5)). An ended thread
+        // counts as stopped.
         let text = fs::read_to_string(stat).unwrap_or_else(|_| "() T".to_owned());
         text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
     })

@@ -1,3 +1,5 @@
+//! A client with full control of the bytes that it sends.
+
 use std::io;
 use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::path::Path;
@@ -12,15 +14,15 @@ use crate::response::{
 use crate::stream::{Ending, Stream, is_reset, is_timeout};
 use crate::wait::PATIENCE;
 
-/// A client that sends exactly the bytes it is given and reads strictly.
+/// A client that sends exactly the given bytes and checks responses strictly.
 #[derive(Debug)]
 pub struct RawClient {
     stream: Stream,
-    /// Arrived, but not yet taken by a read.
+    /// Bytes that have arrived but were not yet returned.
     buffer: Vec<u8>,
     /// Set once the other side has ended the connection.
     ended: Option<Ending>,
-    /// A write has met a reset: the kernel tells of it once, and reads then end as after a FIN.
+    /// Set when a write has met a reset. The kernel reports it only once; reads then end as after a FIN.
     reset: bool,
 }
 
@@ -28,16 +30,16 @@ impl RawClient {
     /// Connects.
     ///
     /// # Panics
-    /// Nobody accepts.
+    /// If the connection fails.
     #[track_caller]
     pub fn connect(address: SocketAddr) -> Self {
         Self::try_connect(address).unwrap_or_else(|cause| panic!("connect to {address}: {cause}"))
     }
 
-    /// Connects, where a refusal is part of the test.
+    /// Connects, for tests that expect a refusal.
     ///
     /// # Errors
-    /// Nobody accepts.
+    /// If the connection fails.
     pub fn try_connect(address: SocketAddr) -> io::Result<Self> {
         Self::with_stream(Stream::connect(address, PATIENCE)?)
     }
@@ -45,7 +47,7 @@ impl RawClient {
     /// Connects from a given local address, such as 127.0.0.2.
     ///
     /// # Panics
-    /// Nobody accepts.
+    /// If the connection fails.
     #[track_caller]
     pub fn connect_from(source: IpAddr, address: SocketAddr) -> Self {
         let connect = || {
@@ -61,7 +63,7 @@ impl RawClient {
     /// Connects to a Unix socket.
     ///
     /// # Panics
-    /// Nobody accepts.
+    /// If the connection fails.
     #[track_caller]
     pub fn connect_unix(path: &Path) -> Self {
         let client = Stream::connect_unix(path).and_then(Self::with_stream);
@@ -73,22 +75,22 @@ impl RawClient {
         Ok(Self { stream, buffer: Vec::new(), ended: None, reset: false })
     }
 
-    /// Reads and writes that take longer fail.
+    /// Sets the timeout of reads and writes.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.stream.set_timeout(timeout).expect("SO_RCVTIMEO");
         self
     }
 
-    /// Makes the kernel's receive buffer small, so that a client that does not read is felt soon.
+    /// Reduces the kernel's receive buffer, so that the sender soon notices a client that does not read.
     pub fn receive_buffer(self, bytes: usize) -> Self {
         SockRef::from(&self.stream).set_recv_buffer_size(bytes).expect("SO_RCVBUF");
         self
     }
 
-    /// The client's own address.
+    /// Returns the client's own address.
     ///
     /// # Panics
-    /// It is a Unix socket.
+    /// If it is a Unix socket.
     pub fn local_addr(&self) -> SocketAddr {
         match &self.stream {
             Stream::Tcp(stream) => stream.local_addr().expect("bound"),
@@ -99,24 +101,25 @@ impl RawClient {
     /// Sends these bytes.
     ///
     /// # Panics
-    /// They cannot be sent.
+    /// If they cannot be sent.
     #[track_caller]
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.try_send(bytes).unwrap_or_else(|cause| panic!("send: {cause}"));
         self
     }
 
-    /// Sends these bytes, where a failure is part of the test.
+    /// Sends these bytes, for tests that expect a failure.
     ///
     /// # Errors
-    /// The connection is gone, or there is no room within the timeout.
+    /// If the connection is gone, or the kernel has no room within the timeout.
     pub fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         let sent = self.stream.write_all(bytes.as_ref());
         self.reset |= sent.as_ref().is_err_and(is_reset);
         sent
     }
 
-    /// Sends these bytes one by one, `interval` apart; ends early when the connection does, and says how many went.
+    /// Sends these bytes one by one, `interval` apart. Stops when the connection ends. Returns the number of
+    /// bytes sent.
     pub fn send_slowly(&mut self, bytes: impl AsRef<[u8]>, interval: Duration) -> usize {
         for (sent, byte) in bytes.as_ref().iter().enumerate() {
             if self.try_send([*byte]).is_err() {
@@ -127,9 +130,9 @@ impl RawClient {
         bytes.as_ref().len()
     }
 
-    /// Sends a FIN and goes on reading.
+    /// Sends a FIN. The connection can still be read.
     pub fn half_close(&mut self) -> &mut Self {
-        // Fails only if the other side has ended the connection: the next read will say so.
+        // This fails only if the other side has ended the connection; the next read reports that.
         let _ = self.stream.shutdown(Shutdown::Write);
         self
     }
@@ -139,27 +142,27 @@ impl RawClient {
         self.stream.reset_on_close();
     }
 
-    /// The next response, 1xx included, to a request whose method was not HEAD.
+    /// Reads the next response, which may be 1xx, to a request other than HEAD.
     ///
     /// # Errors
-    /// There is no whole response, or it breaks the rules.
+    /// If there is no complete response, or it is invalid.
     pub fn try_response(&mut self) -> Result<Response, ResponseError> {
         self.read_message(false)
     }
 
-    /// The next response, 1xx included, to a request whose method was not HEAD.
+    /// Reads the next response, which may be 1xx, to a request other than HEAD.
     ///
     /// # Panics
-    /// There is no whole response, or it breaks the rules.
+    /// If there is no complete response, or it is invalid.
     #[track_caller]
     pub fn response(&mut self) -> Response {
         self.try_response().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// The response to a HEAD request.
+    /// Reads the response to a HEAD request.
     ///
     /// # Panics
-    /// There is no whole response, or it breaks the rules.
+    /// If there is no complete response, or it is invalid.
     #[track_caller]
     pub fn response_to_head(&mut self) -> Response {
         self.read_message(true).unwrap_or_else(|error| panic!("{error}"))
@@ -174,7 +177,7 @@ impl RawClient {
         self.send(request).final_response()
     }
 
-    /// The next response that is not 1xx (101 counts as final).
+    /// Reads the next response that is not 1xx (101 counts as final).
     ///
     /// # Panics
     /// As [`Self::response`].
@@ -188,19 +191,19 @@ impl RawClient {
         }
     }
 
-    /// A response's head only: its body remains to be read.
+    /// Reads the head of a response; its body can be read afterwards.
     ///
     /// # Panics
-    /// There is no head, or it breaks the rules.
+    /// If there is no head, or it is invalid.
     #[track_caller]
     pub fn response_head(&mut self) -> Response {
         self.read_head(false).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Exactly so many bytes.
+    /// Reads exactly `count` bytes.
     ///
     /// # Panics
-    /// They do not come.
+    /// If they do not arrive.
     #[track_caller]
     pub fn read_exact(&mut self, count: usize) -> Vec<u8> {
         while self.buffer.len() < count {
@@ -210,11 +213,11 @@ impl RawClient {
         self.buffer.drain(..count).collect()
     }
 
-    /// So many bytes, in reads of at most `piece` bytes, `interval` apart: what has not been read stays in the kernel. Fewer if
-    /// the connection ends.
+    /// Reads `count` bytes in pieces of at most `piece` bytes, `interval` apart; the rest stays in the
+    /// kernel. Returns fewer if the connection ends.
     ///
     /// # Panics
-    /// Nothing comes within the timeout.
+    /// If no byte arrives within the timeout.
     #[track_caller]
     pub fn read_slowly(&mut self, count: usize, piece: usize, interval: Duration) -> Vec<u8> {
         let (mut bytes, mut room) = (Vec::new(), vec![0; piece]);
@@ -231,20 +234,21 @@ impl RawClient {
         bytes
     }
 
-    /// Everything up to the end of the connection, and how it ended.
+    /// Reads everything up to the end of the connection. Returns it with the way in which the connection
+    /// ended.
     ///
     /// # Panics
-    /// It does not end within the timeout.
+    /// If the connection does not end within the timeout.
     #[track_caller]
     pub fn read_to_end(&mut self) -> (Vec<u8>, Ending) {
         while self.fill().unwrap_or_else(|cause| panic!("the connection does not end: {cause}")) {}
         (std::mem::take(&mut self.buffer), self.ended.expect("ended"))
     }
 
-    /// How the connection ended, when nothing more is expected on it.
+    /// Returns how the connection ended, for a connection on which no more bytes are expected.
     ///
     /// # Panics
-    /// More bytes come, or it does not end within the timeout.
+    /// If more bytes arrive, or the connection does not end within the timeout.
     #[track_caller]
     pub fn ending(&mut self) -> Ending {
         let (surplus, ending) = self.read_to_end();
@@ -252,7 +256,7 @@ impl RawClient {
         ending
     }
 
-    /// Whether the connection is open and silent for that long.
+    /// Returns whether the connection stays open and silent for that time.
     pub fn is_quiet(&mut self, time: Duration) -> bool {
         self.stream.set_timeout(time).expect("SO_RCVTIMEO");
         let quiet = self.buffer.is_empty() && self.fill().is_err_and(|error| is_timeout(&error));
@@ -300,12 +304,12 @@ impl RawClient {
         }
     }
 
-    /// Reads once; false when the connection has ended. Errors are timeouts.
+    /// Reads once. Returns false when the connection has ended. The only errors are timeouts.
     fn fill(&mut self) -> io::Result<bool> {
         self.fill_with(&mut [0; 64 * 1024])
     }
 
-    /// As [`Self::fill`], no more than `piece` has room for.
+    /// Reads like [`Self::fill`], at most the size of `piece`.
     fn fill_with(&mut self, piece: &mut [u8]) -> io::Result<bool> {
         if self.ended.is_some() {
             return Ok(false);
@@ -314,7 +318,7 @@ impl RawClient {
             Ok(0) => self.ended = Some(if self.reset { Ending::Reset } else { Ending::Fin }),
             Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
             Err(error) if is_reset(&error) => self.ended = Some(Ending::Reset),
-            // A process that was stopped and goes on is told so where a read has a timeout (signal(7)).
+            // A read with a timeout fails with EINTR when a stopped process continues (signal(7)).
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

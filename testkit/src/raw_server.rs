@@ -1,3 +1,5 @@
+//! A server that tests control byte by byte.
+
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener};
 use std::os::fd::AsFd;
@@ -14,8 +16,8 @@ use crate::peer::{Message, Peer};
 use crate::stream::Stream;
 use crate::wait::{PATIENCE, wait_until};
 
-/// A server that does with each connection exactly what the test says, on a thread for each, and keeps the bytes that
-/// it received. Dropping it kills it, and panics if a handler has.
+/// A server that handles each connection exactly as the test specifies, on its own thread, and records the
+/// received bytes. Dropping it kills it, and panics if a handler has panicked.
 #[derive(Debug)]
 pub struct RawServer {
     address: Option<SocketAddr>,
@@ -31,17 +33,17 @@ pub enum Step {
     ReadHead,
     /// Reads a request with its body.
     ReadRequest,
-    /// Reads so many bytes.
+    /// Reads this number of bytes.
     Read(usize),
     /// Sends these bytes.
     Send(Vec<u8>),
-    /// Sends these bytes one by one, so far apart.
+    /// Sends these bytes one by one, with this interval between them.
     SendSlowly(Vec<u8>, Duration),
     /// Sends a FIN.
     HalfClose,
-    /// Ends with a reset.
+    /// Makes the connection end with a reset.
     Reset,
-    /// Reads without answering until the other side ends the connection.
+    /// Reads without a response until the other side ends the connection.
     Hold,
 }
 
@@ -54,7 +56,7 @@ struct Shared {
 
 #[derive(Debug)]
 struct Connection {
-    /// Weak, so that the socket closes when its handler has ended.
+    /// Weak, so that the socket closes when its handler returns.
     stream: Weak<Stream>,
     record: Arc<Mutex<Vec<u8>>>,
     /// Set once the socket is closed.
@@ -69,15 +71,15 @@ enum Listener {
 }
 
 impl RawServer {
-    /// Accepts on a free port of 127.0.0.1 and gives each connection to `handler`.
+    /// Accepts on a free port of 127.0.0.1 and passes each connection to `handler`.
     pub fn start(handler: impl Fn(&mut Peer) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self::start_on(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), handler)
     }
 
-    /// Accepts on that address: a server that comes back, or one on IPv6.
+    /// Accepts on that address, for a restarted server or one on IPv6.
     ///
     /// # Panics
-    /// The address is taken.
+    /// If the address is taken.
     #[track_caller]
     pub fn start_on(
         address: SocketAddr,
@@ -92,7 +94,7 @@ impl RawServer {
     /// Accepts on a Unix socket.
     ///
     /// # Panics
-    /// The path cannot be bound.
+    /// If the path cannot be bound.
     #[track_caller]
     pub fn start_on_unix(
         path: &Path,
@@ -103,7 +105,7 @@ impl RawServer {
         Self::with_listener(None, Listener::Unix(listener), handler)
     }
 
-    /// Answers every request with a 200 and this body, keep-alive.
+    /// Responds to every request with a 200 and this body. Connections are kept alive.
     pub fn answering(body: impl Into<Vec<u8>>) -> Self {
         let body = body.into();
         Self::responding(move |_| {
@@ -112,7 +114,7 @@ impl RawServer {
         })
     }
 
-    /// Answers every request with the bytes that `respond` makes of it, keep-alive.
+    /// Responds to every request with the bytes that `respond` returns. Connections are kept alive.
     pub fn responding(respond: impl Fn(&Message) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::start(move |peer| {
             loop {
@@ -125,13 +127,13 @@ impl RawServer {
         })
     }
 
-    /// Goes through the same steps on each connection, then closes it.
+    /// Runs the same steps on each connection, then closes it.
     pub fn script(steps: impl Into<Vec<Step>>) -> Self {
         let steps = steps.into();
         Self::start(move |peer| steps.iter().try_for_each(|step| step.play(peer)))
     }
 
-    /// Accepts and never says a word.
+    /// Accepts connections and never sends anything.
     pub fn silent() -> Self {
         Self::start(|peer| {
             peer.hold();
@@ -160,44 +162,44 @@ impl RawServer {
         Self { address, shared, listener, acceptor: Some(acceptor) }
     }
 
-    /// Where it accepts.
+    /// Returns the address that it listens on.
     ///
     /// # Panics
-    /// It is on a Unix socket.
+    /// If it listens on a Unix socket.
     pub fn addr(&self) -> SocketAddr {
         self.address.expect("on a TCP address")
     }
 
-    /// Connections accepted so far.
+    /// Returns the number of connections accepted so far.
     pub fn connections(&self) -> usize {
         self.shared.connections().len()
     }
 
-    /// Every byte received so far on connection `number`, from 0; nothing if there is none.
+    /// Returns all bytes received so far on connection `number`, from 0; none if there is no such connection.
     pub fn received(&self, number: usize) -> Vec<u8> {
         let connections = self.shared.connections();
         connections.get(number).map_or_else(Vec::new, |connection| lock(&connection.record).clone())
     }
 
-    /// Every byte received so far, connection after connection.
+    /// Returns all bytes received so far, connection after connection.
     pub fn received_in_all(&self) -> Vec<u8> {
         let connections = self.shared.connections();
         connections.iter().flat_map(|connection| lock(&connection.record).clone()).collect()
     }
 
-    /// Returns once so many connections were accepted.
+    /// Waits until `count` connections were accepted.
     ///
     /// # Panics
-    /// They do not come.
+    /// If they do not arrive in time.
     #[track_caller]
     pub fn wait_for_connections(&self, count: usize) {
         wait_until(&format!("{count} connections"), PATIENCE, || self.connections() >= count);
     }
 
-    /// Returns what connection `number` received once it is at least `count` bytes.
+    /// Waits until connection `number` has received at least `count` bytes. Returns all that it has received.
     ///
     /// # Panics
-    /// They do not come.
+    /// If they do not arrive in time.
     #[track_caller]
     pub fn wait_for_bytes(&self, number: usize, count: usize) -> Vec<u8> {
         let what = format!("{count} bytes on connection {number}");
@@ -205,10 +207,11 @@ impl RawServer {
         self.received(number)
     }
 
-    /// Returns once connection `number` is closed: its handler has returned, if only because the other side went.
+    /// Waits until connection `number` is closed because its handler has returned, for example when the other
+    /// side has left.
     ///
     /// # Panics
-    /// Neither happens.
+    /// If that does not happen in time.
     #[track_caller]
     pub fn wait_for_end(&self, number: usize) {
         wait_until(&format!("the end of connection {number}"), PATIENCE, || {
@@ -216,17 +219,17 @@ impl RawServer {
         });
     }
 
-    /// Connections open now.
+    /// Returns the number of open connections.
     pub fn connections_open(&self) -> usize {
         self.shared.connections().iter().filter(|connection| !connection.is_closed()).count()
     }
 
-    /// What handlers returned as errors so far.
+    /// Returns the errors that handlers have returned so far.
     pub fn failures(&self) -> Vec<String> {
         lock(&self.shared.failures).clone()
     }
 
-    /// Closes the port; open connections go on.
+    /// Closes the port. Open connections continue.
     pub fn stop_accepting(&mut self) {
         self.shared.ending.store(true, Ordering::SeqCst);
         self.listener.wake();
@@ -236,7 +239,7 @@ impl RawServer {
         self.listener = Arc::new(Listener::Tcp(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("bind")));
     }
 
-    /// Dies as a killed process does: the port is closed, open connections are reset.
+    /// Ends as a killed process does: the port closes, and open connections are reset.
     pub fn kill(self) {
         drop(self);
     }
@@ -284,7 +287,7 @@ impl Shared {
         let closed = Arc::new(AtomicBool::new(false));
         let tell = Closes(Arc::clone(&closed));
         let thread = thread::spawn(move || {
-            // Dropped after `peer`, also when the handler panics.
+            // Dropped after `peer`, also if the handler panics.
             let _tell = tell;
             let mut peer = peer;
             let number = peer.number();
@@ -302,7 +305,7 @@ impl Connection {
     }
 }
 
-/// Tells on drop that a connection is closed.
+/// Marks a connection as closed when it is dropped.
 struct Closes(Arc<AtomicBool>);
 
 impl Drop for Closes {
@@ -343,7 +346,7 @@ impl Listener {
         }
     }
 
-    /// Ends an accept that is waiting: on Linux it then fails with EINVAL.
+    /// Ends an accept that is waiting: on Linux it fails with EINVAL then.
     fn wake(&self) {
         let fd = match self {
             Self::Tcp(listener) => listener.as_fd(),

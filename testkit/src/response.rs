@@ -1,33 +1,35 @@
+//! Strict parsing of responses.
+
 use std::fmt;
 
 use crate::bodies::{chunked_so_far, field, line, parse_chunked};
 use crate::stream::Ending;
 
-/// A response as it arrived.
+/// A response as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// `HTTP/1.1`.
     pub version: String,
     /// The status code.
     pub status: u16,
-    /// What stands behind it; may be empty.
+    /// Reason phrase; may be empty.
     pub reason: String,
-    /// In their order, as written.
+    /// Header lines in their order, as written.
     pub headers: Vec<(String, String)>,
-    /// Status line and headers to the last byte of the empty line.
+    /// Status line and headers, up to and including the empty line.
     pub head: Vec<u8>,
-    /// Content, chunk framing removed.
+    /// Content without chunk framing.
     pub body: Vec<u8>,
     /// Trailer lines of a chunked body.
     pub trailers: Vec<(String, String)>,
-    /// What told where the body ends.
+    /// Framing of the body.
     pub framing: BodyFraming,
 }
 
-/// What tells where a body ends (RFC 9112 section 6.3).
+/// Framing of a body: the way in which its end is determined (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyFraming {
-    /// There can be none: the answer to HEAD, 1xx, 204, 304.
+    /// No body: the response to HEAD, 1xx, 204, 304.
     None,
     /// Content-Length.
     Length(u64),
@@ -37,26 +39,26 @@ pub enum BodyFraming {
     Close,
 }
 
-/// Why there is no whole response.
+/// Error that kept a response from being complete.
 #[derive(Debug)]
 pub enum ResponseError {
-    /// The connection ended before a byte of it came.
+    /// The connection ended before the first byte.
     Nothing(Ending),
-    /// The connection ended in its head, of which these bytes came.
+    /// The connection ended in the head, after these bytes.
     InHead(Ending, Vec<u8>),
-    /// The connection ended in its body; what came of it is in the response.
+    /// The connection ended in the body. The response contains what was received of it.
     InBody(Ending, Box<Response>),
-    /// No byte came for the client's timeout, after these.
+    /// No more bytes arrived within the client's timeout, after these.
     Timeout(Vec<u8>),
-    /// It breaks the rules: why, and the bytes.
+    /// The response is invalid: a description, and the bytes.
     Malformed(String, Vec<u8>),
 }
 
 impl Response {
-    /// The value of the one line of that name; `None` if there is none.
+    /// Returns the value of the only header line with that name; `None` if there is none.
     ///
     /// # Panics
-    /// There are several.
+    /// If there are several.
     #[track_caller]
     pub fn header(&self, name: &str) -> Option<&str> {
         let values = self.header_values(name);
@@ -64,29 +66,30 @@ impl Response {
         values.first().copied()
     }
 
-    /// The values of all lines of that name.
+    /// Returns the values of all header lines with that name.
     pub fn header_values(&self, name: &str) -> Vec<&str> {
         let named = self.headers.iter().filter(|(other, _)| other.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The body as text.
+    /// Returns the body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// Whether `Connection: close` is said.
+    /// Returns whether the response has `Connection: close`.
     pub fn says_close(&self) -> bool {
         self.header_values("connection").iter().any(|value| value.eq_ignore_ascii_case("close"))
     }
 }
 
-/// The length of the head at the front of `bytes`, its empty line included; `None` if it has not all arrived.
+/// Returns the length of the head at the start of `bytes`, with its empty line; `None` if it has not arrived
+/// completely.
 pub(crate) fn head_length(bytes: &[u8]) -> Option<usize> {
     bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|at| at + 4)
 }
 
-/// Reads a response head, strictly. `to_head`: the request's method was HEAD.
+/// Parses a response head strictly. `to_head`: true if the request's method was HEAD.
 pub(crate) fn parse_head(head: &[u8], to_head: bool) -> Result<Response, String> {
     let start = line(head).unwrap_or_default();
     let start = std::str::from_utf8(start).map_err(|_| "status line: not UTF-8".to_owned())?;
@@ -116,7 +119,7 @@ pub(crate) fn parse_head(head: &[u8], to_head: bool) -> Result<Response, String>
     Ok(response)
 }
 
-/// RFC 9112 section 6.3; whatever leaves room for two readings is an error.
+/// Determines the framing (RFC 9112 section 6.3). Anything ambiguous is an error.
 fn framing(response: &Response, to_head: bool) -> Result<BodyFraming, String> {
     let lengths = response.header_values("content-length");
     let codings = response.header_values("transfer-encoding");
@@ -142,8 +145,8 @@ fn framing(response: &Response, to_head: bool) -> Result<BodyFraming, String> {
     Ok(if bodiless { BodyFraming::None } else { BodyFraming::Length(length) })
 }
 
-/// Takes the body from the front of `bytes`, which may hold more: says how many of them it took, or `None` if its end
-/// has not arrived.
+/// Takes the body from the start of `bytes`, which may contain more. Returns the number of bytes taken, or
+/// `None` if the end of the body has not arrived.
 pub(crate) fn take_body(response: &mut Response, bytes: &[u8]) -> Result<Option<usize>, String> {
     match response.framing {
         BodyFraming::None => Ok(Some(0)),
@@ -163,7 +166,7 @@ pub(crate) fn take_body(response: &mut Response, bytes: &[u8]) -> Result<Option<
     }
 }
 
-/// Puts what has come of an unfinished body into the response.
+/// Puts the received part of an incomplete body into the response.
 pub(crate) fn take_what_came(response: &mut Response, bytes: &[u8]) {
     response.body =
         if response.framing == BodyFraming::Chunked { chunked_so_far(bytes) } else { bytes.to_vec() };

@@ -1,4 +1,4 @@
-//! A TCP or Unix stream, and how one ends.
+//! TCP and Unix streams, and their endings.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use socket2::SockRef;
 
-/// How the other side ended a connection.
+/// Ending of a connection by the other side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Cleanly: all it had to say has arrived.
+    /// A FIN: all sent bytes have arrived.
     Fin,
-    /// With a reset.
+    /// A reset.
     Reset,
 }
 
@@ -35,7 +35,7 @@ impl Stream {
         UnixStream::connect(path).map(Self::Unix)
     }
 
-    /// For reads and writes.
+    /// Sets the timeout of reads and writes.
     pub(crate) fn set_timeout(&self, timeout: Duration) -> io::Result<()> {
         let socket = SockRef::from(self);
         socket.set_read_timeout(Some(timeout))?;
@@ -46,12 +46,12 @@ impl Stream {
         SockRef::from(self).shutdown(how)
     }
 
-    /// The close that is to come sends a reset instead of a FIN (socket(7): a linger time of zero).
+    /// Makes the later close send a reset instead of a FIN (socket(7): a linger time of zero).
     pub(crate) fn reset_on_close(&self) {
         SockRef::from(self).set_linger(Some(Duration::ZERO)).expect("SO_LINGER");
     }
 
-    /// One read. `Ok(0)` is a FIN.
+    /// Reads once. `Ok(0)` is a FIN.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Tcp(stream) => (&mut &*stream).read(buffer),
@@ -76,12 +76,12 @@ impl AsFd for Stream {
     }
 }
 
-/// Whether a read failed since the timeout passed.
+/// Returns whether a read failed because of its timeout.
 pub(crate) fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// Whether an error says that the other side has ended the connection by force.
+/// Returns whether an error means that the other side has reset the connection.
 pub(crate) fn is_reset(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
 }

@@ -1,3 +1,5 @@
+//! System calls of a process, traced with strace.
+
 use std::collections::BTreeMap;
 use std::process::Command;
 
@@ -7,8 +9,8 @@ use crate::process::{Child, Signal};
 use crate::untested::untested;
 use crate::wait::{PATIENCE, wait_until};
 
-/// What a process asks of the kernel, as strace tells it: a call in a line, in the order in which they return, descriptors with
-/// what they are of.
+/// System calls of a process as strace prints them: one call in a line, in the order of their returns, with
+/// the file or socket of each descriptor.
 #[derive(Debug)]
 pub struct Trace {
     strace: Child,
@@ -16,10 +18,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Follows all threads of a running process, in calls of these names. `None`, and said by [`untested`], where nobody may.
+    /// Traces these calls in all threads of a running process. If tracing is not permitted, returns `None`
+    /// and reports it with [`untested`].
     ///
     /// # Panics
-    /// strace neither follows nor ends.
+    /// If strace neither attaches nor ends.
     #[track_caller]
     pub fn attach(pid: u32, calls: &[&str]) -> Option<Self> {
         if !is_possible() {
@@ -30,7 +33,7 @@ impl Trace {
         command.arg("-p").arg(pid.to_string());
         let mut trace = Self { strace: Child::spawn(command), directory };
         let mut follows = false;
-        // It says when it has all threads; before that, calls would be missed.
+        // strace prints this once it has all threads. Earlier calls would be missed.
         wait_until("strace follows", PATIENCE, || {
             let is_over = trace.strace.is_over();
             follows = trace.strace.output().iter().any(|line| line.contains(" attached"));
@@ -43,10 +46,10 @@ impl Trace {
         Some(trace)
     }
 
-    /// Ends following; the calls since it began.
+    /// Stops tracing. Returns the calls since it began.
     ///
     /// # Panics
-    /// strace does not end.
+    /// If strace does not end.
     #[track_caller]
     pub fn end(mut self) -> Vec<String> {
         self.strace.signal(Signal::INT);
@@ -54,11 +57,12 @@ impl Trace {
         lines(&self.directory)
     }
 
-    /// Runs a program, with its arguments and the variables of its environment that are set, to its end, and tells its calls of these names.
-    /// `None`, and said by [`untested`], where nobody may follow it.
+    /// Runs a program to its end, with its arguments and the environment variables that are set in it.
+    /// Returns its calls of these names. If tracing is not permitted, returns `None` and reports it with
+    /// [`untested`].
     ///
     /// # Panics
-    /// The program fails.
+    /// If the program fails.
     #[track_caller]
     pub fn of_run(program: &Command, calls: &[&str]) -> Option<Vec<String>> {
         if !is_possible() {
@@ -75,7 +79,7 @@ impl Trace {
     }
 }
 
-/// Whether strace is there, and may follow a process of its own.
+/// Returns whether strace exists and may trace a child process.
 fn is_possible() -> bool {
     match Command::new("strace").args(["-o", "/dev/null", "true"]).output() {
         Ok(done) if done.status.success() => true,
@@ -93,7 +97,7 @@ fn is_possible() -> bool {
 fn strace(directory: &TempDir, calls: &[&str]) -> Command {
     let mut command = Command::new("strace");
     command.arg("-f").arg("-y").arg("-o").arg(directory.path().join("calls"));
-    // Not every architecture has all of them.
+    // With `?`, strace ignores calls that the architecture does not have.
     let calls: Vec<_> = calls.iter().map(|call| format!("?{call}")).collect();
     command.arg("-e").arg(format!("trace={}", calls.join(",")));
     command
@@ -104,8 +108,8 @@ fn lines(directory: &TempDir) -> Vec<String> {
     whole_calls(&String::from_utf8_lossy(&bytes))
 }
 
-/// What strace tells, with a line for each call, in the order in which they returned. Where something of another thread comes between,
-/// it tells of one call in two parts.
+/// Converts strace's output to one line for each call, in the order of their returns. strace splits a call in
+/// two lines if another thread's output comes between.
 fn whole_calls(told: &str) -> Vec<String> {
     const UNFINISHED: &str = " <unfinished ...>";
     let mut begun: BTreeMap<&str, String> = BTreeMap::new();
@@ -125,7 +129,7 @@ fn whole_calls(told: &str) -> Vec<String> {
             None => calls.push(whole),
         }
     }
-    // Under way when it was over.
+    // These calls were still running at the end.
     calls.extend(begun.into_values().map(|beginning| beginning + UNFINISHED));
     calls
 }

@@ -1,14 +1,16 @@
+//! Waiting for conditions in tests.
+
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long tests wait for what must happen soon. Long, for machines that are slow or busy: a test that passes never
-/// waits that long.
+/// Time for which tests wait for an event that should occur soon. It is long for slow or busy machines; a
+/// passing test never waits so long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns once `condition` holds.
+/// Waits until `condition` holds.
 ///
 /// # Panics
-/// It does not hold within `deadline`; `what` is said to have been missed.
+/// If it does not hold within `deadline`; the message contains `what`.
 #[track_caller]
 pub fn wait_until(what: &str, deadline: Duration, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + deadline;

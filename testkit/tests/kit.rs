@@ -1,4 +1,4 @@
-//! The kit against itself: what tests rely on without looking.
+//! Tests of the test kit itself, because other tests rely on it.
 
 use std::net::TcpStream;
 use std::process::Command;
