@@ -1,5 +1,5 @@
-//! Keeps processors from falling asleep: one that is woken by its hypervisor, or from a deep state, may come back milliseconds later, and
-//! that would be measured in whoever was waiting on it.
+//! Keeps processors awake. A processor that its hypervisor wakes, or that leaves a deep sleep state, may
+//! return milliseconds later. That delay would appear in the measurement.
 
 use std::path::Path;
 
@@ -7,17 +7,18 @@ use crate::error::Result;
 use crate::process::{Cores, Process};
 use crate::workshop::Workshop;
 
-/// A loop on either core that gives way to everything at once (SCHED_IDLE, sched(7)), for as long as this lives, or this program.
+/// A busy loop on each core at the lowest priority (SCHED_IDLE, sched(7)). The loops end with this value or
+/// this program.
 #[derive(Debug)]
 pub(crate) struct Awake {
     _loops: [Process; 2],
 }
 
 impl Awake {
-    /// Begins it.
+    /// Starts the loops.
     ///
     /// # Errors
-    /// `chrt` of util-linux, or a shell, cannot be started.
+    /// If `chrt` of util-linux, or a shell, cannot be started.
     pub(crate) fn keep(workshop: &Workshop) -> Result<Self> {
         let spin = |cores: Cores, log: &str| {
             let mut command = cores.command(Path::new("chrt"));

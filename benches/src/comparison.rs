@@ -1,4 +1,4 @@
-//! The order of events: scenario by scenario, turn by turn, contestant by contestant.
+//! Sequence of a comparison: scenario by scenario, turn by turn, contestant by contestant.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ use crate::workshop::Workshop;
 use crate::wrk::Load;
 use crate::{cpu, idle, latency, peak, report, syscalls};
 
-/// Memory and system calls hardly vary: so many turns suffice.
+/// Turns for memory and system calls, which hardly vary.
 const TURNS_OF_STEADY_FIGURES: usize = 3;
 
-/// So many failed turns end a contestant's part in a scenario.
+/// Failed turns after which a contestant leaves a scenario.
 const FAILURES_MAX: usize = 2;
 
-/// `compare`: whether everything that is required was kept.
+/// Runs `compare`. Returns whether all requirements were met.
 pub(crate) fn run(options: &Compare) -> Result<bool> {
     let machine = Machine::look();
     machine::prepare(options.idle as u64 + 4096)?;
@@ -65,14 +65,14 @@ pub(crate) fn run(options: &Compare) -> Result<bool> {
     Ok(verdict.kept)
 }
 
-/// One scenario at work.
+/// Measurement of one scenario.
 struct Measurement<'a> {
     options: &'a Compare,
     workshop: &'a Workshop,
     origin: &'a Origin,
     contestants: &'a [Contestant],
     scenario: Scenario,
-    /// Of the open loop.
+    /// Request rate of the open loop.
     rate_per_s: f64,
 }
 
@@ -87,10 +87,11 @@ impl Measurement<'_> {
         let count = self.contestants.len();
         for turn in 0..turns {
             for place in 0..count {
-                // Another one begins each turn: whatever drifts does not always meet the same.
+                // Another contestant begins each turn, so that drift does not always affect the same one.
                 let contestant = (place + turn) % count;
                 let name = &self.contestants[contestant].name;
-                // A second chance, on the record: one failed request may be the machine's fault, two turns with one are not.
+                // Repeats a failed turn once and records the failure. One failed request may be the machine's
+                // fault; two failed turns are not.
                 let failed_before = result.failures.iter().filter(|(failed, _)| failed == name).count();
                 if failed_before >= FAILURES_MAX {
                     continue;
@@ -160,7 +161,7 @@ impl Measurement<'_> {
     }
 }
 
-/// Loads it, and asks the kernel before and after what it cost.
+/// Runs a load, and measures its cost by the kernel's counters before and after.
 fn closed_loop(balancer: &Balancer, workers: u32, load: &Load) -> Result<ClosedLoop> {
     let pid = balancer.process.pid();
     let (stolen_before, total_before) = cpu::stolen_and_total();
@@ -182,7 +183,7 @@ fn closed_loop(balancer: &Balancer, workers: u32, load: &Load) -> Result<ClosedL
     })
 }
 
-/// Half of what the first HAProxy (or, without one, the first contestant) carries by the clock.
+/// Returns half of the open-loop peak of the first HAProxy or, without one, of the first contestant.
 fn half_of_peak(options: &Compare, workshop: &Workshop, origin: &Origin, results: &Results) -> Result<f64> {
     let contestants = &results.contestants;
     let at = contestants.iter().position(|one| one.product.is_haproxy()).unwrap_or(0);

@@ -1,10 +1,10 @@
-//! What a process says about itself in /proc: CPU time, memory, descriptors. A contestant may be several processes
-//! (NGINX: master and workers), so everything is the sum over a process and its descendants.
+//! CPU time, memory and descriptors of a process, from /proc. A contestant may be several processes (NGINX:
+//! master and workers), so all values are sums over a process and its descendants.
 
 use std::fs;
 use std::time::Duration;
 
-/// A process and all its descendants.
+/// Returns a process and all its descendants.
 pub(crate) fn family(pid: u32) -> Vec<u32> {
     let parents = parents();
     let mut family = vec![pid];
@@ -16,7 +16,8 @@ pub(crate) fn family(pid: u32) -> Vec<u32> {
     family
 }
 
-/// CPU time of every thread, in user space and in the kernel, to the nanosecond: the scheduler's own account, not ticks.
+/// Returns the CPU time of all threads, in user space and in the kernel. It is exact to the nanosecond, from
+/// the scheduler's account and not from ticks.
 pub(crate) fn cpu_time(pid: u32) -> Duration {
     let mut total_ns = 0;
     for member in family(pid) {
@@ -28,24 +29,25 @@ pub(crate) fn cpu_time(pid: u32) -> Duration {
     Duration::from_nanos(total_ns)
 }
 
-/// What the kernel counts in towards programs (USER_HZ = 100).
+/// Tick in which the kernel reports times to programs (USER_HZ = 100).
 const TICK_MS: u64 = 10;
 
-/// CPU time of all processes that this one has started and waited for, and of those that they have waited for. To the tick (10 ms).
+/// Returns the CPU time of all ended child processes and their descendants, in ticks of 10 ms.
 pub(crate) fn cpu_time_of_ended_children() -> Duration {
     let stat = read("/proc/self/stat");
-    // Behind user and system time of its own (proc_pid_stat(5)).
+    // Skips the process's own user and system time (proc_pid_stat(5)).
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().skip(13);
     let ticks: u64 = fields.take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * TICK_MS)
 }
 
-/// CPU time of a process and its descendants with that of threads that have ended, which [`cpu_time`] cannot see: a Java
-/// program starts and ends compiler threads as it goes. To the tick (10 ms).
+/// Returns the CPU time of a process and its descendants, in ticks of 10 ms. It includes ended threads, which
+/// [`cpu_time`] does not see: a Java program starts and ends compiler threads as it runs.
 pub(crate) fn cpu_time_with_ended_threads(pid: u32) -> Duration {
     let of = |member| {
         let stat = read(&format!("/proc/{member}/stat"));
-        // After the name, in parentheses: state and ten more fields, then user and system time (proc_pid_stat(5)).
+        // After the name, in parentheses, come the state and ten more fields, then user and system time
+        // (proc_pid_stat(5)).
         let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields).split_whitespace().skip(11);
         fields.take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>()
     };
@@ -53,7 +55,7 @@ pub(crate) fn cpu_time_with_ended_threads(pid: u32) -> Duration {
     Duration::from_millis(ticks * TICK_MS)
 }
 
-/// Resident memory in bytes, as `ps` shows it: shared pages count in every process that has them.
+/// Returns the resident memory in bytes, as `ps` shows it. Shared pages count in each process that maps them.
 pub(crate) fn memory_bytes(pid: u32) -> u64 {
     let of = |member| {
         let rollup = read(&format!("/proc/{member}/smaps_rollup"));
@@ -63,7 +65,7 @@ pub(crate) fn memory_bytes(pid: u32) -> u64 {
     family(pid).into_iter().map(of).sum()
 }
 
-/// The most resident memory that each of them has ever had, in bytes.
+/// Returns the sum of the peak resident memory of each process, in bytes.
 pub(crate) fn peak_memory_bytes(pid: u32) -> u64 {
     let of = |member| {
         let status = read(&format!("/proc/{member}/status"));
@@ -73,12 +75,13 @@ pub(crate) fn peak_memory_bytes(pid: u32) -> u64 {
     family(pid).into_iter().map(of).sum()
 }
 
-/// Open descriptors.
+/// Returns the number of open descriptors.
 pub(crate) fn descriptors(pid: u32) -> usize {
     family(pid).into_iter().map(|member| entries(&format!("/proc/{member}/fd")).len()).sum()
 }
 
-/// What the hypervisor took from this machine since boot, and all time together, in ticks of all cores.
+/// Returns the time that the hypervisor took from this machine since boot, and the total time, in ticks of
+/// all cores.
 pub(crate) fn stolen_and_total() -> (u64, u64) {
     let stat = read("/proc/stat");
     let ticks: Vec<u64> = stat
@@ -89,40 +92,41 @@ pub(crate) fn stolen_and_total() -> (u64, u64) {
         .skip(1)
         .filter_map(|field| field.parse().ok())
         .collect();
-    // user nice system idle iowait irq softirq steal; what follows is contained in these.
+    // The fields are user nice system idle iowait irq softirq steal; later ones are contained in these.
     (ticks.get(7).copied().unwrap_or(0), ticks.iter().take(8).sum())
 }
 
-/// For how long a core did nothing, or was another machine's, since boot. What is idle the kernel measures, and does not sample.
+/// Returns the time since boot in which a core was idle or taken by the hypervisor. The kernel measures idle
+/// time and does not sample it.
 pub(crate) fn free_or_stolen(core: usize) -> Duration {
     let stat = read("/proc/stat");
     let name = format!("cpu{core} ");
     let fields = stat.lines().find_map(|line| line.strip_prefix(&name)).unwrap_or("");
     let ticks: Vec<u64> = fields.split_whitespace().filter_map(|field| field.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal
+    // The fields are user nice system idle iowait irq softirq steal.
     let free: u64 = [3, 4, 7].iter().filter_map(|at| ticks.get(*at)).sum();
     Duration::from_millis(free * TICK_MS)
 }
 
-/// Every process, and the one that started it.
+/// Returns every process with its parent.
 fn parents() -> Vec<(u32, u32)> {
     let pids = entries("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let parent_of = |pid: u32| {
         let stat = read(&format!("/proc/{pid}/stat"));
-        // The name, in parentheses, may hold anything; after it come the state and the parent.
+        // The name, in parentheses, may contain anything; the state and the parent follow it.
         let (_, after_name) = stat.rsplit_once(')')?;
         after_name.split_whitespace().nth(1)?.parse::<u32>().ok()
     };
     pids.filter_map(|pid| Some((pid, parent_of(pid)?))).collect()
 }
 
-/// Names in a directory; none if the process is gone.
+/// Returns the names in a directory; none if the process is gone.
 fn entries(directory: &str) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
-/// A file's text; empty if the process is gone.
+/// Returns the text of a file; empty if the process is gone.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
@@ -145,7 +149,7 @@ mod tests {
     fn time_of_threads_that_have_ended_still_counts() {
         let before = cpu_time_with_ended_threads(std::process::id());
         std::thread::spawn(|| {
-            // In ticks, so several: what is left of one may be cut off.
+            // Waits for several ticks, because a fraction of one may be cut off.
             let since = cpu_time_with_ended_threads(std::process::id());
             let mut sum = 0u64;
             while cpu_time_with_ended_threads(std::process::id()) < since + Duration::from_millis(30) {
@@ -170,7 +174,7 @@ mod tests {
     #[test]
     fn a_process_has_at_least_its_standard_streams_and_one_that_is_gone_has_none() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        // It may inherit more: make hands its jobs a pair of descriptors.
+        // The process may inherit more: make gives its jobs a pair of descriptors.
         let open = descriptors(child.id());
         child.kill().unwrap();
         child.wait().unwrap();
@@ -202,7 +206,7 @@ mod tests {
     fn memory_that_was_given_back_counts_for_the_peak() {
         let before = peak_memory_bytes(std::process::id());
         assert!(before > 100 * 1024);
-        // Larger than all that other tests may give back meanwhile.
+        // The block is larger than anything that other tests may free meanwhile.
         drop(std::hint::black_box(vec![1_u8; 64 << 20]));
         assert!(peak_memory_bytes(std::process::id()) > before);
     }

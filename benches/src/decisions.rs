@@ -1,5 +1,6 @@
-//! What a round of scaling decisions costs: a thousand fleets of ten servers each, every policy, in one thread. A round comes once a
-//! second, and one fleet after the other has its forecast made anew in it, from eight seasons of 288 steps each.
+//! Cost of a round of scaling decisions: a thousand fleets of ten servers each, every policy, in one thread.
+//! There is one round a second. In each round, one of the fleets computes its forecast again, from eight
+//! seasons of 288 steps each.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -16,15 +17,15 @@ use crate::statistics::quantile;
 const FLEETS: usize = 1_000;
 const SERVERS: usize = 10;
 const ROUNDS: u64 = 500;
-/// Memory is warm by then.
+/// Rounds before the measurement, which warm the caches.
 const ROUNDS_BEFORE: u64 = 100;
-/// Seconds of a step of the forecast, steps of a season, and of all that is known when it begins.
+/// Length of a forecast's step in seconds, steps of a season, and steps known at the start.
 const STEP_S: i64 = 10;
 const SEASON_STEPS: i64 = 288;
 const STEPS_KNOWN: i64 = 8 * SEASON_STEPS;
 const MEDIAN_MAX: Duration = Duration::from_millis(10);
 
-/// `decisions`. The answer is whether the median of all policies is within what a round may take.
+/// Runs `decisions`. Returns whether the median time of a round is within its limit for all policies.
 pub(crate) fn run() -> Result<bool> {
     let mut table = format!(
         "\n## A round of scaling decisions\n\n{FLEETS} fleets with {} servers, one thread, {ROUNDS} rounds.\n\n\
@@ -51,7 +52,7 @@ pub(crate) fn run() -> Result<bool> {
     Ok(all_kept)
 }
 
-/// What rounds take, ascending, in nanoseconds.
+/// Returns the times of the rounds, ascending, in nanoseconds.
 fn rounds(policies: Vec<Policy>) -> Result<Vec<u64>> {
     let rules = Arc::new(Rules { policies, ..Rules::by_requests(2, 20, 10.0) });
     let mut fleets = Vec::with_capacity(FLEETS);
@@ -69,7 +70,8 @@ fn rounds(policies: Vec<Policy>) -> Result<Vec<u64>> {
         let now = Duration::from_secs(second);
         let began = Instant::now();
         for (at, (scaler, servers, requests)) in fleets.iter_mut().enumerate() {
-            // Between 60 and 140 requests, another number for each: some fleets want more, some fewer.
+            // Between 60 and 140 requests, different for each fleet, so that some fleets grow and some
+            // shrink.
             *requests += 60 + (at as u64 * 7 + second * 13) % 80;
             scaler.observe(now, &Sample::of_requests(*requests));
             black_box(scaler.decide(Now::at(now), servers));
@@ -102,7 +104,7 @@ fn servers() -> Result<Vec<Server>> {
 
 fn policies() -> Vec<(&'static str, Vec<Policy>)> {
     let target = || Policy::Target(Target::default());
-    // Steps short enough that some are over while it is measured.
+    // The step is short enough that some steps end during the measurement.
     let seconds = |seconds: i64| Duration::from_secs(seconds.unsigned_abs());
     let predictive =
         Predictive { season: seconds(STEP_S * SEASON_STEPS), step: seconds(STEP_S), ..Predictive::default() };

@@ -1,10 +1,12 @@
+//! Errors of measurements.
+
 use std::fmt;
 
-/// Why a measurement could not be made: what was tried, and what came of it.
+/// A failed measurement: the attempted action and its result.
 #[derive(Debug)]
 pub(crate) struct Error(String);
 
-/// The result of everything here.
+/// Result of the functions in this crate.
 pub(crate) type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
@@ -19,7 +21,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Puts what was tried before the cause.
+/// Adds the attempted action before the cause of an error.
 pub(crate) trait Context<T> {
     fn context(self, tried: impl fmt::Display) -> Result<T>;
 }

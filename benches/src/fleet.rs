@@ -1,5 +1,5 @@
-//! Is the default scaling policy never worse than the published reactive rule? Both play the same demand, with seeds that nobody
-//! has chosen its settings by.
+//! Comparison of the default scaling policy with the published reactive rule. Both get the same demand, from
+//! seeds that were not used to choose the policy's settings.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -10,19 +10,20 @@ use crate::error::{Context, Error, Result};
 use crate::options::Fleet;
 use crate::rivals::Contestant;
 
-/// Demand, and how many seeds of it: days take longer than minutes.
+/// Demand patterns with their number of seeds: a day takes longer than a minute.
 const PATTERNS: [(&str, u64); 6] =
     [("published", 100), ("varied", 100), ("steps", 20), ("daily", 20), ("flash", 50), ("bursts", 50)];
-/// Less of both is required here; elsewhere no more of either.
+/// Patterns for which less of both is required; for the others, no more of either.
 const BETTER: [&str; 2] = ["published", "varied"];
-/// Settings were chosen by seeds up to 1000: these are others.
+/// The settings were chosen with seeds up to 1000; these are others.
 const FIRST_SEED: u64 = 1_000_001;
-/// A week of days that are alike but for chance, for what forecasts.
+/// Demand of a week whose days differ only by chance, for the policy that forecasts.
 const DAYS: (&str, u64) = ("days", 5);
-/// What a forecast may cost more there than the published rule, as a ratio of server-minutes: what it is sure of, it pays for.
+/// Limit of the forecast's cost there, as a ratio of server-minutes to the published rule. The forecast pays
+/// for its certainty.
 const FORECAST_COST_MAX: f64 = 1.25;
 
-/// `fleet`. The answer is whether all of it was kept.
+/// Runs `fleet`. Returns whether all requirements were met.
 pub(crate) fn run(options: &Fleet) -> Result<bool> {
     let contestant = Contestant::weir()?;
     let mut kept = true;
@@ -65,7 +66,8 @@ pub(crate) fn run(options: &Fleet) -> Result<bool> {
     Ok(kept && is_kept)
 }
 
-/// Fewer overloaded seconds than both who only follow, at a bounded price: a table, and whether that was kept.
+/// Compares the forecasting policy with both others. It must have fewer overloaded seconds at a limited cost.
+/// Returns a table and the verdict.
 fn forecasts(contestant: &Contestant, first_seed: u64) -> Result<(String, bool)> {
     let (pattern, seeds) = DAYS;
     let report = play(contestant, &["published", "target", "predictive"], pattern, seeds, first_seed)?;
@@ -114,18 +116,19 @@ fn play(
     serde_json::from_slice(&output.stdout).context("weir fleet backtest --json")
 }
 
-/// Whether there is more of something by more than noise: the 95% interval of the mean difference, seed by seed, lies above 0.
+/// Returns whether the second value is larger by more than noise: the 95% interval of the mean difference by
+/// seed lies above 0.
 fn is_more(first: &[Outcome], second: &[Outcome], of: fn(&Outcome) -> f64) -> bool {
     let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| of(b) - of(a)).collect();
     let count = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / count;
     let variance =
         differences.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-    // The normal quantile; with 20 seeds Student's is 2.09.
+    // Close to the normal quantile; Student's t for 20 seeds is 2.09.
     mean > 2.1 * (variance / count).sqrt()
 }
 
-/// What `weir fleet backtest --json` says, as far as it is used here.
+/// Part of the output of `weir fleet backtest --json`.
 #[derive(Debug, Deserialize)]
 struct Report {
     policies: Vec<Policy>,
@@ -139,7 +142,7 @@ struct Policy {
     outcomes: Vec<Outcome>,
 }
 
-/// One seed's.
+/// Result of one seed.
 #[derive(Debug, Deserialize)]
 struct Outcome {
     server_s: f64,

@@ -1,4 +1,4 @@
-//! Memory of a balancer that has nothing to do, and of one that holds many clients who have nothing to say.
+//! Memory of an idle balancer, and of one that holds many idle clients.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,24 +15,24 @@ use crate::error::{Context, Error, Result};
 use crate::rivals::Balancer;
 use crate::workshop::{HOST, Workshop};
 
-/// One turn.
+/// Result of one turn.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Sample {
-    /// After its start, with one answered request.
+    /// Memory after the start, with one answered request.
     pub(crate) idle_bytes: u64,
-    /// With every connection open and idle.
+    /// Memory with every connection open and idle.
     pub(crate) held_bytes: u64,
     pub(crate) connections: usize,
 }
 
 impl Sample {
-    /// What one idle connection added.
+    /// Returns the additional memory of one idle connection.
     pub(crate) fn bytes_per_connection(&self) -> f64 {
         self.held_bytes.saturating_sub(self.idle_bytes) as f64 / self.connections.max(1) as f64
     }
 }
 
-/// Opens `count` connections, each with one answered request on it, and looks at the balancer's memory.
+/// Opens `count` connections, sends one request on each, and measures the balancer's memory.
 pub(crate) fn measure(workshop: &Workshop, balancer: &Balancer, tls: bool, count: usize) -> Result<Sample> {
     let config = if tls { Some(client_config(workshop)?) } else { None };
     let open = || Client::open(balancer.address, config.as_ref());
@@ -45,19 +45,19 @@ pub(crate) fn measure(workshop: &Workshop, balancer: &Balancer, tls: bool, count
         .collect::<Result<Vec<_>>>()?;
     settle();
     let held_bytes = cpu::memory_bytes(pid);
-    // A balancer that had closed some of them would look thrifty.
+    // A balancer that closes connections would look better than it is.
     for client in &clients {
         client.must_be_open()?;
     }
     Ok(Sample { idle_bytes, held_bytes, connections: count })
 }
 
-/// Long enough for what a balancer does right after an answer.
+/// Waits until the balancer has finished its work after a response.
 fn settle() {
     std::thread::sleep(Duration::from_millis(300));
 }
 
-/// A client that has been answered once and stays.
+/// A client that has received one response and stays connected.
 enum Client {
     Plain(TcpStream),
     Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
@@ -86,7 +86,7 @@ impl Client {
         stream.set_nonblocking(true).context("a non-blocking socket")?;
         match stream.peek(&mut [0]) {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(()),
-            // Late session tickets are fine.
+            // A late session ticket is fine.
             Ok(bytes) if bytes > 0 => Ok(()),
             Ok(_) => Err(Error::new("the balancer closed an idle connection")),
             Err(error) => Err(error).context("an idle connection"),
@@ -94,7 +94,7 @@ impl Client {
     }
 }
 
-/// One request, and its whole answer of 1 KiB.
+/// Sends one request and reads its response of 1 KiB.
 fn ask(stream: &mut (impl Read + Write)) -> Result<()> {
     let request = format!("GET /1k HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
     stream.write_all(request.as_bytes()).context("sending a request")?;

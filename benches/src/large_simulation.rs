@@ -1,5 +1,5 @@
-//! Ten thousand servers and ten million requests, simulated on one core: how long it takes, and how much memory, beside a tenth of the
-//! requests. A fleet that no machine here holds is planned with it.
+//! Simulation of ten thousand servers and ten million requests on one core: time and memory, compared with a
+//! tenth of the requests. It serves to plan fleets that no test machine can hold.
 
 use std::fmt::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -11,13 +11,14 @@ use crate::rivals::Contestant;
 
 const SERVERS: u32 = 10_000;
 const REQUESTS: [u32; 2] = [1_000_000, 10_000_000];
-/// And the load, if not the usual one. Where keys decide, some servers get several times what others do: at more than this one has more than it
-/// can do, its queue grows for as long as there are requests, and the memory with it.
+/// Algorithms, with the load if it differs from the default. With keys, some servers get several times the
+/// load of others. At a higher load such a server is overloaded, its queue grows with the requests, and the
+/// memory with it.
 const ALGORITHMS: [(&str, Option<&str>); 4] =
     [("round-robin", None), ("least-connections", None), ("peak-ewma", None), ("rendezvous", Some("0.15"))];
-/// "In minutes".
+/// Limit of the simulation's time ("in minutes").
 const TIME_MAX: Duration = Duration::from_secs(5 * 60);
-/// Of the memory with a tenth of the requests.
+/// Limit of the memory's growth from a tenth of the requests.
 const GROWTH_MAX: f64 = 1.1;
 
 struct Run {
@@ -25,7 +26,7 @@ struct Run {
     memory_bytes: u64,
 }
 
-/// Whether it keeps within minutes, and within the same memory. Prints a table.
+/// Prints a table. Returns whether time and memory are within their limits.
 pub(crate) fn run(contestant: &Contestant) -> Result<bool> {
     let mut table = format!(
         "\n## {SERVERS} servers simulated\n\nOne thread, one seed.\n\n| algorithm | {} requests | {} requests | memory | |\n|---|---|---|---|---|\n",
@@ -68,7 +69,7 @@ fn simulate(contestant: &Contestant, algorithm: &str, load: Option<&str>, reques
     Ok(Run { took: started.elapsed(), memory_bytes })
 }
 
-/// What it had at most, looked at ten times a second, until it has ended.
+/// Returns the peak memory of a process until its end, sampled ten times a second.
 fn largest_memory(child: &mut Child) -> Result<u64> {
     let mut largest = 0;
     loop {

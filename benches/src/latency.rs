@@ -1,3 +1,5 @@
+//! Latency of a balancer in an open loop.
+
 use std::time::Duration;
 
 use serde::Serialize;
@@ -12,27 +14,28 @@ use crate::stalls::Lookouts;
 use crate::statistics::quantile;
 use crate::workshop::Workshop;
 
-/// One open-loop turn.
+/// Result of one open-loop turn.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Sample {
     pub(crate) rate_per_s: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
     pub(crate) p999_us: f64,
-    /// Share of the requests that were left out because the machine stood still meanwhile, 0 to 1.
+    /// Share of the requests that were left out because the machine stalled, 0 to 1.
     pub(crate) stalled: f64,
-    /// The schedule was kept, and the machine stood still for few; else this turn is shown and not judged.
+    /// True if the schedule was kept and the machine rarely stalled; otherwise the turn is shown and not
+    /// judged.
     pub(crate) valid: bool,
     pub(crate) cpu_us_per_request: f64,
-    /// Attempts before this one that did not keep the schedule.
+    /// Number of earlier attempts that did not keep the schedule.
     pub(crate) rejected: usize,
 }
 
-/// So many attempts at a turn whose schedule is kept. A late generator says nothing about the balancer, so that leaving
-/// such attempts out favours nobody.
+/// Most attempts at a turn that keeps its schedule. A late generator says nothing about the balancer, so
+/// leaving out such attempts is fair.
 const ATTEMPTS_MAX: usize = 6;
 
-/// The first attempt that keeps its schedule, or the last one.
+/// Returns the first attempt that keeps its schedule, or the last one.
 pub(crate) fn measure(
     workshop: &Workshop,
     origin: &Origin,
@@ -40,7 +43,7 @@ pub(crate) fn measure(
     rate_per_s: f64,
     turn: Duration,
 ) -> Result<Sample> {
-    // What else the kernel does on these cores meets one contestant and not the other.
+    // Otherwise, kernel work on these cores would affect one contestant and not another.
     let _ahead = Ahead::of(&[origin.pid(), balancer.process.pid()])?;
     let attempt = || attempt(workshop, balancer, rate_per_s, turn);
     let mut sample = attempt()?;
@@ -50,13 +53,13 @@ pub(crate) fn measure(
     Ok(sample)
 }
 
-/// Connections of the open loop: more than the answers in flight at any rate that is half a peak.
+/// Connections of the open loop: more than the responses in flight at half of any peak rate.
 pub(crate) const CONNECTIONS: usize = 128;
 
-/// A turn from which more than this share of the requests is left out is not judged.
+/// Largest share of requests that may be left out of a turn that is judged.
 const STALLED_MAX: f64 = 0.5;
 
-/// Loads a balancer by the clock.
+/// Runs an open loop against a balancer once.
 fn attempt(workshop: &Workshop, balancer: &Balancer, rate_per_s: f64, turn: Duration) -> Result<Sample> {
     let load = Load {
         address: balancer.address,
@@ -66,7 +69,7 @@ fn attempt(workshop: &Workshop, balancer: &Balancer, rate_per_s: f64, turn: Dura
         duration: Duration::from_secs(1),
         connections: CONNECTIONS,
     };
-    // The origin shares this core; a request that is due does not wait for it.
+    // The origin shares this core; a request that is due must not wait for it.
     let _first = First::on_this_core()?;
     openloop::run(&load)?;
     let lookouts = Lookouts::post(workshop)?;

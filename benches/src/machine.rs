@@ -1,3 +1,5 @@
+//! The machine of a measurement, and its preparation.
+
 use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -7,7 +9,7 @@ use serde::Serialize;
 use crate::error::{Context, Error, Result};
 use crate::workshop::read_line;
 
-/// Where it was measured.
+/// Description of the machine.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Machine {
     pub(crate) cpu: String,
@@ -15,9 +17,9 @@ pub(crate) struct Machine {
     pub(crate) memory_gib: u64,
     pub(crate) kernel: String,
     pub(crate) system: String,
-    /// Whose network settings, and the congestion control among them.
+    /// Network settings in use, with the congestion control.
     pub(crate) network: String,
-    /// Running processes averaged over the minute before the start: more than a little is noise.
+    /// Load average over the minute before the start. A high one means noise.
     pub(crate) load_before: f64,
 }
 
@@ -44,20 +46,21 @@ impl Machine {
     }
 }
 
-/// Takes this process, and so every load generator that it starts, to the load's core; and lets it and its children open
-/// as many files as idle connections need.
+/// Moves this process, and so all load generators that it starts, to the load's core. Raises the limit of
+/// open files to the given number.
 pub(crate) fn prepare(descriptors: u64) -> Result<()> {
     move_to_load_core()?;
     permit_descriptors(descriptors)
 }
 
-/// The same for who can do with fewer files: how many they may open, at most so many.
+/// Prepares like [`prepare`], but accepts fewer files. Returns the number of files that may be open, at most
+/// `descriptors`.
 pub(crate) fn prepare_up_to(descriptors: u64) -> Result<u64> {
     move_to_load_core()?;
     if permit_descriptors(descriptors).is_ok() {
         return Ok(descriptors);
     }
-    // More is not ours to permit.
+    // This process may not raise the hard limit.
     let maximum = getrlimit(Resource::Nofile).maximum.unwrap_or(descriptors);
     permit_descriptors(maximum)?;
     Ok(maximum)

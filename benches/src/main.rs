@@ -1,7 +1,8 @@
-//! Paired measurements: Weir, HAProxy and NGINX take turns with the same load on the same core, and what is compared are
-//! ratios within a turn. README.md beside this crate says how to read the results.
+//! Paired measurements: Weir, HAProxy and NGINX take turns with the same load on the same core. Ratios within
+//! a turn are compared. The README.md of this crate says how to read the results.
 //!
-//! Not a test: nothing here decides whether a change may go in. Needs two cores, and nobody else on them.
+//! These are not tests: they do not decide whether a change is accepted. They need two cores that nothing
+//! else uses.
 
 mod awake;
 mod comparison;
@@ -72,6 +73,6 @@ fn run(options: &Options) -> error::Result<ExitCode> {
         Command::Watch => watching::run(),
         Command::LookOut => Ok(true),
     };
-    // 1: the answer is no, a ratio or a limit was not kept.
+    // Exit status 1: a ratio or a limit was not kept.
     kept.map(|kept| ExitCode::from(u8::from(!kept)))
 }

@@ -1,5 +1,6 @@
-//! Everything runs in a network namespace of its own, with TCP as a Debian server has it. A machine that was tuned (BBR paces
-//! every segment by a timer, loopback or not) would measure its tuning; and nobody else's traffic or ports are in the way.
+//! A network namespace for all measurements, with TCP as on a Debian server. A tuned machine would measure
+//! its tuning (BBR paces every segment by a timer, even on loopback). The namespace also keeps other traffic
+//! and other ports out.
 
 use std::env;
 use std::fs;
@@ -11,26 +12,27 @@ use crate::workshop::read_line;
 
 const CONGESTION_CONTROL: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Linux's default, and Debian's.
+/// Default of Linux and Debian.
 const DEFAULT_CONGESTION_CONTROL: &str = "cubic";
 
-/// What the kernel and Debian have by default (Documentation/networking/ip-sysctl.rst). A new namespace copies these from
-/// the machine, and the congestion control; everything else starts from the kernel's defaults by itself.
+/// Defaults of the kernel and Debian (Documentation/networking/ip-sysctl.rst). A new namespace copies these
+/// values and the congestion control from the machine; all others start from the kernel's defaults.
 const DEFAULT_BUFFERS: [(&str, &str); 2] = [
     ("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 6291456"),
     ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 4194304"),
 ];
 
-/// The flag that a process inside its namespace is started with.
+/// Flag of a process that runs inside its namespace.
 pub(crate) const INSIDE: &str = "--in-own-network";
 
-/// Runs this program once more, in a namespace of its own, and ends with what it ends with.
+/// Runs this program again in a network namespace. Returns its exit code.
 pub(crate) fn run_inside() -> Result<ExitCode> {
     let program = env::current_exe().context("finding this program")?;
     let mut command = Command::new("unshare");
     command.arg("--net").arg(program).arg(INSIDE).args(env::args_os().skip(1));
 
-    // Which congestion control a namespace begins with is the machine's; inside, the kernel lets nobody choose cubic.
+    // The namespace starts with the machine's congestion control. Inside of it, the kernel does not permit
+    // choosing cubic.
     let machines = Restored::set(CONGESTION_CONTROL, DEFAULT_CONGESTION_CONTROL)?;
     let mut inside = command.spawn().context("a network namespace (unshare; --host-network does without)")?;
     let own = fs::read_link("/proc/self/ns/net").context("reading /proc/self/ns/net")?;
@@ -46,7 +48,7 @@ pub(crate) fn run_inside() -> Result<ExitCode> {
     Ok(ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(2)))
 }
 
-/// A setting of the machine that gets its value back.
+/// A setting of the machine that is restored when this is dropped.
 struct Restored {
     path: &'static str,
     value: String,
@@ -68,7 +70,7 @@ impl Drop for Restored {
     }
 }
 
-/// Once inside: loopback, and the defaults.
+/// Starts the loopback interface and sets the defaults, inside the namespace.
 pub(crate) fn settle() -> Result<()> {
     let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().context("ip link set lo up")?;
     if !up.success() {
@@ -80,7 +82,8 @@ pub(crate) fn settle() -> Result<()> {
     Ok(())
 }
 
-/// Lets programs that ask for it have so many connections that are not yet accepted, where the network is ours.
+/// Permits listeners to queue this many connections that are not yet accepted, if the network namespace is
+/// this program's own.
 pub(crate) fn allow_backlog(connections: u32) -> Result<()> {
     let path = "/proc/sys/net/core/somaxconn";
     let now = read_line(path).parse::<u32>().unwrap_or(0);
@@ -90,7 +93,7 @@ pub(crate) fn allow_backlog(connections: u32) -> Result<()> {
     fs::write(path, connections.to_string()).context(format_args!("writing {connections} to {path}"))
 }
 
-/// For the report.
+/// Describes the network settings for the report.
 pub(crate) fn describe() -> String {
     let whose = if is_own() { "its own" } else { "the machine's" };
     format!("{whose} network settings with {}", read_line(CONGESTION_CONTROL))

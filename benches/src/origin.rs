@@ -1,3 +1,5 @@
+//! The web servers behind the balancers.
+
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -6,10 +8,11 @@ use crate::error::Result;
 use crate::process::{Cores, Process};
 use crate::workshop::{HOST, Workshop, free_addresses};
 
-/// Servers behind the balancer. All are one NGINX on the load's core: what they cost is the same for everyone.
+/// Number of servers behind the balancer. All are one NGINX on the load's core, so that their cost is the
+/// same for all contestants.
 pub(crate) const SERVERS: usize = 3;
 
-/// The web servers that contestants balance.
+/// The web servers behind the balancers.
 #[derive(Debug)]
 pub(crate) struct Origin {
     pub(crate) plain: [SocketAddr; SERVERS],
@@ -18,7 +21,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// Starts it and waits until it answers.
+    /// Starts the servers and waits until they respond.
     pub(crate) fn start(workshop: &Workshop, nginx: &Path) -> Result<Self> {
         let addresses: [SocketAddr; 2 * SERVERS] = free_addresses()?;
         let mut plain = [addresses[0]; SERVERS];
@@ -39,7 +42,7 @@ impl Origin {
         self.process.pid()
     }
 
-    /// The addresses that a balancer is given.
+    /// Returns the addresses that a balancer is configured with.
     pub(crate) fn addresses(&self, tls: bool) -> &[SocketAddr; SERVERS] {
         if tls { &self.tls } else { &self.plain }
     }

@@ -1,7 +1,8 @@
-//! The peak of an open loop: the highest rate at which answers keep pace with the clock.
+//! Peak of an open loop: the highest rate at which responses keep pace with the clock.
 //!
-//! It is below what a closed loop carries, whose clients ask when they are answered and so always meet whoever is awake. Half of
-//! a closed loop's peak may be all that the generator and the origin on their core can take, and then a latency is theirs.
+//! It is lower than the peak of a closed loop, whose clients send a request when they have a response and
+//! therefore always find a running process. Half of a closed loop's peak may already be the limit of the
+//! generator and the origin on their core; the latency would then be theirs.
 
 use std::time::Duration;
 
@@ -10,19 +11,20 @@ use crate::openloop::{self, Arrivals, Load};
 use crate::priority::First;
 use crate::rivals::Balancer;
 
-/// The closed loop's peak is halved no further than this many times before the search begins.
+/// Most halvings of the closed loop's peak before the search begins.
 const HALVINGS: u32 = 5;
 
-/// Then the distance between a rate that is carried and one that is not is halved so many times.
+/// Bisection steps between a rate that is carried and one that is not.
 const STEPS: u32 = 5;
 
-/// Answers to the last requests may take so long after the last was due; what takes longer has piled up.
+/// Longest time of the last responses after the last due time; more means that a backlog has built up.
 const PILED_UP: Duration = Duration::from_millis(20);
 
-/// What a balancer carries with `connections`, per second; at most `closed_per_s`, its peak in a closed loop.
+/// Returns the requests a second that a balancer carries with `connections`; at most `closed_per_s`, its peak
+/// in a closed loop.
 ///
 /// # Errors
-/// A connection fails, or an answer is no 200.
+/// If a connection fails, or a response is not a 200.
 pub(crate) fn open_loop(balancer: &Balancer, connections: usize, closed_per_s: f64) -> Result<f64> {
     let _first = First::on_this_core()?;
     search(closed_per_s, |rate_per_s| {
@@ -34,7 +36,7 @@ pub(crate) fn open_loop(balancer: &Balancer, connections: usize, closed_per_s: f
             duration: Duration::from_secs(1),
             connections,
         };
-        // The machine may have stood still: that alone shall not make a rate too high.
+        // Tries three times, because a stall of the machine must not make a rate look too high.
         for _ in 0..3 {
             let outcome = openloop::run(&load)?;
             if outcome.is_answered() && outcome.kept_pace(PILED_UP) {
@@ -45,7 +47,8 @@ pub(crate) fn open_loop(balancer: &Balancer, connections: usize, closed_per_s: f
     })
 }
 
-/// The highest rate up to `most` that is carried, to a few percent; the lowest that is tried if none is.
+/// Returns the highest rate up to `most` that is carried, within a few percent, or the lowest tried rate if
+/// none is.
 fn search(most: f64, mut carries: impl FnMut(f64) -> Result<bool>) -> Result<f64> {
     if carries(most)? {
         return Ok(most);

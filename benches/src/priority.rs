@@ -1,24 +1,25 @@
-//! Which program runs when several could.
+//! Real-time priority of threads and programs.
 
 use std::process::Command;
 
 use crate::cpu;
 use crate::error::{Context, Error, Result};
 
-/// A thread of this program, ahead of every ordinary program on its core for as long as this lives. It must sleep a lot.
+/// A thread of this program that runs before every ordinary program on its core while this lives. It must
+/// sleep often.
 #[derive(Debug)]
 pub(crate) struct First(u32);
 
 impl First {
-    /// Begins it (SCHED_FIFO, sched(7)).
+    /// Raises the priority of this thread (SCHED_FIFO, sched(7)).
     ///
     /// # Errors
-    /// `chrt` of util-linux is missing, or real-time priority is not permitted.
+    /// If `chrt` of util-linux is missing, or real-time priority is not permitted.
     pub(crate) fn on_this_core() -> Result<Self> {
         Self::of(this_thread())
     }
 
-    /// Begins it for another thread, by its number.
+    /// Raises the priority of the thread with this kernel id.
     ///
     /// # Errors
     /// As [`on_this_core`](Self::on_this_core).
@@ -30,20 +31,21 @@ impl First {
 
 impl Drop for First {
     fn drop(&mut self) {
-        // It was permitted to rise, so it may fall.
+        // Lowering the priority is permitted, because raising it was.
         let _ = schedule(&["--other", "--pid", "0"], self.0);
     }
 }
 
-/// Programs that run before every ordinary one on their cores, threads of the kernel included, for as long as this lives.
+/// Programs that run before all ordinary programs and kernel threads on their cores while this lives.
 #[derive(Debug)]
 pub(crate) struct Ahead(Vec<u32>);
 
 impl Ahead {
-    /// All threads of these processes and of their descendants (SCHED_FIFO, sched(7)), behind [`First`].
+    /// Raises the priority of all threads of these processes and their descendants (SCHED_FIFO, sched(7)),
+    /// below [`First`].
     ///
     /// # Errors
-    /// `chrt` of util-linux is missing, or real-time priority is not permitted.
+    /// If `chrt` of util-linux is missing, or real-time priority is not permitted.
     pub(crate) fn of(pids: &[u32]) -> Result<Self> {
         let mut ahead = Self(Vec::new());
         for member in pids.iter().flat_map(|pid| cpu::family(*pid)) {
@@ -63,7 +65,7 @@ impl Drop for Ahead {
     }
 }
 
-/// Its number, as the kernel knows it.
+/// Returns the kernel id of this thread.
 pub(crate) fn this_thread() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }

@@ -1,5 +1,5 @@
-//! Programs under measurement: started on a core of their own, watched until they answer, and ended with everything they
-//! started.
+//! Programs under measurement. Each is started on its own core, watched until it responds, and ended with all
+//! its descendants.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -13,22 +13,22 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::cpu;
 use crate::error::{Context, Error, Result};
 
-/// The core that balancers have for themselves.
+/// Core that only the balancers use.
 pub(crate) const BALANCER_CORE: usize = 0;
 
-/// Where a program may run.
+/// Cores on which a program may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cores {
     /// The balancer's core.
     Balancer,
-    /// The core of origin and load generator.
+    /// The core of the origin and the load generator.
     Load,
     /// Both.
     All,
 }
 
 impl Cores {
-    /// As taskset writes it. Two cores suffice; more would only idle.
+    /// Returns the list in taskset's syntax. Two cores suffice; others would stay idle.
     fn list(self) -> &'static str {
         match self {
             Self::Balancer => "0",
@@ -37,7 +37,7 @@ impl Cores {
         }
     }
 
-    /// A command that runs `program` there.
+    /// Returns a command that runs `program` on these cores.
     pub(crate) fn command(self, program: &Path) -> Command {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", self.list()]).arg(program);
@@ -53,7 +53,8 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts it, its messages going to the file `log`, its output to `output` (which may be the same file) or nowhere.
+    /// Starts a program. Its messages go to the file `log`. Its output goes to `output`, which may be the
+    /// same file, or is discarded.
     pub(crate) fn start(
         name: &str,
         command: &mut Command,
@@ -63,7 +64,7 @@ impl Process {
         let create = |path: &Path| File::create(path).context(path.display());
         let file = create(log)?;
         let output = match output {
-            // One file for both, so that neither overwrites the other.
+            // Uses one file for both, so that neither overwrites the other.
             Some(path) if path == log => Some(file.try_clone().context(path.display())?),
             Some(path) => Some(create(path)?),
             None => None,
@@ -82,14 +83,15 @@ impl Process {
         self.child.id()
     }
 
-    /// Waits until a plain HTTP GET of `/health` is answered with 200; `tls` listeners are asked for a connection only.
+    /// Waits until a plain HTTP GET of `/health` returns 200. For a `tls` listener, waits until it accepts a
+    /// connection.
     pub(crate) fn wait_ready(&mut self, address: SocketAddr, tls: bool, log: &Path) -> Result<()> {
         let path = if tls { None } else { Some("/health") };
         self.wait_ready_at(address, path, Duration::from_secs(10), log)
     }
 
-    /// Waits, at most so long, until a plain HTTP GET of `path` is answered with 200, or, without one, until a connection
-    /// is accepted.
+    /// Waits, at most for `patience`, until a plain HTTP GET of `path` returns 200 or, without a path, until
+    /// a connection is accepted.
     pub(crate) fn wait_ready_at(
         &mut self,
         address: SocketAddr,
@@ -121,12 +123,12 @@ impl Process {
         }
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         send(self.child.id(), signal);
     }
 
-    /// Waits for its end, at most so long.
+    /// Waits for the end of the process. Returns false after `at_most`.
     pub(crate) fn wait(&mut self, at_most: Duration) -> bool {
         let deadline = Instant::now() + at_most;
         while Instant::now() < deadline {
@@ -141,10 +143,10 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Whom it started must be known before it goes: afterwards they are nobody's children.
+        // Finds the descendants first, because they lose their parent when this process ends.
         let family = cpu::family(self.child.id());
-        // Not SIGTERM: contestants would drain, and the next turn waits for the core. Parents first: a master whose worker
-        // dies starts another.
+        // Uses SIGKILL: after a SIGTERM, contestants would drain while the next turn waits for the core.
+        // Kills parents first, because a master replaces a worker that dies.
         for member in family {
             send(member, Signal::KILL);
         }
@@ -159,7 +161,7 @@ fn send(pid: u32, signal: Signal) {
     }
 }
 
-/// The end of what a program said: a stack trace of a Java program has hundreds of lines.
+/// Returns the last 40 lines of a program's messages, because the stack trace of a Java program has hundreds.
 fn last_words(log: &Path) -> String {
     let said = std::fs::read_to_string(log).unwrap_or_default();
     let lines: Vec<&str> = said.trim().lines().collect();

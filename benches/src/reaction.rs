@@ -1,5 +1,5 @@
-//! How long does it take from a step in demand until a server is started? Weir with the default policy and a fleet of processes, requests
-//! by the clock, and the processes themselves note when they begin.
+//! Time from a step in demand to the start of a server. Weir runs with the default policy and a fleet of
+//! processes, requests start by the clock, and the processes record their own start.
 
 use std::fs;
 use std::path::Path;
@@ -12,23 +12,25 @@ use crate::rivals::Contestant;
 use crate::statistics::Spread;
 use crate::workshop::{Workshop, free_addresses};
 
-/// Requests per second that a server is said to do.
+/// Configured capacity of a server, in requests a second.
 const CAPACITY: f64 = 10.0;
 const RATE_BEFORE: f64 = 5.0;
-/// Rates after the step; the second one is the most that the published load has. The default policy waits the longer the less is lacking,
-/// 13 seconds of one server's work: where one or two servers are lacking it takes longer than this requires, on purpose.
+/// Rates after the step; the second is the maximum of the published load. The default policy waits longer the
+/// less capacity is missing: 13 seconds of one server's work. With one or two missing servers it deliberately
+/// takes longer than required here.
 const STEPS: [f64; 2] = [300.0, 130.0];
-/// From the step to the start of the first server, in every turn.
+/// Limit of the time from the step to the start of the first server, in every turn.
 const REACTION_MAX: Duration = Duration::from_secs(2);
-/// Rounds are known by then; another tenth of a second for each turn, so that steps meet rounds at any moment.
+/// Time before the step, in which the scaling rounds settle. Each turn adds a tenth of a second, so that the
+/// step falls on another moment of a round.
 const BEFORE: Duration = Duration::from_secs(5);
 const AFTER: Duration = Duration::from_secs(4);
 const CONNECTIONS: usize = 32;
 
-/// Notes number and time of a process, and becomes the program.
+/// Script that records the process id and the time, and then becomes the program.
 const SCRIPT: &str = "echo \"$$ $(date +%s.%N)\" >> \"$1\"\nshift\nexec \"$@\"\n";
 
-/// `reaction`. The answer is whether the first server was started in time after every step of every turn.
+/// Runs `reaction`. Returns whether the first server started in time after every step of every turn.
 pub(crate) fn run(options: &Reaction) -> Result<bool> {
     let contestant = Contestant::weir()?;
     let mut table = format!(
@@ -60,7 +62,7 @@ pub(crate) fn run(options: &Reaction) -> Result<bool> {
     Ok(all_kept)
 }
 
-/// One turn with a fresh Weir, in seconds.
+/// Runs one turn with a fresh Weir. Returns the reaction time in seconds.
 fn react(contestant: &Contestant, rate_per_s: f64, turn: u32) -> Result<f64> {
     let workshop = Workshop::open()?;
     let (starts, script) = (workshop.path("starts"), workshop.write("start.sh", SCRIPT)?);
@@ -95,7 +97,7 @@ fn react(contestant: &Contestant, rate_per_s: f64, turn: u32) -> Result<f64> {
     Ok(first_s - step_s)
 }
 
-/// When processes began, in seconds since 1970.
+/// Returns the start times of the processes in seconds since 1970.
 fn started(file: &Path) -> Result<Vec<f64>> {
     let text = fs::read_to_string(file).context(file.display())?;
     let time = |line: &str| -> Result<f64> {

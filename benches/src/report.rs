@@ -1,4 +1,4 @@
-//! Tables in Markdown: one for each scenario, and one that says what was required and what was kept.
+//! Tables in Markdown: one for each scenario, and one with the requirements and their results.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use crate::rivals::Product;
 use crate::scenario::{IDLE_BYTES_TARGET, SYSCALLS_MAX, Scenario};
 use crate::statistics::{Interval, Spread};
 
-/// The table of what is required.
+/// Table of the requirements.
 pub(crate) struct Verdict {
     pub(crate) text: String,
-    /// Nothing that is required was missed.
+    /// True if all requirements were met.
     pub(crate) kept: bool,
 }
 
-/// One sample in a few words.
+/// Describes one sample in a few words.
 pub(crate) fn brief(measured: &Measured) -> String {
     match measured {
         Measured::ClosedLoop(sample) => format!(
@@ -43,7 +43,7 @@ pub(crate) fn brief(measured: &Measured) -> String {
     }
 }
 
-/// Everyone's figures in one scenario.
+/// Returns the table of one scenario with all contestants.
 pub(crate) fn scenario(results: &Results, result: &ScenarioResult) -> String {
     let mut text = format!("\n### {}\n\n", result.scenario.name());
     let head = match result.scenario {
@@ -123,7 +123,7 @@ fn per_request(measured: &Measured) -> Option<f64> {
     if let Measured::Syscalls(sample) = measured { Some(sample.per_request) } else { None }
 }
 
-/// `median (min..max)`.
+/// Formats as `median (min..max)`.
 fn spread(figures: Vec<(usize, f64)>, decimals: usize) -> String {
     match Spread::of(figures.into_iter().map(|(_, figure)| figure)) {
         Some(Spread { min, median, max }) => {
@@ -133,7 +133,7 @@ fn spread(figures: Vec<(usize, f64)>, decimals: usize) -> String {
     }
 }
 
-/// What was required, what came of it, and where it is meant to go.
+/// Returns the table of the requirements with their results and targets.
 pub(crate) fn verdict(results: &Results) -> Verdict {
     let machine = &results.machine;
     let mut text = format!(
@@ -221,7 +221,7 @@ fn closed_row(results: &Results, result: &ScenarioResult, weir: usize) -> Option
     Some(Row::new(cells, kept, verdict))
 }
 
-/// Ours divided by theirs, for every turn that both have.
+/// Returns the ratio of Weir's figure to the rival's, for each turn that both have.
 fn ratios(ours: &[(usize, f64)], theirs: &[(usize, f64)]) -> Vec<f64> {
     pairs(ours, theirs).map(|(ours, theirs)| ours / theirs).collect()
 }
@@ -241,7 +241,7 @@ fn latency_row(results: &Results, result: &ScenarioResult, weir: usize) -> Optio
     let median = |figures: &[(usize, f64)]| Spread::of(figures.iter().map(|(_, figure)| *figure));
     let (our_median, their_median) = (median(&ours)?.median, median(&theirs)?.median);
     let Interval { low, median: middle, high } = Interval::of(&differences)?;
-    // Worse only if the whole interval says so.
+    // The result is worse only if the whole interval is.
     let kept = low <= 0.0;
     let verdict = match (kept, high <= 0.0) {
         (true, true) => "target",
@@ -258,7 +258,7 @@ fn latency_row(results: &Results, result: &ScenarioResult, weir: usize) -> Optio
     Some(Row::new(cells, kept, verdict))
 }
 
-/// Nothing is required of memory yet; the target is shown.
+/// Returns the row for memory, which has a target but no requirement yet.
 fn memory_row(result: &ScenarioResult, weir: usize) -> Option<Row> {
     let bytes = |figure: fn(&Measured) -> Option<f64>| {
         Spread::of(result.figures(weir, figure).into_iter().map(|(_, figure)| figure))
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_a_turn_against_the_rival_with_the_best_median() {
-        // The second turn was slower for everyone by half: the ratio does not notice.
+        // The second turn was slower by half for all contestants, which does not change the ratio.
         let results = results(vec![
             closed(0, 0, 8.0),
             closed(1, 0, 12.0),

@@ -1,3 +1,5 @@
+//! Results of a comparison, and their JSON file.
+
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,11 +11,11 @@ use crate::rivals::Contestant;
 use crate::scenario::Scenario;
 use crate::{idle, latency, syscalls};
 
-/// Everything that was measured, as it goes into the JSON file.
+/// All results, as written to the JSON file.
 #[derive(Debug, Serialize)]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
-    /// Seconds since 1970.
+    /// Start in seconds since 1970.
     pub(crate) started_s: u64,
     pub(crate) turns: usize,
     pub(crate) turn_s: u64,
@@ -23,7 +25,8 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// One sentence for each contestant that brought no figure in a scenario: a comparison without it is not the one that was asked for.
+    /// Returns one sentence for each contestant without a sample in a scenario. A comparison without it is
+    /// incomplete.
     pub(crate) fn silent(&self) -> Vec<String> {
         let mut all = Vec::new();
         for result in &self.scenarios {
@@ -43,27 +46,28 @@ impl Results {
     }
 }
 
-/// What one scenario brought.
+/// Result of one scenario.
 #[derive(Debug, Serialize)]
 pub(crate) struct ScenarioResult {
     pub(crate) scenario: Scenario,
     pub(crate) samples: Vec<Sample>,
-    /// Turns that brought no figures: whose, and why. One is repeated; two end the contestant's part.
+    /// Failed turns: contestant and reason. A first one is repeated; two end the contestant's part.
     pub(crate) failures: Vec<(String, String)>,
 }
 
-/// One turn of one contestant.
+/// Result of one turn of one contestant.
 #[derive(Debug, Serialize)]
 pub(crate) struct Sample {
-    /// Its place in `contestants`.
+    /// Index in `contestants`.
     pub(crate) contestant: usize,
-    /// Samples of one turn were taken one after the other and are compared with each other.
+    /// Number of the turn. Samples of one turn were taken one after the other and are compared with each
+    /// other.
     pub(crate) turn: usize,
     #[serde(flatten)]
     pub(crate) measured: Measured,
 }
 
-/// What was measured.
+/// A measured value of one of the four kinds.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Measured {
@@ -73,30 +77,30 @@ pub(crate) enum Measured {
     Syscalls(syscalls::Sample),
 }
 
-/// One turn under a closed loop.
+/// Result of one turn with a closed loop.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct ClosedLoop {
     pub(crate) cpu_us_per_request: f64,
-    /// What was done on the balancer's core, whoever is charged with it: interrupts that nobody's time counts, threads of the kernel.
-    /// Of one with both cores nothing: the load is there, too.
+    /// Time that the balancer's core was busy per request, including interrupts and kernel threads that no
+    /// process is charged for. `None` for a balancer on both cores, because the load runs there, too.
     pub(crate) core_us_per_request: Option<f64>,
     pub(crate) requests_per_s: f64,
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
-    /// Cores that it used, of those that it has. Below 1.0 per worker the load was the limit, not the balancer.
+    /// Cores that the balancer used. Below 1.0 per worker, the load was the limit and not the balancer.
     pub(crate) cores_used: f64,
-    /// Share of the machine's time that its host took away meanwhile.
+    /// Share of the machine's time that its host took away during the turn.
     pub(crate) stolen: f64,
 }
 
 impl Results {
-    /// Writes the JSON file, to `path` or under target/bench/; returns where.
+    /// Writes the JSON file to `path` or under target/bench/. Returns its path.
     pub(crate) fn save(&self, path: Option<&Path>) -> Result<PathBuf> {
         save(self, path, self.started_s)
     }
 }
 
-/// Writes anything that was measured.
+/// Writes any results as JSON to `path` or under target/bench/. Returns the path.
 pub(crate) fn save(results: &impl Serialize, path: Option<&Path>, started_s: u64) -> Result<PathBuf> {
     let path = path.map_or_else(|| PathBuf::from(format!("target/bench/{started_s}.json")), Path::to_owned);
     if let Some(parent) = path.parent() {
@@ -107,13 +111,13 @@ pub(crate) fn save(results: &impl Serialize, path: Option<&Path>, started_s: u64
     Ok(path)
 }
 
-/// Seconds since 1970.
+/// Returns the current time in seconds since 1970.
 pub(crate) fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 impl ScenarioResult {
-    /// A figure of each of a contestant's turns, in turn order.
+    /// Returns a figure for each turn of a contestant, in the order of the turns.
     pub(crate) fn figures(
         &self,
         contestant: usize,
@@ -123,7 +127,7 @@ impl ScenarioResult {
         own.filter_map(|sample| Some((sample.turn, figure(&sample.measured)?))).collect()
     }
 
-    /// Closed-loop figures, as [`figures`](Self::figures).
+    /// Returns closed-loop figures, like [`figures`](Self::figures).
     pub(crate) fn closed(&self, contestant: usize, figure: impl Fn(&ClosedLoop) -> f64) -> Vec<(usize, f64)> {
         self.figures(contestant, |measured| match measured {
             Measured::ClosedLoop(sample) => Some(figure(sample)),
@@ -131,7 +135,7 @@ impl ScenarioResult {
         })
     }
 
-    /// Open-loop figures of turns whose schedule was kept.
+    /// Returns open-loop figures of the turns that kept their schedule.
     pub(crate) fn open(
         &self,
         contestant: usize,

@@ -1,7 +1,9 @@
+//! Scenarios of a comparison. Doc comments of variants are their help texts.
+
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// One kind of load, and what is asked of Weir under it.
+/// One kind of load, and the requirements for Weir under it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Scenario {
@@ -46,44 +48,44 @@ pub(crate) enum Scenario {
     Syscalls,
 }
 
-/// How the balancer is set up for a scenario.
+/// Configuration of the balancer for a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Setup {
     pub(crate) tls_in: bool,
     pub(crate) tls_out: bool,
     pub(crate) access_log: bool,
     pub(crate) workers: u32,
-    /// How long idle clients are kept.
+    /// Seconds that idle clients are kept.
     pub(crate) client_idle_s: u32,
 }
 
 impl Setup {
-    /// One worker, plaintext, no log, the idle timeout of Weir's defaults.
+    /// One worker, plain HTTP, no log, and the idle timeout of Weir's defaults.
     pub(crate) const PLAIN: Self =
         Self { tls_in: false, tls_out: false, access_log: false, workers: 1, client_idle_s: 60 };
 }
 
-/// CPU per request against the best rival of the same run.
+/// Limits for the CPU per request, relative to the best rival of the same run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Limits {
-    /// More is a failure.
+    /// Highest accepted ratio.
     pub(crate) required: f64,
-    /// Where it is meant to go.
+    /// Ratio to aim at.
     pub(crate) target: f64,
 }
 
 impl Scenario {
-    /// Every scenario, in the order of the table.
+    /// Returns every scenario, in the order of the table.
     pub(crate) fn all() -> &'static [Self] {
         Self::value_variants()
     }
 
-    /// Its name on the command line and in tables.
+    /// Returns the name on the command line and in tables.
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// How balancers are set up for it.
+    /// Returns the configuration of the balancers.
     pub(crate) fn setup(self) -> Setup {
         let plain = Setup::PLAIN;
         match self {
@@ -101,7 +103,7 @@ impl Scenario {
         }
     }
 
-    /// What clients ask for.
+    /// Returns the path that clients request.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Medium => "/64k",
@@ -110,12 +112,13 @@ impl Scenario {
         }
     }
 
-    /// Whether clients close after each answer.
+    /// Returns whether clients close after each response.
     pub(crate) fn closes(self) -> bool {
         self == Self::SmallClosed
     }
 
-    /// What is asked of its CPU per request; `None` where something else is measured, or nothing is required.
+    /// Returns the limits for the CPU per request; `None` if something else is measured or nothing is
+    /// required.
     pub(crate) fn limits(self) -> Option<Limits> {
         let limits = |required, target| Some(Limits { required, target });
         match self {
@@ -131,8 +134,8 @@ impl Scenario {
     }
 }
 
-/// System calls per request that may not be exceeded.
+/// Largest number of system calls per request.
 pub(crate) const SYSCALLS_MAX: f64 = 4.3;
 
-/// Bytes per idle connection that are aimed at: plain, TLS.
+/// Target in bytes per idle connection: plain, TLS.
 pub(crate) const IDLE_BYTES_TARGET: (f64, f64) = (0.6 * 1024.0, 8.0 * 1024.0);

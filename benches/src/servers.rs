@@ -1,5 +1,6 @@
-//! Does a request cost more when there are ten thousand servers to choose from? All of them are one NGINX, at as many
-//! addresses of the loopback network. Without health checks: five thousand a second would be measured with it.
+//! Cost of a request with three and with ten thousand servers. All servers are one NGINX, at as many
+//! addresses of the loopback network. There are no health checks, because five thousand a second would be
+//! measured, too.
 
 mod beside;
 mod origin;
@@ -26,8 +27,8 @@ pub(crate) use turn::Usage;
 
 const FEW: usize = 3;
 
-/// One of each way to choose: by turns, by keys that change with each request, by draws with and without measures, by time, by a ring, by
-/// a table, and by draws of every server. Four minutes each.
+/// One algorithm for each way to choose: in turn, by a changing key, by draws with and without measurements,
+/// by time, by a ring, by a table, and by a draw of every server. Each takes four minutes.
 const USUAL: [Algorithm; 8] = [
     Algorithm::RoundRobin,
     Algorithm::LeastConnections,
@@ -39,12 +40,12 @@ const USUAL: [Algorithm; 8] = [
     Algorithm::Rendezvous,
 ];
 
-/// Files that a balancer opens besides its sockets, at most.
+/// Most files that a balancer opens besides its sockets.
 const FILES: usize = 1_000;
 
-/// `servers`: whether no algorithm costs more with many servers than it may.
+/// Runs `servers`. Returns whether the cost with many servers is within its limit for all algorithms.
 pub(crate) fn run(options: &Servers) -> Result<bool> {
-    // Requests that are held go to servers by chance with some algorithms, and to each server as many connections are kept as it ever
+    // Some algorithms send held requests to random servers. Each server keeps as many connections as it ever
     // had requests at once.
     let wanted = 6 * options.many.max(options.connections as usize) + FILES;
     let sockets = machine::prepare_up_to(wanted as u64)? as usize;
@@ -66,7 +67,7 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
             let contestants: Vec<_> = std::iter::once(weir.clone()).chain(rivals).collect();
             let all = match bench.costs(algorithm, usage, &contestants) {
                 Ok(all) => all,
-                // Some algorithms want more connections than may be open.
+                // Some algorithms need more connections than may be open.
                 Err(why) if usage == Usage::Held => {
                     table.add_unmeasured(&algorithm.to_string(), usage, &why);
                     continue;
@@ -84,8 +85,8 @@ pub(crate) fn run(options: &Servers) -> Result<bool> {
     table.verdict()
 }
 
-/// How many clients there can be at most, of those that are wanted: a balancer has a connection to each server besides, and a second
-/// one to some, even if servers take turns.
+/// Returns how many of the wanted clients are possible. A balancer also has a connection to each server, and
+/// a second one to some, even if servers take turns.
 fn clients_within(sockets: usize, options: &Servers) -> Result<u32> {
     let wanted = options.connections.max(1);
     let others = options.many + options.many / 20 + FILES;
@@ -102,18 +103,18 @@ fn clients_within(sockets: usize, options: &Servers) -> Result<u32> {
     Ok(clients)
 }
 
-/// What all turns have in common.
+/// Data that all turns share.
 struct Bench<'a> {
     options: &'a Servers,
     workshop: &'a Workshop,
     origin: Origin,
     scripts: Scripts,
-    /// So many may a balancer have open.
+    /// Most sockets that a balancer may have open.
     sockets: usize,
 }
 
 impl Bench<'_> {
-    /// What requests cost each of them, in turns with few servers and with many.
+    /// Measures the cost of requests for each contestant, in turns with few and with many servers.
     fn costs(&self, algorithm: Algorithm, usage: Usage, contestants: &[Contestant]) -> Result<Vec<Costs>> {
         let mut all = vec![Costs::default(); contestants.len()];
         for turn in 1..=self.options.repeats.max(1) {
@@ -135,7 +136,7 @@ impl Bench<'_> {
         turn: usize,
         all: &mut [Costs],
     ) -> Result<()> {
-        // Each begins as often.
+        // Alternates which case begins.
         for is_few in if turn % 2 == 1 { [true, false] } else { [false, true] } {
             let count = if is_few { FEW } else { self.options.many };
             for (contestant, costs) in contestants.iter().zip(&mut *all) {
@@ -144,7 +145,7 @@ impl Bench<'_> {
                 }
                 let seen = match self.turn(algorithm, usage, contestant, count) {
                     Ok(seen) => seen,
-                    // That a rival cannot do it says nothing of Weir.
+                    // A rival's failure says nothing about Weir.
                     Err(why) if contestant.product != Product::Weir => {
                         eprintln!("{algorithm}, {}, {count} servers: {why}", contestant.name);
                         costs.failure = Some(format!("with {count} servers: {why}"));
@@ -160,7 +161,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// With few servers and with many at the same time, where connections are not kept.
+    /// Measures few and many servers at the same time, for connections that are not kept.
     fn side_by_side(
         &self,
         algorithm: Algorithm,
@@ -227,7 +228,7 @@ fn measured(options: &Servers) -> Vec<Algorithm> {
     }
 }
 
-/// Weir's config; it keeps so many idle connections to each server, if any.
+/// Returns Weir's config. `reuse`: idle connections that it keeps to each server, if any.
 fn config_of(
     workshop: &Workshop,
     algorithm: Algorithm,
@@ -239,7 +240,7 @@ fn config_of(
     let servers: Vec<String> = servers.iter().map(|server| format!("\"{server}\"")).collect();
     let balance = balance_of(algorithm);
     let reuse = match reuse {
-        // The most that it takes.
+        // Limits the number to the largest that Weir accepts.
         Some(idle) => format!("{{ idle = {}, idle-timeout = \"10m\" }}", idle.min(65_536)),
         None => "false".to_owned(),
     };
@@ -254,12 +255,13 @@ fn config_of(
     )
 }
 
-/// For clients who come all at once: each balancer's queue of those that are not yet accepted.
+/// Returns the accept queue of a balancer for clients that connect all at once.
 fn backlog(clients: u32) -> u32 {
     clients.clamp(4_096, 65_535)
 }
 
-/// Algorithms that can go by any key go by the URI, the others by the client's address, of which there is one.
+/// Returns the algorithm's config. An algorithm that takes any key uses the URI. The others use the client's
+/// address, which is always the same.
 fn balance_of(algorithm: Algorithm) -> String {
     let by_address = matches!(algorithm, Algorithm::Source | Algorithm::NginxIpHash);
     if algorithm.takes_key() && !by_address {

@@ -1,5 +1,6 @@
-//! Is `weir simulate` right about the proxy? Three servers with known service times, the same Poisson arrivals: once through
-//! the proxy, by the clock, and once simulated. What is compared is what a planner asks for: mean and percentiles.
+//! Comparison of `weir simulate` with the proxy. Three servers with known service times get the same Poisson
+//! arrivals, once through the proxy in an open loop and once simulated. It compares the figures that a
+//! planner needs: mean and percentiles.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -22,16 +23,16 @@ const ALGORITHMS: [&str; 4] = ["round-robin", "random", "least-connections", "pe
 const SERVERS: [(usize, Duration); 3] =
     [(8, Duration::from_millis(40)), (8, Duration::from_millis(40)), (8, Duration::from_millis(80))];
 const WEIGHTS: [u32; 3] = [2, 2, 1];
-/// Of what the servers can do: 0.75 of 500/s.
+/// Request rate: 0.75 of the 500/s that the servers can handle.
 const RATE_PER_S: f64 = 375.0;
 const CONNECTIONS: usize = 512;
 const SEED: u64 = 11;
-/// A schedule that was not kept is tried again so often.
+/// Most runs until one keeps its schedule.
 const TRIES_MAX: usize = 6;
-/// Of the mean of what clients wait.
+/// Largest mean delay of starts, as a share of the mean waiting time of clients.
 const DELAY_MAX: f64 = 0.02;
 
-/// What a client waits, in seconds.
+/// Waiting times of clients in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Waits {
     mean: f64,
@@ -40,11 +41,11 @@ struct Waits {
     p99: f64,
 }
 
-/// The simulator may be off by so much in what it says of the mean and of the 95th percentile, of what was measured: the unknown part
-/// of timers' delays is some percent of these services.
+/// Largest accepted deviation of the simulated mean and 95th percentile from the measured ones. The unknown
+/// part of the timers' delays is some percent of these service times.
 const DIFFERENCE_MAX: f64 = 0.15;
 
-/// `simulation`. The answer is a table, and whether the two are as near to each other as they have to be.
+/// Runs `simulation`. Prints a table and returns whether the deviations are within their limit.
 pub(crate) fn run(options: &Simulation) -> Result<bool> {
     let contestant = Contestant::weir()?;
     if options.only_large {
@@ -105,8 +106,8 @@ fn measure(
     Ok(waits(&kept_schedule(algorithm, &Load { duration, ..load })?))
 }
 
-/// A run in which requests were started when they were due, to within a fiftieth of what a client waits: where the machine
-/// stands still for longer, another one is made.
+/// Runs a load until the mean delay of its starts is at most a fiftieth of the clients' mean waiting time. A
+/// longer stall of the machine causes another run.
 fn kept_schedule(algorithm: &str, load: &Load) -> Result<Outcome> {
     let mut delayed = String::new();
     for _ in 0..TRIES_MAX {
@@ -129,7 +130,8 @@ fn waits(outcome: &Outcome) -> Waits {
     Waits { mean, p50: at(0.5), p95: at(0.95), p99: at(0.99) }
 }
 
-/// How much longer a service takes than it is told to: timers are rounded up. Without any queue.
+/// Returns how much longer a service takes than configured, because timers are rounded up. Measured without a
+/// queue.
 fn timer_delay(contestant: &Contestant, workshop: &Workshop) -> Result<Duration> {
     let told = Duration::from_millis(40);
     let origins = start_origins(&[(1_000, told); 3], Spread::Fixed)?;
@@ -177,7 +179,7 @@ fn start(
     contestant.start_with(workshop, &config, bind)
 }
 
-/// What `weir simulate --json` says, as far as it is used here.
+/// Part of the output of `weir simulate --json`.
 #[derive(Debug, Deserialize)]
 struct Report {
     algorithms: Vec<Simulated>,
@@ -202,7 +204,7 @@ struct Figure {
     mean: f64,
 }
 
-/// Simulates the same with all algorithms.
+/// Simulates the same servers and traffic with all algorithms.
 fn simulate(
     contestant: &Contestant,
     workshop: &Workshop,

@@ -1,4 +1,4 @@
-//! Mixed traffic for a long time. A balancer that leaks grows; one that does not stays flat, in memory and in descriptors.
+//! Long run with mixed traffic. The memory and the descriptors of a balancer without leaks stay flat.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::wrk::{self, Load};
 
 const SAMPLE_EVERY: Duration = Duration::from_secs(2);
 
-/// The load's parts: path, connections, one connection for each request.
+/// Parts of the load: path, connections, and whether each request has its own connection.
 const TRAFFIC: [(&str, u32, bool); 4] =
     [("/1k", 32, false), ("/1k", 16, true), ("/64k", 8, false), ("/1m", 4, false)];
 
@@ -39,7 +39,7 @@ struct Sample {
     descriptors: usize,
 }
 
-/// `soak`: whether memory and descriptors stayed flat.
+/// Runs `soak`. Returns whether memory and descriptors stayed flat.
 pub(crate) fn run(options: &Soak) -> Result<bool> {
     let machine = Machine::look();
     machine::prepare(4096)?;
@@ -97,12 +97,12 @@ fn look(balancer: &Balancer, since: Instant) -> Sample {
     }
 }
 
-/// Growth that is still noise: allocators round, pools fill once more.
+/// Growth that counts as noise: allocators round up, and pools fill again.
 const GROWTH_SHARE_MAX: f64 = 0.05;
 const GROWTH_BYTES_MAX: f64 = (1 << 20) as f64;
 const GROWTH_DESCRIPTORS_MAX: f64 = 32.0;
 
-/// Compares the second fifth of the time (by then pools are full) with the last one.
+/// Compares the second fifth of the time, when pools are full, with the last fifth.
 fn judge(samples: &[Sample]) -> Result<(String, bool)> {
     let fifth = samples.len() / 5;
     let median = |part: &[Sample], figure: fn(&Sample) -> f64| Spread::of(part.iter().map(figure));

@@ -1,7 +1,9 @@
-//! When the machine itself stood still. A virtual processor that is taken away for milliseconds delays whoever has a request
-//! under way, and with one such moment in every hundred, a 99th percentile is the hypervisor's and not the balancer's. A
-//! program on either core, ahead of everyone else there, sleeps for a short while again and again; where it overslept,
-//! nobody ran, and the requests of that time are left out.
+//! Detection of stalls of the machine. The hypervisor may take a virtual processor away for milliseconds,
+//! which delays the current requests. If that affects one request in a hundred, it determines the 99th
+//! percentile.
+//!
+//! On each core a program with the highest priority sleeps for a short time again and again. If it
+//! oversleeps, no program ran on the core, and the requests of that time are left out.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -15,17 +17,17 @@ use crate::error::{Context, Error, Result};
 use crate::process::{Cores, Process};
 use crate::workshop::Workshop;
 
-/// How often the programs look.
+/// Interval between two checks.
 const LOOK: Duration = Duration::from_micros(250);
 
-/// Overslept by more than this: a stall. A kernel that does not give way may be at work for a balancer that long in one go:
-/// compare the shares that were left out.
+/// Delay above which an oversleep counts as a stall. The kernel may also work for a balancer that long
+/// without a preemption: compare the shares that were left out.
 const STALL: Duration = Duration::from_micros(500);
 
-/// What a program says once it looks.
+/// Line that a program prints when it begins.
 const READY: &str = "ready";
 
-/// CLOCK_MONOTONIC in nanoseconds: the same for all programs of the machine.
+/// Returns CLOCK_MONOTONIC in nanoseconds, which is the same for all programs of the machine.
 pub(crate) fn now_ns() -> u64 {
     nanoseconds(clock_gettime(rustix::time::ClockId::Monotonic))
 }
@@ -34,7 +36,7 @@ fn nanoseconds(time: Timespec) -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// The programs that look, until they are dropped.
+/// The running detection programs; they end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Lookouts {
     found: [PathBuf; 2],
@@ -42,10 +44,10 @@ pub(crate) struct Lookouts {
 }
 
 impl Lookouts {
-    /// Posts one on either core.
+    /// Starts one on each core.
     ///
     /// # Errors
-    /// `chrt` of util-linux cannot be started, or real-time priority is not permitted.
+    /// If `chrt` of util-linux cannot be started, or real-time priority is not permitted.
     pub(crate) fn post(workshop: &Workshop) -> Result<Self> {
         let program = std::env::current_exe().context("this program's own file")?;
         let post = |cores: Cores, name: &str| -> Result<(PathBuf, Process)> {
@@ -67,12 +69,12 @@ impl Lookouts {
         Ok(Self { found: [balancer.0, load.0], _processes: [balancer.1, load.1] })
     }
 
-    /// What they have found so far.
+    /// Returns the stalls found so far.
     ///
     /// # Errors
-    /// Their words cannot be read.
+    /// If the programs' output cannot be read.
     pub(crate) fn stalls(&self) -> Result<Stalls> {
-        // The last one may still be on its way into the file.
+        // The last line may not have reached the file yet.
         std::thread::sleep(Duration::from_millis(20));
         let mut all = Vec::new();
         for path in &self.found {
@@ -86,13 +88,14 @@ impl Lookouts {
     }
 }
 
-/// Looks out on this core, and writes a line for each stall, for ever: when it was to wake and when it woke.
+/// Detects stalls on this core. Prints a line for each, forever: the time at which it should have woken, and
+/// the time at which it did.
 ///
 /// # Errors
-/// Nobody reads the lines, or the clock fails.
+/// If the output cannot be written, or the clock fails.
 pub(crate) fn look_out() -> Result<()> {
     use std::io::Write;
-    // Nobody else would end it.
+    // No other process ends this one.
     set_parent_process_death_signal(Some(Signal::KILL)).context("asking to end with whoever started it")?;
     let mut out = std::io::stdout().lock();
     writeln!(out, "{READY}").context("stdout")?;
@@ -112,14 +115,17 @@ pub(crate) fn look_out() -> Result<()> {
     }
 }
 
-/// Times in which nothing that was measured means anything, in nanoseconds of CLOCK_MONOTONIC, ascending and apart.
+/// Time ranges whose measurements are invalid, in nanoseconds of CLOCK_MONOTONIC, ascending and disjoint.
 #[derive(Debug, Default)]
 pub(crate) struct Stalls(Vec<Range<u64>>);
 
 impl Stalls {
-    /// What was due up to 5 ms before may have been under way. And a stall lasts twice as long as somebody overslept: with half
-    /// of the peak's load, what has piled up meanwhile takes as long again to be worked off. The same for everyone,
-    /// however long his requests take: if those were left out that a stall touches, most would be slow ones.
+    /// Extends each oversleep to the range that it affects. Requests that were due up to 5 ms before may have
+    /// been in progress. The range also lasts as long again after the oversleep: at half of the peak load,
+    /// working off the backlog takes that time.
+    ///
+    /// The extension does not depend on the requests' own duration. Otherwise mostly slow requests would be
+    /// left out.
     pub(crate) fn new(overslept: Vec<Range<u64>>) -> Self {
         const UNDER_WAY_NS: u64 = 5_000_000;
         let around = |it: Range<u64>| it.start.saturating_sub(UNDER_WAY_NS)..it.end + (it.end - it.start);
@@ -135,7 +141,7 @@ impl Stalls {
         Self(apart)
     }
 
-    /// Whether what was due then is to be left out.
+    /// Returns whether a request with this due time is left out.
     pub(crate) fn spoil(&self, due: u64) -> bool {
         let next = self.0.partition_point(|stall| stall.end < due);
         self.0.get(next).is_some_and(|stall| stall.start <= due)

@@ -1,8 +1,8 @@
-//! The few statistics that paired turns need.
+//! Statistics for paired turns.
 
 use serde::Serialize;
 
-/// A median with the extremes around it.
+/// A median with the extremes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Spread {
     pub(crate) min: f64,
@@ -11,7 +11,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// `None` without values.
+    /// Computes the spread; `None` without values.
     pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
@@ -20,9 +20,9 @@ impl Spread {
     }
 }
 
-/// A median with the order statistics around it that hold the true one with at least 95% confidence, whatever the
-/// distribution: one turn in which the machine stood still cannot stretch it (sign test; Conover, Practical
-/// Nonparametric Statistics, section 3.2).
+/// A median with the order statistics that enclose the true median with at least 95% confidence, for any
+/// distribution. A single turn with a stall cannot widen it (sign test; Conover, Practical Nonparametric
+/// Statistics, section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Interval {
     pub(crate) low: f64,
@@ -31,7 +31,8 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    /// `None` with fewer than six values: even their extremes would not be 95% certain.
+    /// Computes the interval. `None` with fewer than six values, because even their extremes would not give
+    /// 95% confidence.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -41,8 +42,8 @@ impl Interval {
     }
 }
 
-/// How many of `count` sorted values may be left out at each end: the most for which a fair coin shows so few heads, or
-/// fewer, in at most 2.5% of the cases.
+/// Returns how many of `count` sorted values lie outside the interval at each end. It is the largest number
+/// of heads such that a fair coin shows as few or fewer in at most 2.5% of the cases.
 fn values_outside(count: usize) -> Option<usize> {
     let mut exactly = 0.5f64.powi(i32::try_from(count).ok()?);
     let mut at_most = 0.0;
@@ -58,7 +59,8 @@ fn values_outside(count: usize) -> Option<usize> {
     outside
 }
 
-/// The value that a share of the sorted samples does not exceed (nearest rank); 0 without samples.
+/// Returns the smallest value that is not below a share of the sorted samples (nearest rank); 0 without
+/// samples.
 pub(crate) fn quantile(sorted: &[u64], share: f64) -> u64 {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0)
@@ -92,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_interval_leaves_out_as_many_values_as_the_tables_of_the_sign_test_say() {
-        // n and the rank of the lower end, counted from 1: the usual table for 95%.
+        // Pairs of n and the rank of the lower end, counted from 1, from the usual table for 95%.
         for (count, rank) in [(6, 1), (8, 1), (9, 2), (11, 2), (12, 3), (15, 4), (20, 6), (25, 8)] {
             assert_eq!(values_outside(count), Some(rank - 1), "{count} values");
         }

@@ -1,3 +1,5 @@
+//! System calls of a balancer per request, counted by strace.
+
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,11 +13,11 @@ use crate::rivals::Balancer;
 use crate::workshop::Workshop;
 use crate::wrk::Load;
 
-/// One turn.
+/// Result of one turn.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Sample {
     pub(crate) per_request: f64,
-    /// The most frequent ones with their number per request.
+    /// Most frequent calls, with their number per request.
     pub(crate) most: Vec<(String, f64)>,
 }
 
@@ -29,7 +31,7 @@ pub(crate) fn measure(workshop: &Workshop, balancer: &Balancer, load: &Load) -> 
         strace.args(["-p", &pid.to_string()]);
     }
     let mut strace = Process::start("strace", &mut strace, None, &log)?;
-    // It says when it is attached; before that, calls would be missed.
+    // strace prints this when it is attached. Earlier calls would be missed.
     let deadline = std::time::Instant::now() + Duration::from_secs(5);
     while !std::fs::read_to_string(&log).unwrap_or_default().contains("attached") {
         if std::time::Instant::now() > deadline {

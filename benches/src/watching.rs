@@ -1,4 +1,5 @@
-//! What it costs to watch: `weir watch` looks at all disks again and again and writes what it sees, and the kernel says of its CPU time.
+//! Cost of `weir watch`: it reads the state of all disks again and again and writes it to a file, and the
+//! kernel gives its CPU time.
 
 use std::fs;
 use std::path::Path;
@@ -11,15 +12,15 @@ use crate::process::{Cores, Process};
 use crate::rivals::Contestant;
 use crate::workshop::Workshop;
 
-/// How often it looks, and whether that is the fast loop of which something is required.
+/// Intervals of the loop, and whether the interval is the fast one that has a requirement.
 const LOOPS: [(Duration, bool); 2] = [(Duration::from_millis(100), true), (Duration::from_secs(1), false)];
-/// Of one core, in percent.
+/// Largest accepted share of one core, in percent.
 const SHARE_MAX: f64 = 0.2;
-/// It has started by then.
+/// Time for the program to start.
 const BEFORE: Duration = Duration::from_secs(2);
 const WATCHED: Duration = Duration::from_secs(20);
 
-/// `watch`. The answer is whether a fast loop costs no more of a core than it may.
+/// Runs `watch`. Returns whether the fast loop's share of a core is within its limit.
 pub(crate) fn run() -> Result<bool> {
     let contestant = Contestant::weir()?;
     let mut table = format!(
@@ -43,7 +44,7 @@ pub(crate) fn run() -> Result<bool> {
     Ok(all_kept)
 }
 
-/// Lines that were written meanwhile, and the share of a core in percent.
+/// Returns the number of written lines, and the share of a core in percent.
 fn watch(program: &Path, every: Duration) -> Result<(usize, f64)> {
     let workshop = Workshop::open()?;
     let (output, log) = (workshop.path("watched"), workshop.path("watch.log"));
@@ -57,7 +58,7 @@ fn watch(program: &Path, every: Duration) -> Result<(usize, f64)> {
     thread::sleep(WATCHED);
     let (took, spent) = (began.elapsed(), cpu::cpu_time(watching.pid()).saturating_sub(spent_before));
     let lines = lines(&output)?.saturating_sub(lines_before);
-    // A look is a line at least: who does not look costs nothing.
+    // Each iteration writes at least one line. A loop that does not run would cost nothing.
     let looks = took.as_secs_f64() / every.as_secs_f64();
     if (lines as f64) < looks * 0.9 {
         return Err(Error::new(format!(

@@ -1,4 +1,4 @@
-//! The directory in memory where configs, certificates, files to serve and logs of a measurement lie.
+//! The directory in memory for the configs, certificates, served files and logs of a measurement.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -8,16 +8,16 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 
 use crate::error::{Context, Result};
 
-/// The name in the certificate.
+/// Host name in the certificate.
 pub(crate) const HOST: &str = "bench.test";
 
-/// One cipher for everyone: what is compared is the balancers, not their preferences.
+/// TLS cipher of all contestants, so that their preferences make no difference.
 pub(crate) const CIPHER: &str = "TLS_AES_128_GCM_SHA256";
 
 /// Files to serve: path and size in bytes.
 pub(crate) const FILES: [(&str, usize); 3] = [("1k", 1 << 10), ("64k", 64 << 10), ("1m", 1 << 20)];
 
-/// Gone with everything in it when dropped.
+/// The directory, which is removed with its content when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Workshop {
     directory: tempfile::TempDir,
@@ -25,14 +25,15 @@ pub(crate) struct Workshop {
 }
 
 impl Workshop {
-    /// Makes the directory, the files and a fresh certificate (ECDSA P-256, signed by an authority of its own).
+    /// Creates the directory, the files and a fresh certificate (ECDSA P-256, signed by an authority of its
+    /// own).
     pub(crate) fn open() -> Result<Self> {
         let directory = tempfile::Builder::new()
             .prefix("weir-bench-")
             .tempdir_in("/dev/shm")
             .context("a directory in /dev/shm")?;
         let (authority, issuer) = make_authority()?;
-        // Workers of rivals run as another account.
+        // Workers of rivals run as another user.
         let all_may_read = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
         fs::set_permissions(directory.path(), all_may_read).context("permissions in /dev/shm")?;
         let workshop = Self { directory, issuer };
@@ -47,30 +48,30 @@ impl Workshop {
         Ok(workshop)
     }
 
-    /// A path in it.
+    /// Returns a path in the directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// Writes a file into it.
+    /// Writes a file in the directory.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
         let path = self.path(name);
         fs::write(&path, text).context(path.display())?;
         Ok(path)
     }
 
-    /// Chain and key in one file.
+    /// Returns the path of the certificate chain and key in one file.
     pub(crate) fn certificate(&self) -> PathBuf {
         self.path("site.pem")
     }
 
-    /// The authority that signed it.
+    /// Returns the path of the authority's certificate.
     pub(crate) fn authority(&self) -> PathBuf {
         self.path("authority.pem")
     }
 
-    /// Makes another certificate, by the same authority, with an RSA key of 2,048 bits: certificate and key in files of their
-    /// own. For who takes no other.
+    /// Creates another certificate by the same authority, with an RSA key of 2,048 bits, for programs that
+    /// accept no other. Returns the paths of certificate and key.
     pub(crate) fn rsa_certificate(&self) -> Result<(PathBuf, PathBuf)> {
         let key = KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).context("an RSA key")?;
         let certificate = self.issue(&key)?;
@@ -90,7 +91,7 @@ impl Workshop {
     }
 }
 
-/// Its certificate, and what signs.
+/// Creates an authority. Returns its certificate and its signer.
 fn make_authority() -> Result<(String, Issuer<'static, KeyPair>)> {
     let key = KeyPair::generate().context("a key")?;
     let mut authority = CertificateParams::default();
@@ -101,7 +102,7 @@ fn make_authority() -> Result<(String, Issuer<'static, KeyPair>)> {
     Ok((pem, Issuer::new(authority, key)))
 }
 
-/// Addresses on loopback that nobody listened on a moment ago.
+/// Returns loopback addresses that were free a moment ago.
 pub(crate) fn free_addresses<const N: usize>() -> Result<[SocketAddr; N]> {
     let listeners =
         (0..N).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect::<std::io::Result<Vec<_>>>();
@@ -113,7 +114,7 @@ pub(crate) fn free_addresses<const N: usize>() -> Result<[SocketAddr; N]> {
     Ok(addresses)
 }
 
-/// A file's text, without its last line break.
+/// Returns the text of a file without its last line break.
 pub(crate) fn read_line(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }

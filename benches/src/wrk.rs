@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::error::{Context, Error, Result};
 use crate::workshop::HOST;
 
-/// What wrk is asked to do.
+/// Parameters of wrk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) address: SocketAddr,
@@ -21,18 +21,19 @@ pub(crate) struct Load {
     pub(crate) duration: Duration,
 }
 
-/// What it reported.
+/// Report of wrk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Report {
     pub(crate) requests: u64,
     pub(crate) requests_per_s: f64,
-    /// From sending to the last byte, under full load: queueing included, no open loop.
+    /// Median time from sending to the last byte under full load. It includes queueing and is not that of an
+    /// open loop.
     pub(crate) p50_us: f64,
     pub(crate) p99_us: f64,
 }
 
 impl Load {
-    /// The command, without a core to run on.
+    /// Returns the command, without a core to run on.
     pub(crate) fn command(&self) -> Command {
         let scheme = if self.tls { "https" } else { "http" };
         let mut wrk = Command::new("wrk");
@@ -47,15 +48,15 @@ impl Load {
         wrk
     }
 
-    /// Runs it to its end.
+    /// Runs wrk to its end.
     ///
     /// # Errors
-    /// It cannot be started, or any request failed: then nothing that was measured means anything.
+    /// If it cannot be started or any request failed, because the measurement would be meaningless.
     pub(crate) fn run(&self) -> Result<Report> {
         run(self.command())
     }
 
-    /// The same with a script that makes the requests.
+    /// Runs wrk like [`Load::run`], with a script that makes the requests.
     ///
     /// # Errors
     /// As for [`Load::run`].
@@ -65,10 +66,11 @@ impl Load {
         run(command)
     }
 
-    /// The same, to be stopped when enough has been seen; it ends by itself after its duration.
+    /// Starts wrk like [`Load::run_script`], but returns at once. The load can be stopped; it ends by itself
+    /// after its duration.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// If it cannot be started.
     pub(crate) fn start_script(&self, script: &Path) -> Result<Running> {
         let mut command = self.command();
         command.arg("--script").arg(script).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -76,14 +78,14 @@ impl Load {
     }
 }
 
-/// A wrk at work; killed when dropped.
+/// A running wrk, which is killed when dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Option<Child>,
 }
 
 impl Running {
-    /// Ends it, as Ctrl-C does: it reports what it has seen.
+    /// Stops wrk as Ctrl-C does, and returns its report.
     ///
     /// # Errors
     /// As for [`Load::run`].
@@ -119,7 +121,7 @@ fn report(output: &Output) -> Result<Report> {
     parse(&text)
 }
 
-/// Reads wrk's report.
+/// Parses wrk's report.
 pub(crate) fn parse(text: &str) -> Result<Report> {
     let failed = |what: &str| Error::new(format!("wrk: {what} in its report:\n{text}"));
     let after = |prefix: &str| {
@@ -145,7 +147,7 @@ pub(crate) fn parse(text: &str) -> Result<Report> {
     })
 }
 
-/// wrk's durations: `12.34us`, `1.20ms`, `2.00s`, `1.50m`.
+/// Parses a duration of wrk: `12.34us`, `1.20ms`, `2.00s`, `1.50m`.
 fn microseconds(text: &str) -> Option<f64> {
     let (number, scale) = if let Some(number) = text.strip_suffix("us") {
         (number, 1.0)

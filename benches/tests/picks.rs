@@ -1,4 +1,4 @@
-//! The rows of the benchmark of picks: none is missing.
+//! Tests that the benchmark of picks covers every algorithm.
 
 #[path = "../benches/picks/ways.rs"]
 mod ways;

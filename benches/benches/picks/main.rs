@@ -1,9 +1,13 @@
-//! What a choice costs: pick, begin and end for every algorithm with 3, 100 and 10,000 servers, alone and with the options that make it
-//! choose otherwise; the same where an algorithm has the most to do; making a roster; and a worker's first pick after a change of
-//! weights, which it makes within a request.
+//! Cost of choosing a server. It measures:
 //!
-//! `make bench-picks`. Servers of three different weights, a tenth of them with requests in flight; another client and
-//! another random number each time, and one request of a few is still under way when the next is picked.
+//! - pick, begin and end for every algorithm with 3, 100 and 10,000 servers, with and without the options
+//!   that change the choice;
+//! - the worst cases of each algorithm;
+//! - building a roster;
+//! - a worker's first pick after a change of weights, which happens within a request.
+//!
+//! `make bench-picks`. The servers have three different weights, and a tenth of them have requests in flight.
+//! Each pick has another client and another random number. A few requests are still running at the next pick.
 
 mod pool;
 mod ways;
@@ -22,7 +26,7 @@ use weir_model::Weight;
 use pool::{SERVERS, candidates, spread};
 use ways::ways;
 
-/// Requests under way while picks are made.
+/// Requests that run while picks are made.
 const IN_FLIGHT: usize = 64;
 
 fn picks(criterion: &mut Criterion) {
@@ -76,7 +80,7 @@ fn rosters(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Each pick is the first one after a server's weight has changed.
+/// Measures picks that are each the first one after a change of a server's weight.
 fn turns(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("turn_to");
     for algorithm in Algorithm::ALL {
@@ -106,7 +110,8 @@ fn turns(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Short turns: what is wanted is the shape over the number of servers, not the third digit.
+/// Returns a configuration with short runs: they show how cost grows with the number of servers, not its
+/// third digit.
 fn brief() -> Criterion {
     Criterion::default().warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_millis(800))
 }

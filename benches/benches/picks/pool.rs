@@ -1,4 +1,4 @@
-//! Servers to choose from.
+//! Servers for the benchmark of picks.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use weir_model::{ServerAddress, Weight};
 
 pub(crate) const SERVERS: [usize; 3] = [3, 100, 10_000];
 
-/// Of three different weights, all up.
+/// Returns servers of three different weights, all up.
 pub(crate) fn candidates(servers: usize) -> Vec<Candidate> {
     let weight = |slot: usize| Weight::new([1, 2, 5][slot % 3]).unwrap_or_default();
     let candidate = |slot: usize| Candidate {
@@ -30,7 +30,7 @@ pub(crate) fn candidates(servers: usize) -> Vec<Candidate> {
     (0..servers).map(candidate).collect()
 }
 
-/// Spread enough for a benchmark, and next to nothing to compute.
+/// Mixes a number well enough for a benchmark, at little cost.
 pub(crate) fn spread(number: u64) -> u64 {
     let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (z ^ (z >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93)

@@ -1,19 +1,19 @@
-//! Every way to choose a server: each algorithm as it is named alone, and with the options that make it choose otherwise.
+//! All measured ways to choose a server: each algorithm alone, and with the options that change its choice.
 
 use weir_balance::{Algorithm, HashOptions, Hundredths, MeasureOptions, ResponseEnd, Scheduling};
 
-/// One of them.
+/// One way to choose a server.
 pub(crate) struct Way {
-    /// The algorithm's name, and what is special.
+    /// Name of the algorithm and its special option.
     pub(crate) name: String,
     pub(crate) scheduling: Scheduling,
-    /// Requests have what they are kept together by. Without, they go by turns, or by load.
+    /// True if requests have the key that the algorithm uses. Without a key, it chooses in turn or by load.
     pub(crate) has_key: bool,
-    /// All servers weigh the same.
+    /// True if all servers have the same weight.
     pub(crate) has_equal_weights: bool,
 }
 
-/// All of them, in the order of `weir algorithms`.
+/// Returns all ways, in the order of `weir algorithms`.
 pub(crate) fn ways() -> Vec<Way> {
     Algorithm::ALL.into_iter().flat_map(of).collect()
 }
@@ -37,7 +37,7 @@ fn of(algorithm: Algorithm) -> Vec<Way> {
         }
         Algorithm::LeastRequest => {
             ways.push(measuring("/bias", MeasureOptions { bias: Some(Hundredths(150)), ..measure }));
-            // Only these are drawn.
+            // This algorithm draws servers at random only if their weights are equal.
             ways.push(Way { has_equal_weights: true, ..way("/equal weights", alone) });
         }
         Algorithm::LeastResponseTime => {

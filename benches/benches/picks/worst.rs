@@ -1,5 +1,10 @@
-//! Picks where an algorithm has the most to do: as many different weights as there can be, keys that nobody has asked for before,
-//! servers of which all or all but one are full, loads at their bound, another worker that chooses at the same time.
+//! Picks in the worst cases of each algorithm:
+//!
+//! - the largest number of different weights;
+//! - new keys;
+//! - loads at their bound;
+//! - all servers, or all but one, are full;
+//! - another worker picks at the same time.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
@@ -32,7 +37,7 @@ fn input(number: u64) -> PickInput<'static> {
     PickInput { key: Some(source.into()), random, now_ms: number, exclude: &[] }
 }
 
-/// Picks, one after the other; none is begun.
+/// Measures picks that follow each other; none of them begins a request.
 fn pick_on(group: &mut BenchmarkGroup<'_, WallTime>, id: BenchmarkId, roster: &Roster) {
     let (mut picker, mut number) = (Picker::new(1), 0);
     group.bench_function(id, |bencher| {
@@ -43,7 +48,7 @@ fn pick_on(group: &mut BenchmarkGroup<'_, WallTime>, id: BenchmarkId, roster: &R
     });
 }
 
-/// All 256 weights, and more parts of weights than that.
+/// Measures picks with all 256 weights, and with more fractions of weights than that.
 fn weights(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     for algorithm in [Algorithm::RoundRobin, Algorithm::IpvsWrr, Algorithm::LeastRequest] {
         let mut pool = candidates(servers);
@@ -62,7 +67,7 @@ fn weights(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     }
 }
 
-/// Each key is the first of its bucket.
+/// Measures picks whose keys are each the first in their buckets.
 fn cold_keys(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     const PICKS: u64 = 1_000;
     group.bench_function(BenchmarkId::new("rendezvous/new keys", servers), |bencher| {
@@ -83,7 +88,7 @@ fn cold_keys(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     });
 }
 
-/// All keys are one, and the servers next to it have what a tight bound permits.
+/// Measures picks with a single key, whose nearest servers have the load that a tight bound permits.
 fn at_the_bound(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     for algorithm in [Algorithm::Ring, Algorithm::Random] {
         let hash = HashOptions { bounded_load_percent: Some(101), ..HashOptions::of(algorithm) };
@@ -105,7 +110,7 @@ fn at_the_bound(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     }
 }
 
-/// All servers are full, or all but one.
+/// Measures picks when all servers, or all but one, are full.
 fn full(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     for algorithm in Algorithm::ALL {
         for (what, room) in [("all full", 0), ("one has room", 1)] {
@@ -118,7 +123,7 @@ fn full(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     }
 }
 
-/// Picks, begins and ends while another thread does the same on the same roster.
+/// Measures pick, begin and end while another thread does the same with the same roster.
 fn contended(group: &mut BenchmarkGroup<'_, WallTime>, servers: usize) {
     for algorithm in
         [Algorithm::LeastConnections, Algorithm::LeastResponseTime, Algorithm::Lblc, Algorithm::Ring]

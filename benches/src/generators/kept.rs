@@ -1,24 +1,28 @@
+//! Accuracy of a load generator's rate.
+
 use serde::Serialize;
 
-/// How a generator kept a rate, seen from the server.
+/// Accuracy of a generator's rate, seen from the server.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(super) struct Kept {
-    /// Requests that came, of those that should have come.
+    /// Share of the expected requests that arrived.
     pub(super) sent: f64,
-    /// Of these, those that came more than [`LATE_NS`] after they should have.
+    /// Share of the arrived requests that came more than [`LATE_NS`] after their due time.
     pub(super) late: f64,
-    /// The longest of these delays, in milliseconds.
+    /// Longest delay in milliseconds.
     pub(super) late_max_ms: f64,
 }
 
-/// Later than this is late, as `weir load` counts it.
+/// Delay in nanoseconds above which a request counts as late, as in `weir load`.
 const LATE_NS: f64 = 1e6;
 
 impl Kept {
-    /// Of the times at which requests came, in nanoseconds, when `expected` of them should have come at this rate.
+    /// Computes the accuracy from the arrival times in nanoseconds. `expected` is the number of requests that
+    /// should have arrived at this rate.
     ///
-    /// Nobody knows when a generator began: the schedule is laid so that no request is early. So a generator that is too fast comes
-    /// off as badly as one that is too slow, and one that is late by the same at all times comes off well.
+    /// The generator's start is unknown, so the schedule is placed such that no request is early. A generator
+    /// that is too fast therefore scores as badly as one that is too slow. One with a constant delay scores
+    /// well.
     pub(super) fn of(arrivals: &mut [u64], rate_per_s: f64, expected: u64) -> Self {
         arrivals.sort_unstable();
         let Some(first) = arrivals.first().copied() else {
@@ -53,7 +57,7 @@ mod tests {
 
     #[test]
     fn who_stood_still_for_a_while_was_late_meanwhile() {
-        // From 100 ms to 150 ms nothing, then all at once.
+        // No request arrives from 100 ms to 150 ms, then all at once.
         let mut arrivals: Vec<u64> =
             (0..1_000).map(|at| if (100..150).contains(&at) { 150 * MS } else { at * MS }).collect();
         let kept = Kept::of(&mut arrivals, 1_000.0, 1_000);

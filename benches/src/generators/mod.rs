@@ -1,5 +1,5 @@
-//! Weir's load generator beside others: what a request costs each at full speed, and how exactly each keeps a rate. What counts is what
-//! a server sees and what the kernel says, not what generators say of themselves.
+//! Comparison of Weir's load generator with others: CPU per request at full speed, and accuracy of a rate.
+//! The figures come from the server and the kernel, not from the generators.
 
 mod kept;
 mod report;
@@ -25,7 +25,7 @@ use kept::Kept;
 use server::{SETTLING, Server};
 use tools::{Task, Tool, Tools};
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize)]
 struct Results {
     machine: Machine,
@@ -36,55 +36,56 @@ struct Results {
     long: Option<Long>,
 }
 
-/// All turns at one task.
+/// All turns of one task.
 #[derive(Debug, Serialize)]
 struct Part {
     name: String,
-    /// What is required of it: no more CPU per request than this generator.
+    /// Generator whose CPU per request Weir must not exceed.
     no_more_than: Option<Tool>,
     samples: Vec<Sample>,
     failures: Vec<(Tool, String)>,
 }
 
-/// One turn.
+/// Result of one turn.
 #[derive(Debug, Serialize)]
 struct Sample {
     tool: Tool,
-    /// Those of one turn are compared with each other.
+    /// Number of the turn; samples of the same turn are compared with each other.
     turn: usize,
     cpu_us_per_request: f64,
     requests_per_s: f64,
-    /// Where a rate was asked for.
+    /// Accuracy, for tasks with a rate.
     kept: Option<Kept>,
 }
 
-/// A rate that Weir's generator kept for longer.
+/// Result of a longer run of Weir's generator at one rate.
 #[derive(Debug, Serialize)]
 struct Long {
     rate_per_s: u32,
     seconds: u64,
     kept: Kept,
-    /// What it says of the run itself.
+    /// Weir's own verdict about the run.
     is_valid: bool,
 }
 
-/// What requests come to, and where they go.
+/// Server that receives the requests.
 enum Target<'s> {
     Own(&'s Server),
-    /// NGINX, where HTTP/2 is spoken, and where it says how many requests it has had.
+    /// NGINX, for HTTP/2; it counts its requests itself.
     Nginx {
         address: String,
         status: String,
     },
 }
 
-/// Requests at a time on each connection of HTTP/2, and connections.
+/// Concurrent requests on each HTTP/2 connection, and number of connections.
 const STREAMS: u32 = 8;
 const HTTP2_CONNECTIONS: u32 = 8;
-/// A port for every connection that is not kept: how many a second can be made for long is the kernel's affair.
+/// Rate of requests with a connection each. Every connection uses a port, so the kernel limits this rate in
+/// the long run.
 const RATE_OF_CONNECTIONS: u32 = 2_000;
 
-/// `generators`: whether what is required was kept.
+/// Runs `generators`. Returns whether all requirements were met.
 pub(crate) fn run(options: &Generators) -> Result<bool> {
     machine::prepare(4_096)?;
     let workshop = Workshop::open()?;
@@ -123,7 +124,7 @@ pub(crate) fn run(options: &Generators) -> Result<bool> {
     Ok(report::is_kept(&results))
 }
 
-/// What all turns have in common.
+/// Data that all turns share.
 struct Bench<'b> {
     options: &'b Generators,
     tools: &'b Tools,
@@ -131,7 +132,7 @@ struct Bench<'b> {
 }
 
 impl Bench<'_> {
-    /// Everyone who can do it, in turns; each round begins with another one.
+    /// Runs all generators that can do the task, in turns; another one begins each round.
     fn part(&self, name: &str, task: Task, target: &Target<'_>) -> Result<Part> {
         let able = self.tools.able(task);
         let mut part =
@@ -173,7 +174,7 @@ impl Bench<'_> {
         let spent = finish(tool, command)?.cpu;
         let elapsed = since.elapsed();
         std::thread::sleep(SETTLING);
-        // Asked for it, NGINX counts the question.
+        // NGINX also counts the request that asks for the count.
         let questions = u64::from(matches!(target, Target::Nginx { .. }));
         let requests = (target.requests()? - before).saturating_sub(questions);
         let kept = match (target, rate) {
@@ -194,7 +195,7 @@ impl Bench<'_> {
         })
     }
 
-    /// System calls per request at full speed, the most frequent first.
+    /// Returns the system calls per request at full speed, the most frequent first.
     fn syscalls(&self, tool: Tool, server: &Server) -> Result<Vec<(String, f64)>> {
         let task = Task::FullSpeed { connections: self.options.connections, seconds: 2 };
         let target = Target::Own(server);
@@ -231,7 +232,7 @@ impl Target<'_> {
         }
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     fn requests(&self) -> Result<u64> {
         match self {
             Self::Own(server) => Ok(server.requests()),
@@ -240,19 +241,19 @@ impl Target<'_> {
     }
 }
 
-/// How a generator ended.
+/// End of a generator's run.
 struct Ended {
     cpu: Duration,
     is_success: bool,
 }
 
-/// Runs it to its end, on a core of its own.
+/// Runs a generator to its end, on its own core.
 fn finish(tool: Tool, mut command: Command) -> Result<Ended> {
     let before = cpu::cpu_time_of_ended_children();
     let output = command.output().context(tool.name())?;
     let cpu = cpu::cpu_time_of_ended_children().saturating_sub(before);
     let is_success = output.status.success();
-    // At full speed a generator is its own limit, and Weir's says then that the run is invalid.
+    // At full speed the generator itself is the limit, and Weir's then reports that the run is invalid.
     if !is_success && (tool != Tool::Weir || output.status.code() != Some(1)) {
         let said = [output.stderr, output.stdout].concat();
         let said = String::from_utf8_lossy(&said);
@@ -262,7 +263,7 @@ fn finish(tool: Tool, mut command: Command) -> Result<Ended> {
     Ok(Ended { cpu, is_success })
 }
 
-/// NGINX on the load's core, with HTTP/2 without TLS.
+/// Starts NGINX on the load's core, with HTTP/2 without TLS.
 fn start_nginx(workshop: &Workshop) -> Result<(Process, Target<'static>)> {
     let program = nginx_programs().into_iter().next().ok_or_else(|| Error::new("no NGINX"))?;
     let [http2, status] = free_addresses()?;
@@ -294,7 +295,7 @@ http {{
     Ok((process, Target::Nginx { address: http2.to_string(), status: format!("http://{status}/") }))
 }
 
-/// The third number of the third line that NGINX writes (ngx_http_stub_status_module).
+/// Reads the number of requests: the third number of the third line of NGINX's ngx_http_stub_status_module.
 fn nginx_requests(status: &str) -> Result<u64> {
     let output = Command::new("curl").args(["--silent", "--fail", status]).output().context("curl")?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -1,14 +1,16 @@
+//! Report about load generators.
+
 use std::fmt::Write as _;
 
 use super::tools::Tool;
 use super::{Part, Results, Sample};
 use crate::statistics::Spread;
 
-/// Of the starts at a rate these may be late, and so many must be sent: as `weir load` judges itself.
+/// Limits for a rate, as in `weir load`: the share of late starts and the share of sent requests.
 const LATE_MAX: f64 = 0.01;
 const SENT_MIN: f64 = 0.99;
 
-/// One turn in a few words.
+/// Describes one turn in a few words.
 pub(super) fn brief(sample: &Sample) -> String {
     let cost = format!("{:.2} us CPU a request, {:.0}/s", sample.cpu_us_per_request, sample.requests_per_s);
     match sample.kept {
@@ -22,11 +24,11 @@ pub(super) fn brief(sample: &Sample) -> String {
     }
 }
 
-/// Whether everything that is required was kept.
+/// Returns whether all requirements were met.
 pub(super) fn is_kept(results: &Results) -> bool {
     let is_kept = |part: &Part| {
         let is_cheap = match part.no_more_than {
-            // Without a turn of both nothing was shown.
+            // The requirement was not shown unless both generators had a turn.
             Some(tool) => ratio(part, tool).is_some_and(|ratio| ratio.median <= 1.0),
             None => part.failures.iter().all(|(tool, _)| *tool != Tool::Weir),
         };
@@ -36,7 +38,7 @@ pub(super) fn is_kept(results: &Results) -> bool {
     parts && is_long_kept(results)
 }
 
-/// Whether Weir's median turn at a rate was on time and complete; `None`: there was no rate.
+/// Returns whether Weir's median turn at a rate was on time and complete; `None` if there was no rate.
 fn is_rate_kept(part: &Part) -> Option<bool> {
     if part.samples.iter().all(|sample| sample.kept.is_none()) {
         return None;
@@ -141,7 +143,7 @@ fn cells(part: &Part, tool: Tool, has_rate: bool) -> Vec<String> {
     ]
 }
 
-/// Weir's CPU per request by another's in the same turn.
+/// Returns the ratio of Weir's CPU per request to another generator's in the same turn.
 fn ratio(part: &Part, other: Tool) -> Option<Spread> {
     let of = |tool: Tool, turn: usize| {
         let sample = part.samples.iter().find(|sample| sample.tool == tool && sample.turn == turn);
@@ -155,7 +157,7 @@ fn spread(figures: impl Iterator<Item = f64>, decimals: usize) -> String {
     Spread::of(figures).map_or_else(|| "-".to_owned(), |it| shown(it, decimals))
 }
 
-/// `median (min..max)`.
+/// Formats as `median (min..max)`.
 fn shown(Spread { min, median, max }: Spread, decimals: usize) -> String {
     format!("{median:.decimals$} ({min:.decimals$}..{max:.decimals$})")
 }

@@ -1,3 +1,5 @@
+//! A minimal web server that records when requests arrive.
+
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,13 +16,13 @@ use crate::error::{Context, Result};
 use crate::priority::{First, this_thread};
 use crate::stalls::now_ns;
 
-/// A web server that does as little as one can, so that generators are the limit, and notes when requests come: what a generator
-/// says of itself counts for nothing. Its thread runs on the load's core.
+/// A web server that does as little as possible, so that the generators are the limit. It records when
+/// requests arrive, because a generator's own figures are not trusted. Its thread runs on the load's core.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) address: SocketAddr,
     seen: Arc<Seen>,
-    /// The number of its thread.
+    /// Kernel id of its thread.
     id: u32,
     thread: Option<JoinHandle<()>>,
 }
@@ -28,7 +30,7 @@ pub(super) struct Server {
 #[derive(Debug, Default)]
 struct Seen {
     requests: AtomicU64,
-    /// When requests came, if that is noted.
+    /// Arrival times of requests, if they are recorded.
     arrivals: Mutex<Vec<u64>>,
     is_noting: AtomicBool,
     is_over: AtomicBool,
@@ -49,7 +51,7 @@ impl Server {
         let notes = Arc::clone(&seen);
         let (tell, told) = mpsc::channel();
         let thread = thread::spawn(move || {
-            // Who asks waits for it.
+            // The receiver waits for this message.
             let _ = tell.send(this_thread());
             serve(&epoll, &listener, &notes);
         });
@@ -57,20 +59,21 @@ impl Server {
         Ok(Self { address, seen, id, thread: Some(thread) })
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub(super) fn requests(&self) -> u64 {
         self.seen.requests.load(Relaxed)
     }
 
-    /// From here on it is noted when requests come: as long as what is returned lives not even a thread of the kernel makes the server look later.
+    /// Begins to record arrival times. While the returned value lives, the server's thread runs before all
+    /// others, even kernel threads, so that it sees requests at once.
     pub(super) fn note_arrivals(&self) -> Result<First> {
-        // Of a turn that failed some may be left.
+        // Discards arrivals of a failed turn.
         self.arrivals();
         self.seen.is_noting.store(true, Relaxed);
         First::of(self.id)
     }
 
-    /// When they came, in nanoseconds of CLOCK_MONOTONIC; no more of them is noted.
+    /// Returns the arrival times in nanoseconds of CLOCK_MONOTONIC, and stops the recording.
     pub(super) fn arrivals(&self) -> Vec<u64> {
         self.seen.is_noting.store(false, Relaxed);
         std::mem::take(&mut *self.seen.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
@@ -81,7 +84,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.seen.is_over.store(true, Relaxed);
         if let Some(thread) = self.thread.take() {
-            // What it panicked of has been told by it.
+            // A panic of the thread was already printed.
             let _ = thread.join();
         }
     }
@@ -101,7 +104,7 @@ fn serve(epoll: &OwnedFd, listener: &TcpListener, seen: &Seen) {
     let mut events = Vec::with_capacity(256);
     let mut buffer = vec![0; 64 << 10];
     while !seen.is_over.load(Relaxed) {
-        // A signal: somebody looks at this program.
+        // An error means an interruption by a signal, for example from a debugger.
         let _ = epoll::wait(epoll, spare_capacity(&mut events), Some(&TICK));
         for event in events.drain(..) {
             let id = event.data.u64();
@@ -135,7 +138,7 @@ fn serve(epoll: &OwnedFd, listener: &TcpListener, seen: &Seen) {
                 arrivals.extend(std::iter::repeat_n(now_ns(), requests));
             }
             seen.requests.fetch_add(requests as u64, Relaxed);
-            // One at a time is what generators send; whoever does not read his answers has no more.
+            // Generators send one request at a time. A client that does not read its responses is dropped.
             if client.stream.write_all(answer.repeat(requests).as_bytes()).is_err() {
                 clients.remove(&id);
             }
@@ -143,12 +146,13 @@ fn serve(epoll: &OwnedFd, listener: &TcpListener, seen: &Seen) {
     }
 }
 
-/// ab speaks HTTP/1.0, and keeps a connection only if it is told so.
+/// Returns the response head. ab uses HTTP/1.0 and keeps a connection only if the response says so.
 fn head() -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {BODY_BYTES}\r\nConnection: keep-alive\r\n\r\n")
 }
 
-/// How many heads end in these bytes; what has come of an empty line is kept from call to call. There are no bodies.
+/// Returns the number of request heads that end in these bytes. `matched` keeps the matched part of an empty
+/// line between calls. Requests have no bodies.
 fn requests_in(bytes: &[u8], matched: &mut usize) -> usize {
     const END: &[u8; 4] = b"\r\n\r\n";
     let mut requests = 0;
@@ -162,7 +166,7 @@ fn requests_in(bytes: &[u8], matched: &mut usize) -> usize {
     requests
 }
 
-/// How long the server may take to see the last requests of a generator that has ended.
+/// Time for the server to see the last requests of a generator that has ended.
 pub(super) const SETTLING: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
@@ -185,7 +189,7 @@ mod tests {
         let mut stream = TcpStream::connect(server.address).unwrap();
         let mut answer = vec![0; head().len() + BODY_BYTES];
         for is_noted in [false, true] {
-            // To run first may not be permitted; then it notes all the same.
+            // Real-time priority may not be permitted; arrivals are recorded all the same.
             let _first = is_noted.then(|| server.note_arrivals());
             stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
             stream.read_exact(&mut answer).unwrap();

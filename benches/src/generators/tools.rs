@@ -1,3 +1,5 @@
+//! Load generators and their command lines.
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,26 +25,27 @@ pub(super) enum Tool {
     Wrk2,
 }
 
-/// What it is asked to do.
+/// Task of a generator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Task {
-    /// So many connections, each asks again when it is answered, for so many seconds.
+    /// Full speed: each connection sends its next request when it has the response.
     FullSpeed { connections: u32, seconds: u64 },
-    /// The same over HTTP/2, with so many requests at a time on each.
+    /// Full speed over HTTP/2, with this number of concurrent requests on each connection.
     FullSpeedHttp2 { connections: u32, streams: u32, seconds: u64 },
-    /// So many requests a second for so many seconds, on kept connections.
+    /// This number of requests a second on kept connections.
     Rate { per_s: u32, seconds: u64 },
-    /// The same with a connection for each.
+    /// This number of requests a second, each with its own connection.
     RateOfConnections { per_s: u32, seconds: u64 },
 }
 
-/// The generators that are here, and where.
+/// Installed generators with their paths.
 #[derive(Debug)]
 pub(super) struct Tools {
     found: Vec<(Tool, PathBuf)>,
 }
 
-/// What others do at full speed in a second at most, roughly: those who cannot be told a time are told a number.
+/// Rough maximum of the other generators in requests a second. Generators that take no duration get a number
+/// of requests instead.
 const PER_S: u64 = 30_000;
 
 impl Tool {
@@ -74,7 +77,8 @@ impl Tool {
 }
 
 impl Tools {
-    /// Looks for all of them. Weir's program is the one that the variable WEIR names, or the release build.
+    /// Finds all installed generators. Weir's program is the one in the variable WEIR, or else the release
+    /// build.
     pub(super) fn find(only: &[String]) -> Result<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -93,7 +97,7 @@ impl Tools {
         Ok(Self { found })
     }
 
-    /// Those that can do it.
+    /// Returns the generators that can do the task.
     pub(super) fn able(&self, task: Task) -> Vec<Tool> {
         self.found
             .iter()
@@ -102,7 +106,7 @@ impl Tools {
             .collect()
     }
 
-    /// What makes a generator do it, on the core of those that are measured.
+    /// Returns the command that runs the task, on the core of the measured programs.
     pub(super) fn command(
         &self,
         tool: Tool,
@@ -119,7 +123,7 @@ impl Tools {
         let script = script.display().to_string();
         let arguments = arguments(tool, task, address, &script)
             .ok_or_else(|| Error::new(format!("{} cannot do that", tool.name())))?;
-        // Vegeta reads what to ask for from a pipe.
+        // Vegeta reads its targets from a pipe.
         let program = if tool == Tool::Vegeta { Path::new("sh") } else { program.as_path() };
         let mut command = Cores::Balancer.command(program);
         command.args(arguments);
@@ -127,7 +131,7 @@ impl Tools {
     }
 }
 
-/// `None` if it cannot do it.
+/// Returns the arguments for the task; `None` if the generator cannot do it.
 fn arguments(tool: Tool, task: Task, address: &str, script: &str) -> Option<Vec<String>> {
     let url = format!("http://{address}/");
     let (host, port) = address.split_once(':').unwrap_or((address, ""));
@@ -165,7 +169,7 @@ fn arguments(tool: Tool, task: Task, address: &str, script: &str) -> Option<Vec<
         (Tool::H2load, Task::FullSpeedHttp2 { connections, streams, seconds }) => {
             format!("-t1 -c{connections} -m{streams} -D{seconds} {url}")
         }
-        // Each client has its own rate, so there must not be many.
+        // Each client has its own rate, so there must be few clients.
         (Tool::H2load, Task::Rate { per_s, seconds }) => {
             format!("--h1 -t1 -c8 --rps={} -D{seconds} {url}", per_s / 8)
         }
@@ -193,7 +197,7 @@ fn arguments(tool: Tool, task: Task, address: &str, script: &str) -> Option<Vec<
     Some(text.split_whitespace().map(str::to_owned).collect())
 }
 
-/// k6 is told in its language.
+/// Returns a script for k6.
 fn k6(task: Task, address: &str) -> String {
     let scenario = match task {
         Task::FullSpeed { connections, seconds } | Task::FullSpeedHttp2 { connections, seconds, .. } => {

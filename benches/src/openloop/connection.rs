@@ -1,3 +1,5 @@
+//! Connections of the open loop.
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -5,36 +7,36 @@ use std::time::Duration;
 use crate::error::{Context, Error, Result};
 use crate::workshop::HOST;
 
-/// One kept connection, with at most one request on it.
+/// One kept connection with at most one request.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
     request: Vec<u8>,
-    /// When the request on it was due; `None` = free.
+    /// Due time of its request; `None` = free.
     due: Option<Duration>,
-    /// What arrived of the answer's head.
+    /// Received part of the response's head.
     head: Vec<u8>,
-    /// Bytes of the body that are still to come, once the head is complete.
+    /// Remaining bytes of the body, once the head is complete.
     body_left: Option<usize>,
-    /// A request was answered on it.
+    /// Set once a response was received on it.
     kept: bool,
 }
 
-/// What a read brought.
+/// Result of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// The answer is not complete.
+    /// The response is not complete.
     Waiting,
-    /// It is; this is when its request was due.
+    /// The response is complete; `due` is its request's due time.
     Answered { due: Duration },
-    /// It was closed while no request was on it, as balancers do with connections on which nothing happens.
+    /// The server closed the connection while no request was on it, as balancers do with idle connections.
     Closed,
-    /// It was closed before anything of an answer came, for it was closed when the request was sent: whoever sends one on a kept
-    /// connection must reckon with that (RFC 9112 section 9.3.1) and ask again.
+    /// The server closed the connection as the request was sent, before any byte of a response. A client on a
+    /// kept connection must expect that (RFC 9112 section 9.3.1) and retry.
     Unheard { due: Duration },
 }
 
-/// A head of the origin or of a balancer is a few hundred bytes.
+/// Limit of a head; those of the origin and of balancers have a few hundred bytes.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
 impl Connection {
@@ -50,18 +52,18 @@ impl Connection {
         &self.stream
     }
 
-    /// Sends the request that was due at `due`.
+    /// Sends the request that is due at `due`.
     pub(super) fn ask(&mut self, due: Duration) -> Result<()> {
         self.due = Some(due);
-        // A request is far smaller than a free connection's send buffer: it goes out whole.
+        // A request is far smaller than the send buffer of a free connection, so it is sent as a whole.
         match self.stream.write_all(&self.request) {
-            // Reading tells.
+            // The next read reports the closed connection.
             Err(error) if self.kept && is_closed(&error) => Ok(()),
             sent => sent.context("sending a request"),
         }
     }
 
-    /// Takes in what has arrived.
+    /// Reads the bytes that have arrived.
     pub(super) fn read(&mut self) -> Result<Progress> {
         let mut buffer = [0; 64 << 10];
         loop {
@@ -90,7 +92,8 @@ impl Connection {
         }
     }
 
-    /// Whether its request may have come too late to a connection that had been kept.
+    /// Returns [`Progress::Unheard`] if the server may have closed a kept connection before it received the
+    /// request.
     fn unheard(&mut self) -> Option<Progress> {
         let nothing_came = self.kept && self.head.is_empty() && self.body_left.is_none();
         self.due.take_if(|_| nothing_came).map(|due| Progress::Unheard { due })

@@ -1,7 +1,8 @@
-//! The open loop: requests start by the clock, whether or not earlier ones have been answered, and their time counts from
-//! when they were due. A closed loop would wait with the balancer and leave out what it waited.
+//! The open loop: requests start by the clock, whether or not earlier ones have been answered. Latency counts
+//! from the due time. A closed loop would wait together with the balancer and omit that waiting time.
 //!
-//! One thread and one epoll. Plain HTTP/1.1 with Content-Length answers only: that is what the origin serves.
+//! It uses one thread and one epoll instance. It supports only plain HTTP/1.1 responses with Content-Length,
+//! as the origin sends them.
 
 mod connection;
 mod schedule;
@@ -24,7 +25,7 @@ use schedule::Schedule;
 
 use crate::stalls::{self, Stalls};
 
-/// What is asked for.
+/// Parameters of a load.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) address: SocketAddr,
@@ -32,30 +33,32 @@ pub(crate) struct Load {
     pub(crate) rate_per_s: f64,
     pub(crate) arrivals: Arrivals,
     pub(crate) duration: Duration,
-    /// Made before the clock starts. A request that is due while all are busy waits for one, and its time counts.
+    /// Number of connections, which are opened before the clock starts. A request that is due while all are
+    /// busy waits, and its waiting time counts.
     pub(crate) connections: usize,
 }
 
-/// What came of it.
+/// Result of a load.
 #[derive(Debug)]
 pub(crate) struct Outcome {
-    /// Each from when it was due to its last byte, in nanoseconds of CLOCK_MONOTONIC.
+    /// Due time and time of the last byte of each answered request, in nanoseconds of CLOCK_MONOTONIC.
     pub(crate) answered: Vec<Range<u64>>,
     pub(crate) due: u64,
-    /// Those that this program itself started over 1 ms late although a connection was free: from when they were due to
-    /// their start, likewise.
+    /// Due time and start of each request that this program started over 1 ms late although a connection was
+    /// free, in nanoseconds of CLOCK_MONOTONIC.
     pub(crate) late: Vec<Range<u64>>,
-    /// How late these and all others were together, through this program or the machine.
+    /// Sum of the delays of all requests that are due to this program or the machine.
     pub(crate) delay: Duration,
 }
 
 impl Outcome {
-    /// A run whose schedule was not kept says nothing: at most 1% of starts late, at least 99% answered.
+    /// Returns whether the schedule was kept: at most 1% of the starts were late and at least 99% were
+    /// answered. Other runs say nothing.
     pub(crate) fn is_valid(&self) -> bool {
         self.late.len() as u64 * 100 <= self.due && self.is_answered()
     }
 
-    /// Without the requests that were due when the machine stood still, or shortly before or after.
+    /// Removes requests that were due around a stall of the machine.
     pub(crate) fn outside(mut self, stalls: &Stalls) -> Self {
         let before = self.answered.len();
         self.answered.retain(|request| !stalls.spoil(request.start));
@@ -64,41 +67,42 @@ impl Outcome {
         self
     }
 
-    /// From due to last byte, ascending, in nanoseconds.
+    /// Returns the latencies from due time to last byte, ascending, in nanoseconds.
     pub(crate) fn latencies_ns(&self) -> Vec<u64> {
         let mut latencies: Vec<_> = self.answered.iter().map(|it| it.end - it.start).collect();
         latencies.sort_unstable();
         latencies
     }
 
-    /// The last answer came no more than `longest` after the last request was due: none had to wait for all those before it.
+    /// Returns whether the last response came at most `longest` after the last due time, so that no backlog
+    /// had built up.
     pub(crate) fn kept_pace(&self, longest: Duration) -> bool {
         let last_due = self.answered.iter().map(|it| it.start).max().unwrap_or(0);
         let last_answer = self.answered.iter().map(|it| it.end).max().unwrap_or(0);
         u128::from(last_answer.saturating_sub(last_due)) <= longest.as_nanos()
     }
 
-    /// At least 99% were answered.
+    /// Returns whether at least 99% of the requests were answered.
     pub(crate) fn is_answered(&self) -> bool {
         self.answered.len() as u64 * 100 >= self.due * 99
     }
 
-    /// How late a request was started on average, in seconds.
+    /// Returns the mean delay of starts in seconds.
     pub(crate) fn mean_delay_s(&self) -> f64 {
         self.delay.as_secs_f64() / (self.due as f64).max(1.0)
     }
 }
 
-/// Later than this is late.
+/// Delay above which a start counts as late.
 const LATE: Duration = Duration::from_millis(1);
 
-/// How long the last answers may take after the last request was due.
+/// Time after the last due time in which the last responses must arrive.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Makes the load and waits for the answers.
+/// Runs the load and waits for the responses.
 ///
 /// # Errors
-/// A connection fails or an answer is not a 200: then nothing that was measured means anything.
+/// If a connection fails or a response is not a 200, because the measurement would be meaningless.
 pub(crate) fn run(load: &Load) -> Result<Outcome> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("epoll")?;
     let open = |at: usize| -> Result<Connection> {
@@ -109,20 +113,20 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
         Ok(connection)
     };
     let mut connections = (0..load.connections).map(open).collect::<Result<Vec<_>>>()?;
-    // Made again when they are needed: a connection takes its time.
+    // Closed connections are opened again only when they are needed, because opening takes time.
     let mut is_closed = vec![false; load.connections];
     let mut free: Vec<usize> = (0..connections.len()).collect();
     let mut schedule = Schedule::new(load.arrivals, load.rate_per_s, load.duration);
     let mut answered = Vec::with_capacity(schedule.total() as usize);
     let mut events = Vec::with_capacity(load.connections);
     let (mut late, mut delay) = (Vec::new(), Duration::ZERO);
-    // The kernel may wake a thread 50 us late, as a rule; a request that is due waits for nobody. Without the permission the
-    // rule holds, and the latencies of everyone have it in them.
+    // By default the kernel may wake a thread 50 us late, which would delay due requests. If this call is not
+    // permitted, all contestants have that delay in their latencies.
     let _ = set_current_timer_slack(NonZeroU64::new(1));
     let (start, start_ns) = (Instant::now(), stalls::now_ns());
     let at_ns =
         |elapsed: Duration| start_ns + u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX - start_ns);
-    // Connections ran out at some time in this pass: what is late now is late through the balancer.
+    // Set when connections ran out in this pass: delays are then due to the balancer.
     let mut starved = false;
     loop {
         let now = start.elapsed();
@@ -164,7 +168,8 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
                 Progress::Waiting => {}
                 Progress::Answered { due } => {
                     answered.push(at_ns(due)..at_ns(start.elapsed().max(due)));
-                    // Last in, first out: the balancer sees as many connections as the rate needs, as from real clients.
+                    // Last in, first out: the balancer sees as many connections as the rate needs, as from
+                    // real clients.
                     free.push(at);
                 }
                 Progress::Closed => {
@@ -183,8 +188,9 @@ pub(crate) fn run(load: &Load) -> Result<Outcome> {
     Ok(Outcome { answered, due: schedule.total(), late, delay })
 }
 
-/// Waits for events no longer than asked for. epoll_wait(2) rounds up to milliseconds: whoever is so fast that no answer is under
-/// way when the next request is due would have a millisecond added, and who is slower would not.
+/// Waits for events, at most for the given time. epoll_wait(2) would round it up to milliseconds. That would
+/// add a millisecond for a fast balancer, which has no response in flight when the next request is due, and
+/// nothing for a slow one.
 fn wait_exactly(
     epoll: &OwnedFd,
     events: &mut Vec<epoll::Event>,
@@ -205,7 +211,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers every request of every connection after `delay`.
+    /// Responds to every request of every connection after `delay`.
     fn serve(delay: Duration) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -243,7 +249,8 @@ mod tests {
 
     #[test]
     fn waiting_for_a_free_connection_counts_as_latency() {
-        // Ten a second is all that one connection to this server can carry; a closed loop would report 100 ms for each.
+        // One connection to this server carries only ten requests a second; a closed loop would report 100 ms
+        // for each.
         let outcome = run(&load(serve(Duration::from_millis(100)), 50.0, 1)).unwrap();
         assert_eq!(outcome.due, 10);
         let worst = outcome.latencies_ns().last().copied().unwrap();
@@ -259,7 +266,7 @@ mod tests {
             wait_exactly(&epoll, &mut Vec::with_capacity(1), &wait).unwrap();
             begun.elapsed()
         };
-        // The machine may oversleep now and then, not always.
+        // The machine may oversleep sometimes, but not always.
         let shortest = (0..100).map(slept).min().unwrap();
         assert!((200..1_000).contains(&shortest.as_micros()), "{shortest:?}");
     }
@@ -297,7 +304,7 @@ mod tests {
             let (mut first, _) = listener.accept().unwrap();
             assert!(first.read(&mut request).unwrap() > 0);
             first.write_all(answer).unwrap();
-            // Closed with a request that was not read: a reset.
+            // Closing with an unread request sends a reset.
             let mut one = [0];
             assert_eq!(first.peek(&mut one).unwrap(), 1);
             drop(first);

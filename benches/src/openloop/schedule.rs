@@ -1,15 +1,17 @@
+//! Schedules of open loops.
+
 use std::time::Duration;
 
-/// How requests follow each other.
+/// Distribution of the requests over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arrivals {
     /// Evenly spaced.
     Even,
-    /// Independent of each other, the same sequence for the same seed.
+    /// Independent of each other; the same sequence for the same seed.
     Poisson { seed: u64 },
 }
 
-/// When requests are due, from the start.
+/// Due times of requests, from the start.
 #[derive(Debug)]
 pub(super) struct Schedule {
     arrivals: Arrivals,
@@ -20,34 +22,34 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// `rate_per_s` requests a second for `duration`.
+    /// Creates a schedule of `rate_per_s` requests a second for `duration`.
     pub(super) fn new(arrivals: Arrivals, rate_per_s: f64, duration: Duration) -> Self {
         let total = (rate_per_s * duration.as_secs_f64()) as u64;
         Self { arrivals, gap_ns: 1e9 / rate_per_s, next: 0, next_at_ns: 0.0, total }
     }
 
-    /// Requests in all.
+    /// Returns the total number of requests.
     pub(super) fn total(&self) -> u64 {
         self.total
     }
 
-    /// When the next one is due; `None` = that was all.
+    /// Returns the due time of the next request; `None` = all have started.
     pub(super) fn peek(&self) -> Option<Duration> {
         (self.next < self.total).then(|| Duration::from_nanos(self.next_at_ns as u64))
     }
 
-    /// The next one has started.
+    /// Moves on to the next request.
     pub(super) fn advance(&mut self) {
         self.next += 1;
         self.next_at_ns = match self.arrivals {
-            // Computed from its number: rounding does not add up.
+            // Computed from the number, so that rounding errors do not add up.
             Arrivals::Even => self.next as f64 * self.gap_ns,
             Arrivals::Poisson { seed } => self.next_at_ns + exponential(seed, self.next) * self.gap_ns,
         };
     }
 }
 
-/// Exponentially distributed with mean 1: inversion of the distribution function.
+/// Returns an exponentially distributed number with mean 1, by inversion of the distribution function.
 fn exponential(seed: u64, number: u64) -> f64 {
     // SplitMix64, David Blackman and Sebastiano Vigna.
     let mut z = seed.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -72,7 +74,7 @@ mod tests {
         }
         assert_eq!(due.len(), 3000);
         assert_eq!(due[0], Duration::ZERO);
-        // A third of a second does not end in binary; the last one is where it belongs all the same.
+        // A third of a second is not exact in binary; the last request must nevertheless be on time.
         assert!(due[2999].abs_diff(Duration::from_millis(999_666)) < Duration::from_millis(1));
     }
 

@@ -1,11 +1,14 @@
+//! HAProxy's configuration.
+
 use std::process::Command;
 
 use super::Assignment;
 use crate::error::Result;
 use crate::workshop::{CIPHER, HOST};
 
-/// One thread per worker, every server connection shared among clients, deferred accept. Its limits leave room for the idle
-/// connections; strict limits would refuse them where a hard limit on open files is not twice as high.
+/// Configures one thread per worker, server connections that all clients share, and deferred accept. The
+/// limits leave room for the idle connections. Strict limits would refuse them unless the hard limit of open
+/// files is twice as high.
 pub(super) fn configure(command: &mut Command, assignment: &Assignment<'_>, splice: bool) -> Result<()> {
     let config = assignment.workshop.write("haproxy.cfg", &config(assignment, splice))?;
     command.arg("-db").arg("-f").arg(config);
@@ -26,7 +29,7 @@ fn config(assignment: &Assignment<'_>, splice: bool) -> String {
         String::new()
     };
     let splice = if splice { "  option splice-response\n" } else { "" };
-    // Standard output is a file here: a datagram socket would need a reader on the load's core.
+    // Standard output is a file here. A datagram socket would need a reader on the load's core.
     let (log_global, log_default) = if setup.access_log {
         ("log stdout format raw local0", "  log global\n  option httplog\n")
     } else {
@@ -79,7 +82,8 @@ mod tests {
     use crate::scenario::Setup;
     use crate::workshop::Workshop;
 
-    /// HAProxy refuses two proxies of one name since 3.3, and warns of them before.
+    /// Returns the names of all proxies. Since version 3.3, HAProxy refuses two proxies with the same name;
+    /// earlier versions warn.
     fn names_of_proxies(config: &str) -> Vec<&str> {
         let lines = config.lines().filter_map(|line| line.split_once(' '));
         lines
@@ -105,7 +109,7 @@ mod tests {
                 let program = Path::new("/usr/sbin/haproxy");
                 assert!(program.exists(), "haproxy is not installed: run `scripts/setup test`");
                 let file = workshop.write("haproxy.cfg", &config).unwrap();
-                // -dW: warnings are errors.
+                // With -dW, warnings are errors.
                 let output = Command::new(program).args(["-c", "-dW", "-f"]).arg(file).output().unwrap();
                 assert!(output.status.success(), "{output:?}\n{config}");
             }

@@ -1,5 +1,5 @@
-//! Who is compared, and how each is set up: the same servers, algorithm (least connections), timeouts, checks and TLS
-//! cipher for all, and in everything else what serves each best.
+//! Contestants and their configurations. All have the same servers, algorithm (least connections), timeouts,
+//! checks and TLS cipher. Everything else is set to each contestant's advantage.
 
 mod haproxy;
 mod nginx;
@@ -19,7 +19,7 @@ use crate::process::{Cores, Process};
 use crate::scenario::Setup;
 use crate::workshop::{Workshop, free_addresses};
 
-/// A program in one of the ways to run it.
+/// A product in one of its configurations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Product {
@@ -36,36 +36,36 @@ impl Product {
     }
 }
 
-/// One who takes turns.
+/// One contestant of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Contestant {
-    /// Product and version, e.g. `haproxy-2.6.12+splice`.
+    /// Name of product and version, e.g. `haproxy-2.6.12+splice`.
     pub(crate) name: String,
     pub(crate) product: Product,
     pub(crate) program: PathBuf,
 }
 
-/// What a config needs to know.
+/// Parameters of a config.
 struct Assignment<'a> {
     workshop: &'a Workshop,
     setup: Setup,
     bind: SocketAddr,
     servers: &'a [SocketAddr],
-    /// What active checks ask for.
+    /// Path for active health checks.
     health: &'a str,
 }
 
-/// A contestant at work.
+/// A running contestant.
 #[derive(Debug)]
 pub(crate) struct Balancer {
     pub(crate) address: SocketAddr,
     pub(crate) process: Process,
-    /// Where access log lines go, to be emptied after each turn.
+    /// File with access log lines, which is removed after each turn.
     access_log: Option<PathBuf>,
 }
 
 impl Contestant {
-    /// Everyone that the options and the environment name; Weir first.
+    /// Returns all contestants that the options and the environment name, Weir first.
     pub(crate) fn all(options: &Compare) -> Result<Vec<Self>> {
         let mut all = Vec::new();
         if !options.without_weir {
@@ -94,17 +94,18 @@ impl Contestant {
         Ok(all)
     }
 
-    /// The program that the variable WEIR names, or the release build.
+    /// Returns the Weir that the variable WEIR names, or else the release build.
     pub(crate) fn weir() -> Result<Self> {
         Self::of(Product::Weir, from_environment("WEIR").pop().unwrap_or_else(release_build))
     }
 
-    /// Where its program is.
+    /// Returns the path of its program.
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }
 
-    /// The first program of a product that the environment names, or the one that Debian installs.
+    /// Returns the first program of a product that the environment names, or else the one that Debian
+    /// installs.
     pub(crate) fn first(product: Product) -> Result<Self> {
         let programs = match product {
             Product::Weir => return Self::weir(),
@@ -125,12 +126,13 @@ impl Contestant {
         Ok(Self { name: format!("{stem}-{version}{suffix}"), product, program })
     }
 
-    /// Starts it on its core in front of `origin`, and waits until it answers.
+    /// Starts the contestant on its core in front of `origin`, and waits until it responds.
     pub(crate) fn start(&self, workshop: &Workshop, origin: &Origin, setup: Setup) -> Result<Balancer> {
         self.start_before(workshop, origin.addresses(setup.tls_out), "/health", setup)
     }
 
-    /// Starts it on its core in front of servers that answer GETs of `health` with 200, and waits until it answers.
+    /// Starts the contestant on its core in front of servers that respond to a GET of `health` with 200, and
+    /// waits until it responds.
     pub(crate) fn start_before(
         &self,
         workshop: &Workshop,
@@ -158,7 +160,8 @@ impl Contestant {
         Ok(Balancer { address: bind, process, access_log })
     }
 
-    /// Starts it on its core with a config of one's own that listens at `bind`, and waits until it answers.
+    /// Starts the contestant on its core with the given config, which listens at `bind`, and waits until it
+    /// responds.
     pub(crate) fn start_with(&self, workshop: &Workshop, config: &str, bind: SocketAddr) -> Result<Balancer> {
         let mut command = Cores::Balancer.command(&self.program);
         match self.product {
@@ -181,13 +184,13 @@ impl Contestant {
 impl Drop for Balancer {
     fn drop(&mut self) {
         if let Some(path) = &self.access_log {
-            // Lines of a turn take tens of megabytes of memory.
+            // The lines of a turn use tens of megabytes of memory.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Where the origin's program is: the first NGINX of all.
+/// Returns the paths of all NGINX programs; the first one runs the origin.
 pub(crate) fn nginx_programs() -> Vec<PathBuf> {
     or_default(from_environment("NGINX"), "/usr/sbin/nginx")
 }
@@ -196,7 +199,7 @@ fn haproxy_programs() -> Vec<PathBuf> {
     or_default(from_environment("HAPROXY"), "/usr/sbin/haproxy")
 }
 
-/// Paths in an environment variable, separated by commas.
+/// Returns the paths in an environment variable, separated by commas.
 pub(crate) fn from_environment(name: &str) -> Vec<PathBuf> {
     let value = std::env::var(name).unwrap_or_default();
     value.split(',').map(str::trim).filter(|path| !path.is_empty()).map(PathBuf::from).collect()
@@ -206,14 +209,14 @@ fn or_default(paths: Vec<PathBuf>, default: &str) -> Vec<PathBuf> {
     if paths.is_empty() { vec![PathBuf::from(default)] } else { paths }
 }
 
-/// The release build in the target directory that this program lies in.
+/// Returns the release build in the target directory that contains this program.
 fn release_build() -> PathBuf {
     let here = std::env::current_exe().ok();
     let target = here.as_deref().and_then(|path| path.parent()?.parent());
     target.unwrap_or(Path::new("target")).join("release/weir")
 }
 
-/// The first number with a dot that the program prints about itself.
+/// Returns the first number with a dot in what the program prints about itself.
 fn version(program: &Path, option: &str) -> Result<String> {
     let failed =
         |cause: &dyn std::fmt::Display| Error::new(format!("{} {option}: {cause}", program.display()));

@@ -1,10 +1,13 @@
+//! NGINX's configuration.
+
 use std::process::Command;
 
 use super::Assignment;
 use crate::error::Result;
 use crate::workshop::{CIPHER, HOST};
 
-/// One process per worker, kept server connections, buffers that suit the bodies, deferred accept. It has no active checks.
+/// Configures one process per worker, kept server connections, buffers that suit the bodies, and deferred
+/// accept. NGINX has no active checks.
 pub(super) fn configure(command: &mut Command, assignment: &Assignment<'_>) -> Result<()> {
     let config = assignment.workshop.write("nginx.conf", &config(assignment))?;
     command.arg("-p").arg(assignment.workshop.path("")).arg("-e").arg("stderr").arg("-c").arg(config);

@@ -1,10 +1,13 @@
+//! Weir's configuration.
+
 use std::process::Command;
 
 use super::Assignment;
 use crate::error::Result;
 use crate::workshop::{CIPHER, HOST};
 
-/// The defaults, but for what everyone is given: metrics, timeouts, limits, ejection and retries are on.
+/// Configures what all contestants share and keeps the other defaults: metrics, timeouts, limits, ejection
+/// and retries are on.
 pub(super) fn configure(command: &mut Command, assignment: &Assignment<'_>) -> Result<()> {
     let config = assignment.workshop.write("weir.toml", &config(assignment))?;
     command.arg("run").arg(config);

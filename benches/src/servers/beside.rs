@@ -1,4 +1,5 @@
-//! HAProxy and NGINX with as many servers and clients, each with connections that are kept: what ten thousand sockets cost whoever has them.
+//! HAProxy and NGINX with as many servers, clients and kept connections as Weir, to show the cost of ten
+//! thousand sockets for any balancer.
 
 use std::net::SocketAddr;
 
@@ -9,23 +10,23 @@ use crate::rivals::{Contestant, Product};
 
 use super::backlog;
 
-/// The first HAProxy and the first NGINX of all.
+/// Returns the first HAProxy and the first NGINX.
 pub(super) fn rivals() -> Result<Vec<Contestant>> {
     Ok(vec![Contestant::first(Product::HaProxy)?, Contestant::first(Product::Nginx)?])
 }
 
-/// How the rivals choose beside an algorithm of Weir's: the same way, by their own words.
+/// Algorithm of the rivals that corresponds to one of Weir's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// One after the other.
+    /// The servers in turn.
     Turns,
-    /// Of two that are drawn the one that has less to do.
+    /// The less busy one of two servers drawn at random.
     Draws,
 }
 
 impl Way {
-    /// That of the algorithms in whose rows rivals are measured, too: one that goes from server to server, and one that meets
-    /// them in no order.
+    /// Returns the way for the two algorithms in whose rows rivals are measured: one that uses servers in
+    /// order, and one that does not.
     pub(super) fn of(algorithm: Algorithm) -> Option<Self> {
         match algorithm {
             Algorithm::RoundRobin => Some(Self::Turns),
@@ -34,7 +35,7 @@ impl Way {
         }
     }
 
-    /// HAProxy's roundrobin takes 4,095 servers at most, so by turns that do not change.
+    /// Returns HAProxy's name. Its roundrobin takes at most 4,095 servers, so the static variant is used.
     fn of_haproxy(self) -> &'static str {
         match self {
             Self::Turns => "static-rr",
@@ -42,7 +43,7 @@ impl Way {
         }
     }
 
-    /// Without a word NGINX takes turns.
+    /// Returns NGINX's directive. Its default is to use servers in turn.
     fn of_nginx(self) -> &'static str {
         match self {
             Self::Turns => "",
@@ -51,8 +52,8 @@ impl Way {
     }
 }
 
-/// A rival's config with these servers: connections to servers kept for as long as they are used, no checks. It may have as many
-/// `sockets` open as Weir.
+/// Returns a rival's config with these servers. It keeps server connections as long as they are used and has
+/// no checks. It may open as many `sockets` as Weir.
 pub(super) fn config_of(
     rival: Product,
     way: Way,
@@ -68,10 +69,10 @@ pub(super) fn config_of(
     }
 }
 
-/// The limits of the pool of idle connections are those of its descriptors, of which there are to be enough; a purge would close some
-/// every five seconds.
+/// Returns HAProxy's config. The limits of its idle pool are relative to its descriptors, of which there are
+/// enough. A purge would close some connections every five seconds.
 fn haproxy(way: Way, bind: SocketAddr, clients: u32, sockets: usize, servers: &[SocketAddr]) -> String {
-    // Of clients; it opens twice as many files.
+    // Most client connections; HAProxy opens twice as many files.
     let connections_max = sockets / 2;
     let backlog = backlog(clients);
     let list: String =
@@ -104,7 +105,7 @@ backend servers
     )
 }
 
-/// Of idle connections it keeps as many as it may ever have.
+/// Returns NGINX's config, which keeps as many idle connections as it can ever have.
 fn nginx(way: Way, bind: SocketAddr, clients: u32, sockets: usize, servers: &[SocketAddr]) -> String {
     let list: String = servers.iter().map(|server| format!("    server {server};\n")).collect();
     format!(
@@ -172,7 +173,7 @@ mod tests {
         );
         assert!(haproxy.contains("  balance static-rr\n") && !nginx.contains("random"));
         assert!(of(Product::HaProxy, Way::Draws).contains("  balance random(2)\n"));
-        // Before the servers, and before `keepalive`, which must come after the way to choose.
+        // The directive comes before the servers, and before `keepalive`, which must follow the algorithm.
         assert!(
             of(Product::Nginx, Way::Draws)
                 .contains("upstream web {\n    random two least_conn;\n    server ")

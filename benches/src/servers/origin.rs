@@ -1,4 +1,4 @@
-//! All servers: one NGINX, at every address of the loopback network, and what it counts of itself.
+//! All servers: one NGINX at every address of the loopback network, and its counters.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
@@ -9,28 +9,28 @@ use crate::process::{Cores, Process};
 use crate::rivals::nginx_programs;
 use crate::workshop::{HOST, Workshop, free_addresses};
 
-/// Under `/held`, so many requests are answered a second, and the others wait, each on its connection.
+/// Requests a second that NGINX answers under `/held`; the others wait, each on its connection.
 pub(super) const HELD_PER_S: u64 = 5_000;
 
-/// One NGINX; ends when dropped.
+/// One NGINX, which ends when this is dropped.
 pub(super) struct Origin {
     own: SocketAddr,
     _process: Process,
 }
 
-/// What it says of itself.
+/// NGINX's counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Connections, since its start.
+    /// Connections since its start.
     pub(super) accepted: u64,
-    /// Requests, since its start.
+    /// Requests since its start.
     pub(super) requests: u64,
-    /// Requests that came and are not answered, but for the one that asks.
+    /// Requests in progress, without the one that reads the counters.
     pub(super) waiting: u64,
 }
 
 impl Origin {
-    /// Starts it with room for so many connections, of which at most so many have a request at once.
+    /// Starts it with room for `connections` connections, of which at most `held` have a request at once.
     pub(super) fn start(workshop: &Workshop, connections: usize, held: usize) -> Result<Self> {
         let program = nginx_programs().into_iter().next().ok_or_else(|| Error::new("no NGINX"))?;
         let [own] = free_addresses()?;
@@ -44,12 +44,12 @@ impl Origin {
         Ok(Self { own, _process: process })
     }
 
-    /// Of all servers.
+    /// Returns the port of all servers.
     pub(super) fn port(&self) -> u16 {
         self.own.port()
     }
 
-    /// Asks it what it has counted.
+    /// Reads the counters.
     pub(super) fn counts(&self) -> Result<Counts> {
         let tried = || format!("asking the origin, {}, for its counts", self.own);
         let mut stream = TcpStream::connect(self.own).context(tried())?;
@@ -62,13 +62,14 @@ impl Origin {
     }
 }
 
-/// Where so many servers listen.
+/// Returns the addresses of `count` servers.
 pub(super) fn addresses(count: usize, port: u16) -> Vec<SocketAddr> {
     (0..count).map(|at| (Ipv4Addr::from_bits(0x7f01_0001 + at as u32), port).into()).collect()
 }
 
-/// Connections are accepted as they come, all at once: one at a time, those of clients who begin together are answered in no order.
-/// What is held is a file, for an answer that NGINX makes up (`return`) is sent before it would wait (`limit_req`).
+/// Returns NGINX's config. It accepts all waiting connections at once; one at a time would answer clients
+/// that start together in random order. `/held` serves a file, because NGINX sends a generated response
+/// (`return`) before it applies `limit_req`.
 fn config(port: u16, connections: usize, held: usize, files: &str) -> String {
     format!(
         "daemon off;
@@ -102,13 +103,13 @@ http {{
 }}
 ",
         backlog = held.max(16_384),
-        // Those of a turn before may still be among them.
+        // Requests of the previous turn may still be among them.
         burst = 3 * held.max(1_000),
         body = "x".repeat(1024)
     )
 }
 
-/// What stub_status tells, in an answer.
+/// Parses the output of stub_status.
 fn counts_in(answer: &str) -> Option<Counts> {
     let mut lines = answer.lines();
     lines.find(|line| line.starts_with("server accepts"))?;

@@ -1,4 +1,4 @@
-//! What came of it: the table, and whether what is required was kept.
+//! Table of the results, with the verdict about the requirements.
 
 use crate::error::{Error, Result};
 use crate::options::Servers;
@@ -7,35 +7,37 @@ use crate::statistics::Spread;
 use super::FEW;
 use super::turn::{FEW_CLIENTS, Turn, Usage};
 
-/// More than that is too much.
+/// Highest accepted ratio of the cost with many servers to few.
 const RATIO_MAX: f64 = 1.10;
 
-/// With more connections to many servers than so many times those to few it is sockets that are compared, not servers.
+/// Largest ratio of connections for a valid comparison; above it, the sockets differ and not only the
+/// servers.
 const CONNECTIONS_RATIO_MAX: f64 = 1.25;
 
-/// With more connections opened for each request than this it is connecting that is compared: it costs as much again as a request.
-/// It counts where no more files may be open: else connections that are not kept are the balancer's own fault.
+/// Largest share of requests that open a connection; above it, connecting is compared, which costs as much as
+/// a request. It matters only if no more files may be open. Otherwise, connections that are not kept are the
+/// balancer's own fault.
 const OPENED_MAX: f64 = 0.01;
 
-/// With so much of the files open that may be, there are times when all are.
+/// Share of the permitted open files from which on all may be in use at times.
 const FULL: f64 = 0.95;
 
-/// All turns of one contestant, with few servers and with many.
+/// All turns of one contestant, with few and with many servers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Costs {
     pub(super) few: Vec<Turn>,
     pub(super) many: Vec<Turn>,
-    /// Why there were no further turns.
+    /// Reason why there were no further turns.
     pub(super) failure: Option<String>,
 }
 
 impl Costs {
-    /// Turn by turn.
+    /// Returns the ratio of the costs, turn by turn.
     fn of_many_to_few(&self) -> Option<Spread> {
         ratio_of(&self.many, &self.few)
     }
 
-    /// How many times the connections there are to many servers; 1 where they come and go.
+    /// Returns the ratio of connections with many servers to those with few; 1 if connections come and go.
     fn connections_of_many_to_few(&self) -> f64 {
         match (established(&self.many), established(&self.few)) {
             (_, 0) => 1.0,
@@ -44,7 +46,7 @@ impl Costs {
     }
 }
 
-/// Rows as they come.
+/// Table that grows row by row.
 pub(super) struct Table {
     text: String,
     many: usize,
@@ -56,7 +58,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// `files`: so many may a balancer have open.
+    /// Creates a table. `files`: number of files that a balancer may have open.
     pub(super) fn new(options: &Servers, files: usize) -> Self {
         let (many, clients) = (options.many, Usage::Held.clients(options));
         let text = format!(
@@ -67,7 +69,7 @@ impl Table {
         Self { text, many, clients, files, is_kept: true, unmeasured: 0 }
     }
 
-    /// Weir's row, and what is required of it.
+    /// Adds Weir's row and checks the requirement.
     pub(super) fn add(&mut self, algorithm: &str, usage: Usage, costs: &Costs) {
         let Some(ratio) = costs.of_many_to_few() else { return };
         let connections = costs.connections_of_many_to_few();
@@ -90,13 +92,14 @@ impl Table {
         self.row(algorithm, usage, costs, ratio, verdict);
     }
 
-    /// Whether it had so many open with many servers that connections which it would keep have to be closed.
+    /// Returns whether so many files were open with many servers that connections worth keeping had to be
+    /// closed.
     fn is_out_of_files(&self, costs: &Costs) -> bool {
         let open = established(&costs.many) + self.clients as usize;
         open as f64 >= FULL * self.files as f64
     }
 
-    /// A rival's, beside Weir's.
+    /// Adds a rival's row, relative to Weir's.
     pub(super) fn add_rival(&mut self, who: &str, usage: Usage, theirs: &Costs, weirs: &Costs) {
         let failed = theirs.failure.as_ref().map(|why| format!("no further turns: {}", in_one_line(why)));
         let Some(ratio) = theirs.of_many_to_few() else {
@@ -115,7 +118,7 @@ impl Table {
         self.row(who, usage, theirs, ratio, &verdict);
     }
 
-    /// A row of which nothing is known but why.
+    /// Adds a row without results, with the reason.
     pub(super) fn add_unmeasured(&mut self, algorithm: &str, usage: Usage, why: &Error) {
         self.unmeasured += 1;
         self.row_without_costs(algorithm, usage, &why.to_string());
@@ -127,10 +130,10 @@ impl Table {
         self.text.push_str(&format!("| {who} | {connections} | | | | | not measured: {why} |\n"));
     }
 
-    /// Whether all that is required was kept.
+    /// Returns whether all requirements were met.
     ///
     /// # Errors
-    /// Something of it could not be measured, and the rest was kept.
+    /// If something could not be measured and all other requirements were met.
     pub(super) fn verdict(&self) -> Result<bool> {
         match self.unmeasured {
             rows if rows > 0 && self.is_kept => {
@@ -140,7 +143,7 @@ impl Table {
         }
     }
 
-    /// All of it, as Markdown.
+    /// Returns the whole table as Markdown.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -149,7 +152,7 @@ impl Table {
         let (few, many) = (median(&costs.few), median(&costs.many));
         let connections = self.connections(usage);
         let established = match usage {
-            // They come and go.
+            // These connections come and go.
             Usage::OneARequest => "-".to_owned(),
             _ => format!("{}, {}", established(&costs.few), established(&costs.many)),
         };
@@ -168,12 +171,12 @@ impl Table {
     }
 }
 
-/// As it can stand in a table.
+/// Returns a text that fits into one cell of a table.
 fn in_one_line(why: &str) -> String {
     why.replace('\n', " ").replace('|', "/")
 }
 
-/// Turn by turn.
+/// Returns the ratio of the costs, turn by turn.
 fn ratio_of(one: &[Turn], other: &[Turn]) -> Option<Spread> {
     Spread::of(one.iter().zip(other).map(|(one, other)| one.cost_us / other.cost_us))
 }
@@ -182,12 +185,12 @@ fn median(turns: &[Turn]) -> f64 {
     Spread::of(turns.iter().map(|turn| turn.cost_us)).map_or(0.0, |it| it.median)
 }
 
-/// Connections to servers, the median.
+/// Returns the median number of connections to servers.
 fn established(turns: &[Turn]) -> usize {
     Spread::of(turns.iter().map(|turn| turn.established as f64)).map_or(0, |it| it.median as usize)
 }
 
-/// Connections opened for each request, the median.
+/// Returns the median number of opened connections per request.
 fn opened(turns: &[Turn]) -> f64 {
     Spread::of(turns.iter().map(|turn| turn.opened)).map_or(0.0, |it| it.median)
 }
@@ -237,7 +240,7 @@ mod tests {
             "{}",
             table.text()
         );
-        // Nor is it kept by what came of those.
+        // The earlier row does not hide a missed requirement.
         table.add(
             "random",
             Usage::OneARequest,
@@ -260,7 +263,7 @@ mod tests {
         assert!(!roomy.verdict().unwrap(), "{}", roomy.text());
     }
 
-    /// A turn after which no connection is left.
+    /// Returns a turn after which no connection is left.
     fn none(cost_us: f64) -> Turn {
         Turn { cost_us, established: 0, opened: 0.0 }
     }

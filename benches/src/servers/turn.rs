@@ -1,4 +1,4 @@
-//! What a request costs a balancer in one turn, and over how many connections to servers.
+//! CPU of a balancer per request in one turn, and its number of server connections.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,34 +14,35 @@ use crate::wrk::Load;
 
 use super::origin::{HELD_PER_S, Origin};
 
-/// Clients where it is not they who decide how many connections to servers there are.
+/// Clients in the cases in which the number of clients does not determine the number of server connections.
 pub(super) const FEW_CLIENTS: u32 = 64;
 
-/// So many different ones are asked for: with one, a hash would have one server.
+/// Number of different URIs; with a single one, a hash would always choose the same server.
 const URIS: usize = 20_000;
 
-/// Of a turn in which connections are held, so many times what the others take: it is so much less that is answered meanwhile.
+/// Length of a turn with held connections relative to other turns, because fewer requests are answered in the
+/// same time.
 const HELD_TURNS: u64 = 3;
 
-/// So many times a turn is tried in which too few connections were in use.
+/// Attempts at a turn in which too few connections were in use.
 const TRIES: usize = 3;
 
-/// How connections to servers are used.
+/// Use of the connections to servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Usage {
-    /// A new one for each request.
+    /// A new connection for each request.
     OneARequest,
-    /// Kept, and as many as there are clients have a request at every moment, however few servers there are.
+    /// Kept. At every moment, as many connections as there are clients have a request, even with few servers.
     Held,
-    /// Kept, and as many as a few clients need: those of few servers are few, those of many are idle but for one now and then.
+    /// Kept, for a few clients: with few servers there are few connections; with many servers most are idle.
     KeptByFew,
 }
 
 impl Usage {
-    /// Those of which something is required first.
+    /// All uses; those with a requirement come first.
     const ALL: [Self; 3] = [Self::OneARequest, Self::Held, Self::KeptByFew];
 
-    /// Those that are asked for, or all.
+    /// Returns the requested uses, or all.
     pub(super) fn measured(options: &Servers) -> Vec<Self> {
         if options.usage.is_empty() { Self::ALL.to_vec() } else { options.usage.clone() }
     }
@@ -50,29 +51,29 @@ impl Usage {
         self != Self::OneARequest
     }
 
-    /// Whether the ratio of many servers to few says what servers cost.
+    /// Returns whether the ratio of many servers to few shows the cost of servers.
     pub(super) fn is_fair(self) -> bool {
         self != Self::KeptByFew
     }
 
-    /// Connections of clients.
+    /// Returns the number of client connections.
     pub(super) fn clients(self, options: &Servers) -> u32 {
         if self == Self::Held { options.connections.max(1) } else { FEW_CLIENTS }
     }
 }
 
-/// One turn.
+/// Result of one turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
-    /// CPU a request.
+    /// CPU per request in microseconds.
     pub(super) cost_us: f64,
-    /// Established connections from the balancer to servers, under load, at its end.
+    /// Established connections from the balancer to servers, at the end of the load.
     pub(super) established: usize,
-    /// Connections to servers that were opened meanwhile, of each request, where they are held.
+    /// Connections to servers that were opened, per request, for held connections.
     pub(super) opened: f64,
 }
 
-/// The scripts by which wrk asks for another URI each time, of answers that come at once and of those that are held.
+/// Scripts by which wrk requests another URI each time, for immediate and for held responses.
 pub(super) struct Scripts {
     at_once: PathBuf,
     held: PathBuf,
@@ -85,7 +86,8 @@ impl Scripts {
     }
 }
 
-/// Measures a balancer that has just been started. Where a connection is made for each request, [`measure_both`] tells more.
+/// Measures a balancer that has just been started. With a connection for each request, [`measure_both`] is
+/// more precise.
 pub(super) fn measure(
     balancer: &Balancer,
     usage: Usage,
@@ -111,18 +113,20 @@ pub(super) fn measure(
     }
 }
 
-/// Measures two balancers that have just been started and make a connection for each request, one with few servers and one with many: a
-/// second of each by turns, as many as a turn has. Connections that come and go leave the kernel in other moods from one ten seconds
-/// to the next, and what it is in costs more than what is looked for; so both meet the same.
+/// Measures two balancers that have just been started and open a connection for each request, one with few
+/// servers and one with many. They alternate second by second for the length of a turn. The kernel's cost of
+/// opening and closing connections varies within ten seconds by more than the measured difference, so both
+/// must get the same conditions.
 pub(super) fn measure_both(both: [&Balancer; 2], options: &Servers, scripts: &Scripts) -> Result<[Turn; 2]> {
-    // Until every server has been used some times, and has what it takes at its first use (histograms).
+    // Runs until every server was used several times and has allocated what it needs at its first use
+    // (histograms).
     let warm_up = Duration::from_secs(1 + options.many as u64 / 1_200);
     for balancer in both {
         Load { duration: warm_up, ..load(balancer, FEW_CLIENTS) }.run_script(&scripts.at_once)?;
     }
     let mut sides = [(Duration::ZERO, 0); 2];
     for second in 0..options.seconds.max(1) {
-        // Each begins as often.
+        // Alternates which balancer begins.
         for side in if second % 2 == 0 { [0, 1] } else { [1, 0] } {
             let (balancer, (spent, requests)) = (both[side], &mut sides[side]);
             let before = cpu::cpu_time(balancer.process.pid());
@@ -138,10 +142,11 @@ pub(super) fn measure_both(both: [&Balancer; 2], options: &Servers, scripts: &Sc
     }))
 }
 
-/// A closed loop of few clients, as fast as it goes.
+/// Measures a closed loop of few clients at full speed.
 fn by_few(balancer: &Balancer, options: &Servers, origin: &Origin, scripts: &Scripts) -> Result<Turn> {
     let load = |seconds| Load { duration: Duration::from_secs(seconds), ..load(balancer, FEW_CLIENTS) };
-    // Until every server has been used some times, and has what it takes at its first use (connections, histograms).
+    // Runs until every server was used several times and has allocated what it needs at its first use
+    // (connections, histograms).
     load(2 + options.many as u64 / 5_000).run_script(&scripts.at_once)?;
     let before = cpu::cpu_time(balancer.process.pid());
     let report = load(options.seconds.max(1)).run_script(&scripts.at_once)?;
@@ -150,11 +155,14 @@ fn by_few(balancer: &Balancer, options: &Servers, origin: &Origin, scripts: &Scr
     Ok(Turn { cost_us, established: established(origin.port())?, opened: 0.0 })
 }
 
-/// A closed loop of many clients. The origin answers at a rate that is below what anybody here can do, so all requests but those that are
-/// just passed on wait there, each on a connection of its own: with three servers as with ten thousand. As fast as it goes they would
-/// wait in front of the balancer instead, which would then have few connections to few servers. Clients stay from warm-up to end.
+/// Measures a closed loop of many clients.
 ///
-/// If fewer were in use than should be: how many.
+/// The origin answers at a rate below the limits of all programs here. So nearly all requests wait at the
+/// origin, each on its own connection, with three servers as with ten thousand. At full speed they would wait
+/// in front of the balancer instead, which would then have few connections to few servers. The clients stay
+/// from warm-up to end.
+///
+/// Returns the number of connections in use as `Err` if it was too low.
 fn held(
     balancer: &Balancer,
     options: &Servers,
@@ -162,7 +170,7 @@ fn held(
     scripts: &Scripts,
 ) -> Result<std::result::Result<Turn, u64>> {
     let clients = Usage::Held.clients(options);
-    // It is told when to end.
+    // The load is stopped explicitly.
     let load = Load { duration: Duration::from_secs(600), ..load(balancer, clients) };
     let load = load.start_script(&scripts.held)?;
     let enough = u64::from(clients) * 9 / 10;
@@ -170,7 +178,7 @@ fn held(
     while origin.counts()?.waiting < enough && Instant::now() < deadline {
         sleep(Duration::from_millis(100));
     }
-    // Until every server has been used some times, with few servers as long.
+    // Waits until every server was used several times, and as long with few servers.
     sleep(Duration::from_secs(2 + 4 * options.many as u64 / HELD_PER_S));
 
     let window = Duration::from_secs(HELD_TURNS * options.seconds.max(1));
@@ -180,7 +188,7 @@ fn held(
     let established = established(origin.port())?;
     load.stop()?;
 
-    // Without the one that asked.
+    // Subtracts the request that read the counters.
     let requests = (after.requests - before.requests).saturating_sub(1);
     let made = (after.accepted - before.accepted).saturating_sub(1);
     let in_use = before.waiting.min(after.waiting);
@@ -205,13 +213,15 @@ fn load(balancer: &Balancer, connections: u32) -> Load {
     }
 }
 
-/// Established connections to this port, by the kernel's list of this network: servers are where nobody else asks.
+/// Returns the number of established connections to this port in this network namespace, where nothing else
+/// connects to it.
 fn established(port: u16) -> Result<usize> {
     let path = "/proc/self/net/tcp";
     Ok(established_in(&fs::read_to_string(path).context(path)?, port))
 }
 
-/// As proc_pid_net(5) has them: number, own address, the other's, state (1 is ESTABLISHED).
+/// Counts them in the format of proc_pid_net(5): number, own address, remote address, state (1 is
+/// ESTABLISHED).
 fn established_in(table: &str, port: u16) -> usize {
     let port = format!(":{port:04X}");
     let is_one = |line: &&str| {
@@ -221,7 +231,8 @@ fn established_in(table: &str, port: u16) -> usize {
     table.lines().filter(is_one).count()
 }
 
-/// wrk asks for another URI each time, in an order of no account. They are made in advance.
+/// Returns a script by which wrk requests another URI each time, in an arbitrary order. The requests are
+/// prepared in advance.
 fn uris(below: &str) -> String {
     format!(
         "local requests = {{}}

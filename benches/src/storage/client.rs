@@ -1,4 +1,4 @@
-//! A client of one connection that blocks, for what wrk cannot do.
+//! A blocking client with one connection, for requests that wrk cannot send.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ pub(super) struct Client {
     stream: BufReader<TcpStream>,
 }
 
-/// What came first of an answer, and how it goes on.
+/// Head of a response.
 pub(super) struct Head {
     pub(super) status: u16,
     length: Option<u64>,
@@ -20,7 +20,7 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// A field's value, the first one if there are several.
+    /// Returns the value of the first field with this name.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
         let mut named = self.fields.iter().filter(|(given, _)| given.eq_ignore_ascii_case(name));
         named.next().map(|(_, value)| value.as_str())
@@ -40,7 +40,7 @@ impl Client {
         Ok(Self { stream: BufReader::with_capacity(256 << 10, stream) })
     }
 
-    /// Sends a head.
+    /// Sends the head of a request.
     pub(super) fn send_head(&mut self, method: &str, path: &str, fields: &str) -> Result<()> {
         let head = format!("{method} {path} HTTP/1.1\r\nHost: {HOST}\r\n{fields}\r\n");
         self.stream.get_mut().write_all(head.as_bytes()).context(format_args!("{method} {path}"))
@@ -51,7 +51,7 @@ impl Client {
         self.stream.get_mut().write_all(bytes).context("sending a body")
     }
 
-    /// Reads an answer's head.
+    /// Reads the head of a response.
     pub(super) fn head(&mut self) -> Result<Head> {
         let mut head = Head { status: 0, length: None, fields: Vec::new() };
         let mut line = String::new();
@@ -69,7 +69,7 @@ impl Client {
                 }
                 head.fields.push((name.to_owned(), value.trim().to_owned()));
             } else if text.is_empty() {
-                // No content by definition.
+                // A 204 has no content by definition.
                 if head.status == 204 {
                     head.length = Some(0);
                 }
@@ -78,13 +78,13 @@ impl Client {
         }
     }
 
-    /// Waits for the body's first bytes.
+    /// Waits for the first bytes of the body.
     pub(super) fn wait_for_body(&mut self) -> Result<()> {
         let some = self.stream.fill_buf().context("reading a body")?;
         if some.is_empty() { Err(Error::new("an empty body")) } else { Ok(()) }
     }
 
-    /// Reads a body to its end, and forgets it. Returns its length.
+    /// Reads a body to its end and discards it. Returns its length.
     pub(super) fn skip_body(&mut self, head: &Head) -> Result<u64> {
         match head.length {
             Some(length) => self.skip(length),

@@ -1,3 +1,5 @@
+//! Downloads from Weir and NGINX.
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -15,7 +17,7 @@ use crate::statistics::Spread;
 use crate::workshop::Workshop;
 use crate::wrk::Load;
 
-/// What is downloaded, and how.
+/// One kind of download.
 #[derive(Clone, Copy)]
 struct Scenario {
     name: &'static str,
@@ -23,15 +25,15 @@ struct Scenario {
     bytes: u64,
     tls: bool,
     how: How,
-    /// CPU of Weir over CPU of NGINX, at most.
+    /// Highest accepted ratio of Weir's CPU to NGINX's.
     required: Option<f64>,
 }
 
 #[derive(Clone, Copy)]
 enum How {
-    /// So many connections that ask again and again.
+    /// This number of connections, each of which sends one request after the other.
     Wrk(u32),
-    /// So many downloads by curl, one after the other.
+    /// This number of downloads by curl, one after the other.
     Curl(usize),
 }
 
@@ -64,13 +66,13 @@ const SCENARIOS: [Scenario; 5] = [
     },
 ];
 
-/// What a turn cost.
+/// Cost of one turn.
 struct Turn {
     cpu_ns_per_mib: f64,
     mib_per_s: f64,
 }
 
-/// Whether a download costs no more than NGINX's.
+/// Compares the cost of downloads with NGINX's.
 pub(super) fn run(options: &Storage) -> Result<Outcome> {
     let workshop = Workshop::open()?;
     let root = root_on_disk()?;
@@ -152,7 +154,7 @@ fn measure(server: &FileServer, scenario: Scenario, options: &Storage) -> Result
     Ok(Turn { cpu_ns_per_mib: spent.as_nanos() as f64 / mib, mib_per_s: mib / elapsed.as_secs_f64() })
 }
 
-/// Downloads it so often over one connection.
+/// Downloads the file `times` times over one connection.
 fn download(address: SocketAddr, scenario: Scenario, times: usize) -> Result<()> {
     let scheme = if scenario.tls { "https" } else { "http" };
     let url = format!("{scheme}://{address}{}", scenario.path);
@@ -168,7 +170,7 @@ fn download(address: SocketAddr, scenario: Scenario, times: usize) -> Result<()>
     Ok(())
 }
 
-/// The files; their bytes lie in the page cache from then on.
+/// Creates the files; their content is in the page cache afterwards.
 fn fill(root: &Path) -> Result<()> {
     let block: Vec<u8> = (0..MIB).map(|at| (at.wrapping_mul(0x9e37_79b9) >> 13) as u8).collect();
     for (name, bytes) in [("4k", 4096), ("1m", MIB), ("1g", GIB)] {

@@ -1,3 +1,5 @@
+//! A download of a sparse file of 100 GiB.
+
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,10 +13,10 @@ use crate::options::Storage;
 use crate::workshop::Workshop;
 
 const BYTES: u64 = 100 * GIB;
-/// Growth at its highest.
+/// Largest accepted growth of memory.
 const GROWTH_BYTES_MAX: u64 = 4 << 20;
 
-/// A sparse file of 100 GiB: memory must not follow it.
+/// Downloads a sparse file of 100 GiB, which must not increase the memory.
 pub(super) fn run(_: &Storage) -> Result<Outcome> {
     let workshop = Workshop::open()?;
     let root = root_on_disk()?;

@@ -1,3 +1,5 @@
+//! Listings of large directories.
+
 use std::fs::File;
 use std::time::Instant;
 
@@ -12,13 +14,13 @@ use crate::workshop::Workshop;
 
 const ENTRIES: [usize; 2] = [100_000, 1_000_000];
 const FIRST_BYTES_MS_MAX: f64 = 50.0;
-/// Growth over all listings: answers of these directories have some 50 and 500 MB.
+/// Largest accepted growth over all listings; the responses for these directories have about 50 and 500 MB.
 const GROWTH_BYTES_MAX: u64 = 8 << 20;
 
 const ASKED: &str = "<?xml version=\"1.0\"?><D:propfind xmlns:D=\"DAV:\"><D:prop><D:getcontentlength/>\
                      <D:getlastmodified/><D:getetag/><D:resourcetype/></D:prop></D:propfind>";
 
-/// How soon listings of large directories begin, and what memory they take.
+/// Measures the time to the first byte of large listings, and their memory.
 pub(super) fn run(options: &Storage) -> Result<Outcome> {
     let mut all = Outcome { table: String::new(), kept: true };
     for entries in ENTRIES {
@@ -50,7 +52,7 @@ fn run_with(entries: usize, options: &Storage) -> Result<Outcome> {
         whole.push(listed.whole_ms);
         bytes = listed.bytes;
     }
-    // The peak: what a listing gives back at its end counts, too.
+    // Uses the peak, which includes memory that is freed at the end of a listing.
     let growth = cpu::peak_memory_bytes(server.process.pid()).saturating_sub(before);
     let (Some(first), Some(whole)) = (Spread::of(first), Spread::of(whole)) else {
         return Err(Error::new("no listing"));

@@ -1,6 +1,6 @@
-//! What serving files costs: Weir's storage areas beside NGINX with the same files, on the same core, in turns. Uploads with a
-//! checksum beside uploads without one, and the sizes at which a server shows whether its memory is bounded. StoRM WebDAV takes
-//! part where its jar is given.
+//! Cost of file serving. Weir's storage areas are compared with NGINX with the same files, on the same core,
+//! in turns. Uploads with a checksum are compared with uploads without one. Large directories and files show
+//! whether the server's memory is bounded. StoRM WebDAV takes part if its jar is given.
 
 mod client;
 mod download;
@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::machine;
 use crate::options::Storage;
 
-/// `storage`: whether everything that is required was kept.
+/// Runs `storage`. Returns whether all requirements were met.
 pub(crate) fn run(options: &Storage) -> Result<bool> {
     machine::prepare(8192)?;
     let parts: [(&str, Part); 5] = [
@@ -38,14 +38,14 @@ pub(crate) fn run(options: &Storage) -> Result<bool> {
 
 type Part = fn(&Storage) -> Result<Outcome>;
 
-/// What a part found.
+/// Result of a part.
 struct Outcome {
     /// Markdown.
     table: String,
     kept: bool,
 }
 
-/// How a requirement came out, for a table's last column.
+/// Returns the text for a table's last column.
 fn verdict(kept: bool) -> &'static str {
     if kept { "kept" } else { "**missed**" }
 }

@@ -1,4 +1,4 @@
-//! Those who serve files, each on the balancer's core.
+//! File servers, each on the balancer's core.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -9,19 +9,19 @@ use crate::process::{Cores, Process};
 use crate::rivals::{Contestant, nginx_programs};
 use crate::workshop::{CIPHER, Workshop, free_addresses};
 
-/// A file server at work.
+/// A running file server.
 pub(super) struct FileServer {
     pub(super) address: SocketAddr,
     pub(super) process: Process,
 }
 
-/// What Weir is asked to do beside its defaults.
+/// Settings of Weir that may differ from its defaults.
 #[derive(Clone, Copy)]
 pub(super) struct WeirSetup<'a> {
     pub(super) tls: bool,
-    /// As in the config.
+    /// Value in the config.
     pub(super) checksums: &'a str,
-    /// As in the config.
+    /// Value in the config.
     pub(super) durability: &'a str,
 }
 
@@ -30,12 +30,13 @@ impl WeirSetup<'_> {
     pub(super) const PLAIN: Self = Self { tls: false, checksums: "\"adler32\"", durability: "data" };
 }
 
-/// A directory for files to serve, on a disk: gone when dropped. It has the file that readiness is asked with.
+/// Creates a directory on a disk for files to serve. It contains the file for readiness checks and is removed
+/// when dropped.
 pub(super) fn root_on_disk() -> Result<tempfile::TempDir> {
     root_in(Path::new("/var/tmp"))
 }
 
-/// The same in memory: no disk is slower than what is measured.
+/// Creates one like [`root_on_disk`], in memory, so that no disk limits the measurement.
 pub(super) fn root_in_memory() -> Result<tempfile::TempDir> {
     root_in(Path::new("/dev/shm"))
 }
@@ -47,7 +48,7 @@ fn root_in(parent: &Path) -> Result<tempfile::TempDir> {
     Ok(root)
 }
 
-/// Weir with one storage area in which everybody may do everything.
+/// Starts Weir with one storage area in which every client may do everything.
 pub(super) fn start_weir(workshop: &Workshop, root: &Path, setup: WeirSetup<'_>) -> Result<FileServer> {
     let contestant = Contestant::weir()?;
     let [bind] = free_addresses()?;
@@ -73,7 +74,7 @@ pub(super) fn start_weir(workshop: &Workshop, root: &Path, setup: WeirSetup<'_>)
     ready("weir", command, workshop, bind, if setup.tls { None } else { Some("/health") })
 }
 
-/// NGINX with the same files, as its documentation recommends for such.
+/// Starts NGINX with the same files, configured as its documentation recommends for file serving.
 pub(super) fn start_nginx(workshop: &Workshop, root: &Path, tls: bool) -> Result<FileServer> {
     let program: PathBuf =
         nginx_programs().into_iter().next().ok_or_else(|| Error::new("no NGINX to compare with"))?;
@@ -111,7 +112,7 @@ http {{
     ready("nginx", command, workshop, bind, if tls { None } else { Some("/health") })
 }
 
-/// What NGINX is told of TLS: behind `listen`, and in lines of their own.
+/// Returns NGINX's TLS settings: the addition to `listen`, and further lines.
 pub(super) fn nginx_tls(workshop: &Workshop, tls: bool) -> (&'static str, String) {
     if !tls {
         return ("", String::new());
@@ -129,7 +130,8 @@ pub(super) fn nginx_tls(workshop: &Workshop, tls: bool) -> (&'static str, String
     (" ssl", keys)
 }
 
-/// Starts it and waits until a plain GET of `path` is answered with 200, or, without one, until a connection is accepted.
+/// Starts a server and waits until a plain GET of `path` returns 200 or, without a path, until a connection
+/// is accepted.
 pub(super) fn ready(
     name: &str,
     mut command: std::process::Command,

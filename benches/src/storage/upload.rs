@@ -1,3 +1,5 @@
+//! Uploads with and without a checksum.
+
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -9,13 +11,14 @@ use crate::options::Storage;
 use crate::statistics::Spread;
 use crate::workshop::Workshop;
 
-/// The rate with a checksum over the rate without one, at least.
+/// Lowest accepted ratio of the rate with a checksum to the rate without one.
 const RATIO_MIN: f64 = 0.80;
 
-/// Name, bytes, and how often in a turn.
+/// Name, bytes, and number of uploads in a turn.
 const UPLOADS: [(&str, u64, usize); 2] = [("1 MB", MIB, 500), ("1 GB", GIB, 1)];
 
-/// What an Adler-32 costs an upload. Into memory: with a disk the share of the checksum would only be smaller.
+/// Measures the cost of an Adler-32 for uploads into memory. With a disk, the checksum's share would only be
+/// smaller.
 pub(super) fn run(options: &Storage) -> Result<Outcome> {
     let workshop = Workshop::open()?;
     let mut kept = true;
@@ -48,7 +51,7 @@ pub(super) fn run(options: &Storage) -> Result<Outcome> {
     Ok(Outcome { table, kept })
 }
 
-/// MiB/s.
+/// Returns the rate in MiB/s.
 fn measure(workshop: &Workshop, checksums: &str, bytes: u64, times: usize) -> Result<f64> {
     let root = root_in_memory()?;
     let setup = WeirSetup { checksums, durability: "none", ..WeirSetup::PLAIN };

@@ -1,4 +1,4 @@
-//! What a turn brought, and how turns are compared.
+//! Results of turns, and their comparison.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -12,22 +12,22 @@ use crate::statistics::Spread;
 use crate::storage::{GIB, MIB};
 use crate::wrk::Load;
 
-/// One turn of one way.
+/// Result of one turn of one way.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Turn {
     pub(super) elapsed_s: f64,
     pub(super) transfers: u64,
-    /// All of them together.
+    /// Bytes of all transfers.
     pub(super) bytes: u64,
-    /// How long a transfer took.
+    /// Median time of a transfer.
     pub(super) p50_s: f64,
     pub(super) p99_s: f64,
     pub(super) cpu_s: Parts<f64>,
-    /// When it was over.
+    /// Memory at the end.
     pub(super) memory_bytes: Parts<u64>,
 }
 
-/// What a load brought.
+/// Result of a load.
 pub(super) struct Loaded {
     pub(super) transfers: u64,
     pub(super) bytes: u64,
@@ -36,7 +36,7 @@ pub(super) struct Loaded {
 }
 
 impl Turn {
-    /// Asks the kernel before a load and after it what it cost.
+    /// Measures the cost of a load by the kernel's counters before and after it.
     pub(super) fn measure(running: &Running<'_>, load: impl FnOnce() -> Result<Loaded>) -> Result<Self> {
         let (before, since) = (running.cpu_s(), Instant::now());
         let Loaded { transfers, bytes, p50_s, p99_s } = load()?;
@@ -61,7 +61,7 @@ impl Turn {
         cpu_s * 1e3 / (self.bytes as f64 / GIB as f64)
     }
 
-    /// Of both together.
+    /// Returns the CPU time of both programs together.
     pub(super) fn cpu_ms_a_gib(&self) -> f64 {
         self.ms_a_gib(self.cpu_s.storm + self.cpu_s.front)
     }
@@ -74,7 +74,7 @@ impl Turn {
         self.ms_a_gib(self.cpu_s.front)
     }
 
-    /// Share of a core that each has used, in percent.
+    /// Returns the share of a core that StoRM used, in percent.
     pub(super) fn storm_busy(&self) -> f64 {
         100.0 * self.cpu_s.storm / self.elapsed_s
     }
@@ -91,7 +91,7 @@ impl Turn {
         self.memory_bytes.front as f64 / MIB as f64
     }
 
-    /// For whoever waits.
+    /// Describes the turn in one line.
     fn brief(&self) -> String {
         format!(
             "{:.0} MiB/s, {:.1} transfers/s, CPU a GiB: {:.0} ms StoRM, {:.0} ms in front",
@@ -116,12 +116,12 @@ impl Row {
         Spread::of(self.turns.iter().map(figure)).map_or(0.0, |spread| spread.median)
     }
 
-    /// A figure of StoRM, which takes part or does not.
+    /// Returns a figure of StoRM, or `-` if it takes no part.
     pub(super) fn of_storm(&self, figure: impl Fn(&Turn) -> f64) -> String {
         self.part(self.way.mode().is_some(), figure)
     }
 
-    /// A figure of what is in front of StoRM, or in its place.
+    /// Returns a figure of the program in front of StoRM or in its place, or `-` if there is none.
     pub(super) fn of_front(&self, figure: impl Fn(&Turn) -> f64) -> String {
         self.part(self.way != Way::Storm, figure)
     }
@@ -130,7 +130,7 @@ impl Row {
         if takes_part { format!("{:.0}", self.median(figure)) } else { "-".to_owned() }
     }
 
-    /// Against a row of the same rounds, turn by turn: median and extremes.
+    /// Compares with another row of the same rounds, turn by turn. Returns median and extremes of the ratio.
     pub(super) fn ratio(&self, base: &Row, figure: impl Fn(&Turn) -> f64) -> String {
         if base.way == self.way {
             return "1".to_owned();
@@ -143,12 +143,12 @@ impl Row {
     }
 }
 
-/// A Java program compiles itself as it runs: before the first turn each StoRM is loaded in parts of so many seconds, until it
-/// is no longer getting faster, at least and at most so often.
+/// Length of one part of a warm-up in seconds. A Java program compiles itself while it runs. Before the first
+/// turn, each StoRM is loaded in such parts until it gets no faster; [`WARM_UPS`] limits their number.
 const WARM_UP_S: u64 = 4;
 const WARM_UPS: std::ops::RangeInclusive<usize> = 3..=15;
 
-/// Turn by turn, way by way: each round begins with another one. `load` is what is measured, of one way once.
+/// Measures `load` for all ways, turn by turn; each round begins with another way.
 pub(super) fn rounds(
     bench: &Bench<'_>,
     title: &str,
@@ -169,7 +169,8 @@ pub(super) fn rounds(
             let row = &mut rows[at];
             let measure = || one_turn(bench, &services, row.way, tls, &load);
             let label = format!("{title}: {}, turn {}/{turns}", row.name, turn + 1);
-            // One failed request may be the machine's fault, two turns with one are not.
+            // Repeats a failed turn once. One failed request may be the machine's fault; two failed turns are
+            // not.
             let measured = measure().or_else(|error| {
                 eprintln!("{label}: {error}; once more");
                 measure()
@@ -189,7 +190,8 @@ fn one_turn(
     load: impl Fn(&Running<'_>) -> Result<Loaded>,
 ) -> Result<Turn> {
     let running = Running::start(bench, services, way, tls)?;
-    // Warms the fresh one, and proves that whole files come: wrk would count empty answers, too.
+    // Warms the fresh server up, and checks that it sends whole files, because wrk would also count empty
+    // responses.
     Download { address: running.address, path: SMALL, tls, bytes: SMALL_BYTES, clients: 1 }.run()?;
     wrk(running.address, tls, 1).run()?;
     Turn::measure(&running, || load(&running))
@@ -199,7 +201,8 @@ fn warm_up(bench: &Bench<'_>, service: &Service, mode: Mode, tls: bool) -> Resul
     let tls = tls && mode == Mode::Sends;
     let address = if tls { service.tls } else { service.plain };
     if mode == Mode::Sends {
-        // First: its ciphers are compiled only after some hundreds of MiB, and until then small files come slowly and no faster.
+        // The large download comes first: Java compiles its ciphers only after some hundreds of MiB, and
+        // until then small files are slow.
         let bytes = bench.large_bytes();
         Download { address, path: LARGE, tls, bytes, clients: 2 }.run()?;
     }
@@ -211,7 +214,8 @@ fn warm_up(bench: &Bench<'_>, service: &Service, mode: Mode, tls: bool) -> Resul
     Ok(())
 }
 
-/// Whether the last part of a warm-up was less than 5% faster than the best before it, or it has been enough.
+/// Returns whether the last part of a warm-up was less than 5% faster than the best before it, or the limit
+/// is reached.
 fn is_warm(rates: &[f64]) -> bool {
     let Some((last, before)) = rates.split_last() else {
         return false;
@@ -220,10 +224,10 @@ fn is_warm(rates: &[f64]) -> bool {
     rates.len() >= *WARM_UPS.end() || rates.len() >= *WARM_UPS.start() && *last < best * 1.05
 }
 
-/// Connections that ask for the small file again and again.
+/// Number of connections that request the small file again and again.
 pub(super) const CLIENTS: u32 = 16;
 
-/// [`CLIENTS`] connections that ask for the small file.
+/// Returns a load of [`CLIENTS`] connections that request the small file.
 pub(super) fn wrk(address: SocketAddr, tls: bool, seconds: u64) -> Load {
     Load {
         address,
@@ -240,7 +244,7 @@ pub(super) mod tests {
     use super::*;
     use crate::rivals::Product;
 
-    /// A turn with round figures: 1 GiB in `elapsed_s`, four transfers.
+    /// Returns a turn with round figures: 1 GiB in `elapsed_s`, four transfers.
     pub(in super::super) fn turn(elapsed_s: f64, storm_cpu_s: f64, front_cpu_s: f64) -> Turn {
         Turn {
             elapsed_s,

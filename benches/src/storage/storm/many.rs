@@ -1,4 +1,4 @@
-//! Many transfers at once, with the service's GETs offloaded and without: published experiment 4.
+//! Many concurrent transfers, with and without offloaded GETs: published experiment 4.
 
 use std::fmt::Write as _;
 
@@ -12,37 +12,38 @@ use crate::storage::MIB;
 
 const WAYS: [Way; 4] = [Way::Storm, Way::Offloaded(Product::Nginx), Way::Offloaded(Product::Weir), Way::Weir];
 
-/// What the tables reproduce.
+/// Published results that the tables reproduce.
 pub(super) const PUBLISHED: &str = "Published, without files and clients: behind NGINX with offload about 1.10 of StoRM's throughput and half its \
                          memory; StoRM about 10% busy, NGINX 0.1%.\n";
 
-/// Downloads of the large file at the same time.
+/// Concurrent downloads of the large file.
 const LARGE_CLIENTS: usize = 4;
 
-/// What is transferred, and how.
+/// Size of the files, and the kind of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Files {
-    /// Kept connections ask again and again.
+    /// Kept connections request the file again and again.
     Small,
-    /// Some clients download one each.
+    /// Some clients download one file each.
     Large,
 }
 
-/// What is done to everyone in turn.
+/// Load that each way gets in turn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Transfers {
     files: Files,
     tls: bool,
 }
 
-/// Grid transfers use TLS; without it shows what sending files by the kernel is worth.
+/// Loads of the tables. Grid transfers use TLS; the plain one shows the benefit of sending files by the
+/// kernel.
 pub(super) const LOADS: [Transfers; 3] = [
     Transfers { files: Files::Small, tls: true },
     Transfers { files: Files::Small, tls: false },
     Transfers { files: Files::Large, tls: true },
 ];
 
-/// One table.
+/// Measures one load. Returns its table.
 pub(super) fn run(bench: &Bench<'_>, load: Transfers) -> Result<String> {
     let Transfers { files, tls } = load;
     let large_bytes = bench.large_bytes();
@@ -86,7 +87,7 @@ fn title(load: Transfers, large_mib: u64) -> String {
     format!("{clients} clients, {mib} MiB, {}", if load.tls { "TLS 1.3" } else { "plain" })
 }
 
-/// Nearest rank, of ascending values.
+/// Returns a quantile (nearest rank) of ascending values.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)

@@ -1,9 +1,15 @@
-//! StoRM WebDAV beside Weir: alone, behind balancers that pass its answers on, and behind NGINX and Weir that send the files
-//! which it names (`X-Accel-Redirect`); and Weir's own storage area with the same files. Two published experiments are done
-//! again: a single large download (curl; thesis, Bologna 2023/24), and the service with its GETs offloaded to NGINX (ISGC
-//! 2024). Their machines were others: compare ratios.
+//! Comparison of StoRM WebDAV with Weir:
 //!
-//! The jar is not part of this project: whoever has one names it. Without one nothing of this is measured.
+//! - StoRM alone;
+//! - StoRM behind balancers that pass its responses on;
+//! - StoRM behind NGINX and Weir that send the files which it names (`X-Accel-Redirect`);
+//! - Weir's own storage area with the same files.
+//!
+//! It repeats two published experiments: a single large download (curl; thesis, Bologna 2023/24), and the
+//! service with its GETs offloaded to NGINX (ISGC 2024). They used other machines, so only ratios are
+//! comparable.
+//!
+//! The jar is not part of this project; a variable gives its path. Without it, nothing is measured.
 
 mod figures;
 mod many;
@@ -23,7 +29,7 @@ use crate::options::Storage;
 use crate::workshop::Workshop;
 use service::Jar;
 
-/// The experiments, if there is a jar.
+/// Runs the experiments, if there is a jar.
 pub(super) fn run(options: &Storage) -> Result<Outcome> {
     let Some(jar) = Jar::from_environment()? else {
         if options.only.iter().any(|only| only == "storm") {
@@ -41,22 +47,22 @@ pub(super) fn run(options: &Storage) -> Result<Outcome> {
         jar,
         options,
     };
-    // Told as they come: it takes a while, and a table does not need the next one.
+    // Prints each table as soon as it is complete, because the experiments take long.
     println!("\n{}", single::run(&bench)?);
     for load in many::LOADS {
         println!("\n{}", many::run(&bench, load)?);
     }
-    // Nothing is required here: there is no verdict.
+    // There are no requirements here, so there is no verdict.
     Ok(Outcome { table: many::PUBLISHED.to_owned(), kept: true })
 }
 
-/// What every measurement needs.
+/// Data that all measurements share.
 struct Bench<'a> {
     workshop: Workshop,
     jar: Jar,
-    /// What Weir's storage area serves.
+    /// Directory that Weir's storage area serves.
     root: PathBuf,
-    /// What StoRM's serves, below `root`: so every URL is the same for both.
+    /// Directory that StoRM serves, below `root`, so that every URL is the same for both.
     files: PathBuf,
     options: &'a Storage,
 }
@@ -66,7 +72,7 @@ impl Bench<'_> {
         large_bytes(self.options)
     }
 
-    /// Length of a turn, where it is not a number of files.
+    /// Returns the length of a turn in seconds, unless it is a number of files.
     fn seconds(&self) -> u64 {
         let at_least = if self.options.full { 10 } else { 1 };
         self.options.seconds.max(at_least)
@@ -77,17 +83,17 @@ fn large_bytes(options: &Storage) -> u64 {
     if options.full { GIB } else { GIB / 4 }
 }
 
-/// The directory of the files, as in URLs: `/data/1m`.
+/// Directory of the files in URLs, as in `/data/1m`.
 const DIRECTORY: &str = "data";
 
 const SMALL: &str = "/data/1m";
 const SMALL_BYTES: u64 = MIB;
 const LARGE: &str = "/data/large";
 
-/// A file that says whether a server is ready.
+/// File for readiness checks.
 const READY: &str = "/data/ready";
 
-/// Makes the files; their bytes lie in the page cache from then on. Returns their directory.
+/// Creates the files; their content is in the page cache afterwards. Returns their directory.
 fn fill(root: &Path, large_bytes: u64) -> Result<PathBuf> {
     let directory = root.join(DIRECTORY);
     std::fs::create_dir(&directory).context(directory.display())?;
@@ -103,8 +109,8 @@ fn fill(root: &Path, large_bytes: u64) -> Result<PathBuf> {
             left -= piece.len() as u64;
         }
         file.sync_all().context(path.display())?;
-        // As StoRM stores an upload's checksum; about a file without one it complains at every request. Where the disk has no
-        // attributes it will.
+        // Stores the checksum as StoRM does after an upload; StoRM logs a complaint for each request of a
+        // file without one. It fails if the disk has no extended attributes.
         let value = format!("{:08x}", sum.value());
         let flags = rustix::fs::XattrFlags::empty();
         let _ = rustix::fs::fsetxattr(&file, "user.storm.checksum.adler32", value.as_bytes(), flags);
@@ -112,7 +118,7 @@ fn fill(root: &Path, large_bytes: u64) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// RFC 1950, section 9.
+/// Adler-32 checksum (RFC 1950 section 9).
 struct Adler32 {
     a: u32,
     b: u32,
@@ -127,7 +133,7 @@ impl Default for Adler32 {
 impl Adler32 {
     fn add(&mut self, bytes: &[u8]) {
         const BASE: u32 = 65_521;
-        // So many bytes cannot overflow the sums.
+        // This number of bytes cannot overflow the sums.
         for chunk in bytes.chunks(5552) {
             for &byte in chunk {
                 self.a += u32::from(byte);
@@ -149,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_adler_32() {
-        // The value for this word is the usual example; the other is zlib's.
+        // The first value is the usual example for this word; the other one is zlib's.
         for (text, expected) in
             [("Wikipedia".to_owned(), 0x11e6_0398), ("\u{7f}".repeat(20_000), 0xa8bf_c41b)]
         {

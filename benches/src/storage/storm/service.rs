@@ -11,23 +11,25 @@ use crate::rivals::from_environment;
 use crate::storage::client::Client;
 use crate::workshop::{HOST, Workshop, free_addresses};
 
-/// What answers 200 when it is ready.
+/// Path that returns 200 when the service is ready.
 pub(super) const HEALTH: &str = "/.storm-webdav/actuator/health";
 
-/// Before the path of a file that it names.
+/// Prefix of the path of a file that the service names.
 pub(super) const INTERNAL: &str = "/.storm-webdav/internal/get";
 
-/// A Java program that starts on one core takes its time.
+/// Time that a Java program on one core may take to start.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What its service unit gives the virtual machine. More, or another choice, goes into JDK_JAVA_OPTIONS.
+/// Options of the virtual machine, from the service's unit file. JDK_JAVA_OPTIONS can add others or change
+/// them.
 const JVM_OPTIONS: [&str; 2] = ["-Xms1024m", "-Xmx1024m"];
 
-/// Leaves only the protocol and the cipher that everyone has: the service enables all that are not forbidden.
+/// Leaves only the protocol and cipher that all contestants have. The service enables all that are not
+/// disabled.
 const SECURITY: &str = "jdk.tls.disabledAlgorithms=SSLv3, TLSv1, TLSv1.1, TLSv1.2, TLS_AES_256_GCM_SHA384, \
                         TLS_CHACHA20_POLY1305_SHA256\n";
 
-/// The service's program.
+/// Program of the service.
 #[derive(Debug)]
 pub(super) struct Jar {
     path: PathBuf,
@@ -35,7 +37,7 @@ pub(super) struct Jar {
 }
 
 impl Jar {
-    /// What STORM and JAVA name; `None` without the former.
+    /// Returns the jar and the Java program that STORM and JAVA name; `None` without STORM.
     pub(super) fn from_environment() -> Result<Option<Self>> {
         let Some(path) = from_environment("STORM").into_iter().next() else {
             return Ok(None);
@@ -48,27 +50,27 @@ impl Jar {
     }
 }
 
-/// What it does with a GET.
+/// Handling of a GET by the service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// It sends the file, plain and over TLS.
+    /// Sends the file itself, plain and over TLS.
     Sends,
-    /// It names the file to a proxy in front, which sends it. Then it has no TLS of its own.
+    /// Names the file to a proxy in front of it, which sends the file. It has no TLS of its own then.
     Names,
 }
 
-/// The service at work on the balancer's core, with one storage area that everybody may read.
+/// The running service on the balancer's core, with one storage area that every client may read.
 pub(super) struct Service {
     pub(super) plain: SocketAddr,
-    /// For [`Mode::Sends`] only.
+    /// TLS address, for [`Mode::Sends`] only.
     pub(super) tls: SocketAddr,
     pub(super) process: Process,
-    /// Its own and Java's, as it says itself.
+    /// Versions of the service and of Java, from its log.
     pub(super) version: String,
 }
 
 impl Service {
-    /// Starts it, and waits until it answers as `mode` says.
+    /// Starts the service, and waits until it responds as `mode` says.
     pub(super) fn start(workshop: &Workshop, jar: &Jar, files: &Path, mode: Mode) -> Result<Self> {
         let [plain, tls] = free_addresses()?;
         let name = match mode {
@@ -83,7 +85,7 @@ impl Service {
         let areas = make("sa.d")?;
         let area = areas.join("bench.properties");
         std::fs::write(&area, storage_area(files)).context(area.display())?;
-        // Its library for certificates takes no EC keys in PEM.
+        // Its certificate library does not accept EC keys in PEM.
         let (certificate, key) = workshop.rsa_certificate()?;
         let security = home.join("java.security");
         std::fs::write(&security, SECURITY).context(security.display())?;
@@ -106,7 +108,7 @@ impl Service {
             .env("STORM_WEBDAV_TRUST_ANCHORS_DIR", make("anchors")?)
             .env("STORM_WEBDAV_VOMS_TRUST_STORE_DIR", make("vomsdir")?)
             .env("STORM_WEBDAV_SA_CONFIG_DIR", &areas)
-            // A file that does not exist: no access log, as with the others.
+            // The file does not exist, so there is no access log, as with the other contestants.
             .env("STORM_WEBDAV_ACCESS_LOG_CONFIGURATION", home.join("no-access-log.xml"))
             .env("STORM_WEBDAV_NGINX_ENABLED", (mode == Mode::Names).to_string());
         let log = workshop.path(&format!("{name}.log"));
@@ -118,8 +120,8 @@ impl Service {
     }
 }
 
-/// Whether a GET is answered as `mode` says: a version with other settings would else be measured for something that it does
-/// not do.
+/// Checks that a GET is handled as `mode` says. Otherwise, a version with other settings would be measured in
+/// the wrong mode.
 fn check(address: SocketAddr, files: &Path, mode: Mode) -> Result<()> {
     let mut client = Client::connect(address)?;
     client.send_head("GET", READY, "")?;
@@ -138,8 +140,8 @@ fn check(address: SocketAddr, files: &Path, mode: Mode) -> Result<()> {
     Ok(())
 }
 
-/// From its first line, `Starting WebdavService v1.9.0 using Java 17.0.15 with PID ...`: what it says in answers is unknown
-/// where it was not built from a clone of its repository.
+/// Reads the versions from the log line `Starting WebdavService v1.9.0 using Java 17.0.15 with PID ...`.
+/// Responses give the version only if the service was built from a clone of its repository.
 fn version(log: &str) -> String {
     let find = || {
         let line = log.lines().find_map(|line| line.split_once("Starting WebdavService v"))?.1;
@@ -163,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one request with this head, and nothing else.
+    /// Answers one request with this head and nothing else.
     fn answers(head: &'static str) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

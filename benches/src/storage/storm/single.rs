@@ -1,4 +1,4 @@
-//! One client, one large file: published experiment 3.
+//! One client and one large file: published experiment 3.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::rivals::Product;
 use crate::statistics::Spread;
 use crate::storage::MIB;
 
-/// As published, and then what its authors had not.
+/// Ways of the publication, followed by further ones.
 const WAYS: [Way; 7] = [
     Way::Storm,
     Way::Proxied(Product::Nginx),
@@ -22,7 +22,7 @@ const WAYS: [Way; 7] = [
     Way::Weir,
 ];
 
-/// What was published about 1 GB, time against StoRM's own.
+/// Returns the published time for 1 GB, with its ratio to StoRM's own time.
 fn published(way: Way) -> &'static str {
     match way {
         Way::Storm => "3.87 s; StoRM 62% busy",
@@ -32,7 +32,8 @@ fn published(way: Way) -> &'static str {
     }
 }
 
-/// TLS as published: to the balancer, and again to StoRM, but where StoRM's files are sent by somebody else.
+/// Measures one download. It uses TLS as published: to the balancer, and again to StoRM, unless another
+/// program sends StoRM's files.
 pub(super) fn run(bench: &Bench<'_>) -> Result<String> {
     let bytes = bench.large_bytes();
     let rows = rounds(bench, "one download", &WAYS, true, |running| {

@@ -1,4 +1,4 @@
-//! Downloads by curl: several at once, one file each.
+//! Concurrent downloads by curl, one file each.
 
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -6,26 +6,26 @@ use std::process::{Command, Stdio};
 use crate::error::{Context, Error, Result};
 use crate::workshop::HOST;
 
-/// What is downloaded.
+/// One kind of download.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Download<'a> {
     pub(super) address: SocketAddr,
     pub(super) path: &'a str,
     pub(super) tls: bool,
-    /// What must come.
+    /// Expected size.
     pub(super) bytes: u64,
-    /// Processes that download it at the same time.
+    /// Number of concurrent processes.
     pub(super) clients: usize,
 }
 
 impl Download<'_> {
-    /// How long each took, ascending, in seconds.
+    /// Runs the downloads. Returns their durations in seconds, ascending.
     ///
     /// # Errors
-    /// Any of them did not get all of it: then nothing that was measured means anything.
+    /// If a download is incomplete, because the measurement would be meaningless.
     pub(super) fn run(&self) -> Result<Vec<f64>> {
         let scheme = if self.tls { "https" } else { "http" };
-        // By name: a server with TLS refuses others than those in its certificate.
+        // Uses the host name, because a TLS server refuses names that are not in its certificate.
         let port = self.address.port();
         let url = format!("{scheme}://{HOST}:{port}{}", self.path);
         let resolve = format!("{HOST}:{port}:{}", self.address.ip());
@@ -41,7 +41,7 @@ impl Download<'_> {
             running.push(curl.spawn().context("curl")?);
         }
         let mut seconds = Vec::new();
-        // All are waited for, also after a failure: none of them may load what comes next.
+        // Waits for all processes even after a failure, so that none of them loads the next measurement.
         let outputs: Vec<_> = running.into_iter().map(std::process::Child::wait_with_output).collect();
         for output in outputs {
             let output = output.context("curl")?;
@@ -62,7 +62,7 @@ impl Download<'_> {
     }
 }
 
-/// Bytes and seconds, as curl was told to write them.
+/// Parses bytes and seconds, in the format that curl was given.
 fn parse(line: &str) -> Option<(u64, f64)> {
     let (bytes, seconds) = line.trim().split_once(' ')?;
     Some((bytes.parse().ok()?, seconds.parse().ok()?))
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers every request with this, and closes.
+    /// Answers every request with this response, and closes.
     fn serve(answer: &'static str) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_download_that_fails_or_is_of_another_size_is_no_result() {
-        // As from a proxy that passes on what names the file instead of sending it.
+        // The response is that of a proxy that passes on the file's name instead of its content.
         let empty = download("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 2).unwrap_err();
         assert!(empty.to_string().contains("0 of 2 bytes"), "{empty}");
         assert!(download("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab", 9).is_err());

@@ -1,4 +1,4 @@
-//! Who serves the files, and how each is set up.
+//! Ways to serve the files, and their configurations.
 
 use std::net::SocketAddr;
 
@@ -12,21 +12,21 @@ use crate::scenario::Setup;
 use crate::storage::server::{FileServer, WeirSetup, nginx_tls, ready, start_weir};
 use crate::workshop::{CIPHER, HOST, free_addresses};
 
-/// One way to the files.
+/// One way to serve the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// StoRM alone: what the others are compared with.
+    /// StoRM alone, which the others are compared with.
     Storm,
-    /// Its answers pass through a balancer; with TLS, TLS again behind it.
+    /// StoRM behind a balancer that passes its responses on. With TLS, the balancer uses TLS to StoRM, too.
     Proxied(Product),
-    /// It names the file, and the proxy sends it. What lies between them is plain.
+    /// StoRM behind a proxy that sends the files which StoRM names. The connection between them is plain.
     Offloaded(Product),
     /// Weir's own storage area.
     Weir,
 }
 
 impl Way {
-    /// Which StoRM it needs.
+    /// Returns the mode of StoRM that this way needs.
     pub(super) fn mode(self) -> Option<Mode> {
         match self {
             Self::Storm | Self::Proxied(_) => Some(Mode::Sends),
@@ -35,7 +35,7 @@ impl Way {
         }
     }
 
-    /// As in tables.
+    /// Returns the name in tables.
     pub(super) fn name(self, service: Option<&Service>) -> Result<String> {
         let storm = service.map_or("StoRM", |service| service.version.as_str());
         Ok(match self {
@@ -47,14 +47,15 @@ impl Way {
     }
 }
 
-/// Both kinds of StoRM; a Java program needs some time until it runs at its speed, so they are kept over all turns of a table.
+/// Running StoRM services in both modes. A Java program needs some time to reach its full speed, so they run
+/// during all turns of a table.
 pub(super) struct Services {
     sends: Option<Service>,
     names: Option<Service>,
 }
 
 impl Services {
-    /// Starts those that the ways need.
+    /// Starts the services that the ways need.
     pub(super) fn start(bench: &Bench<'_>, ways: &[Way]) -> Result<Self> {
         let start = |mode| {
             let needed = ways.iter().any(|way| way.mode() == Some(mode));
@@ -63,7 +64,7 @@ impl Services {
         Ok(Self { sends: start(Mode::Sends)?, names: start(Mode::Names)? })
     }
 
-    /// The one that a way needs; [`Way::Weir`] needs none.
+    /// Returns the service that a way needs; [`Way::Weir`] needs none.
     pub(super) fn of(&self, way: Way) -> Option<&Service> {
         match way.mode()? {
             Mode::Sends => self.sends.as_ref(),
@@ -71,21 +72,21 @@ impl Services {
         }
     }
 
-    /// All of them.
+    /// Returns all services.
     pub(super) fn all(&self) -> impl Iterator<Item = (Mode, &Service)> {
         let sends = self.sends.iter().map(|service| (Mode::Sends, service));
         sends.chain(self.names.iter().map(|service| (Mode::Names, service)))
     }
 }
 
-/// A way at work: what is in front of StoRM, or in its place, is fresh for each turn.
+/// A running way. The program in front of StoRM, or in its place, is started for each turn.
 pub(super) struct Running<'a> {
     pub(super) address: SocketAddr,
     service: Option<&'a Service>,
     front: Option<Front>,
 }
 
-/// A program on the balancer's core beside StoRM, or in its place.
+/// A program on the balancer's core in front of StoRM, or in its place.
 enum Front {
     Proxy(Balancer),
     Files(FileServer),
@@ -100,17 +101,17 @@ impl Front {
     }
 }
 
-/// A figure of each of the two that may take part.
+/// A figure for each of the two programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Parts<T> {
     /// StoRM.
     pub(super) storm: T,
-    /// What is in front of it, or in its place.
+    /// The program in front of StoRM, or in its place.
     pub(super) front: T,
 }
 
 impl<'a> Running<'a> {
-    /// Starts what is not running yet, and waits until it answers.
+    /// Starts the programs that are not running yet, and waits until they respond.
     pub(super) fn start(bench: &Bench<'_>, services: &'a Services, way: Way, tls: bool) -> Result<Self> {
         let service = services.of(way);
         let storm = || service.ok_or_else(|| Error::new("StoRM is not running"));
@@ -147,18 +148,18 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// CPU time that each has taken since it was started, in seconds.
+    /// Returns the CPU time of each program since its start, in seconds.
     pub(super) fn cpu_s(&self) -> Parts<f64> {
         self.of_each(|pid| cpu::cpu_time_with_ended_threads(pid).as_secs_f64())
     }
 
-    /// Resident memory in bytes.
+    /// Returns the resident memory of each program in bytes.
     pub(super) fn memory_bytes(&self) -> Parts<u64> {
         self.of_each(cpu::memory_bytes)
     }
 }
 
-/// A proxy that sends the files which the service at `storm` names.
+/// Starts a proxy that sends the files which the service at `storm` names.
 fn offload(bench: &Bench<'_>, product: Product, storm: SocketAddr, tls: bool) -> Result<FileServer> {
     let contestant = Contestant::first(product)?;
     let [bind] = free_addresses()?;
@@ -181,7 +182,7 @@ fn offload(bench: &Bench<'_>, product: Product, storm: SocketAddr, tls: bool) ->
     ready(&contestant.name, command, &bench.workshop, bind, path)
 }
 
-/// As the guide says; what StoRM names is not percent-encoded.
+/// Returns Weir's config, as in the guide. The names from StoRM are not percent-encoded.
 fn weir_config(bench: &Bench<'_>, bind: SocketAddr, storm: SocketAddr, tls: bool) -> String {
     let tls = if tls {
         let certificate = bench.workshop.certificate();
@@ -201,7 +202,7 @@ fn weir_config(bench: &Bench<'_>, bind: SocketAddr, storm: SocketAddr, tls: bool
     )
 }
 
-/// As StoRM's documentation says, and with what serves files best.
+/// Returns NGINX's config, as in StoRM's documentation, with its best settings for file serving.
 fn nginx_config(bench: &Bench<'_>, bind: SocketAddr, storm: SocketAddr, tls: bool) -> String {
     let (ssl, tls_keys) = nginx_tls(&bench.workshop, tls);
     format!(
