@@ -41,8 +41,7 @@ pub enum Algorithm {
     /// Two random draws by weight, made as the kernel makes them; the less loaded one wins (IPVS's twos).
     IpvsTwos,
     /// Random draws and the fewest active requests, or a schedule by weight over active requests (Envoy's
-    /// least
-    /// request).
+    /// least request).
     LeastRequest,
     /// Two random draws; the one with less latency times load wins (Finagle's and Envoy's peak EWMA).
     PeakEwma,
@@ -61,8 +60,7 @@ pub enum Algorithm {
     /// Hash of a key on a ring whose points come from the servers' addresses (NGINX's `hash ... consistent`).
     Ketama,
     /// Highest random weight: each server draws a weighted waiting time for the key, and the shortest wins.
-    /// Only the keys
-    /// of a removed server move.
+    /// Only the keys of a removed server move.
     Rendezvous,
     /// Hash of the client's network (NGINX's ip_hash).
     NginxIpHash,
@@ -160,8 +158,7 @@ impl Algorithm {
     /// start.
     ///
     /// The other algorithms count only whole weights, as their originals do. Some ignore weights or use only
-    /// their order;
-    /// the others need whole numbers for tables that follow the kernel or NGINX.
+    /// their order; the others need whole numbers for tables that follow the kernel or NGINX.
     pub const fn weighs_portions(self) -> bool {
         !matches!(
             self,
@@ -179,12 +176,10 @@ impl Algorithm {
     }
 
     /// Returns true if the algorithm also counts fractions of a weight that change continually, as those of
-    /// slow start and
-    /// agents do.
+    /// slow start and agents do.
     ///
     /// Each change of HAProxy's weighted map moves most keys to other servers. There, as in HAProxy, such
-    /// fractions do not
-    /// count.
+    /// fractions do not count.
     pub const fn weighs_moving_portions(self) -> bool {
         self.weighs_portions() && !matches!(self, Self::Source | Self::Hash)
     }
@@ -208,8 +203,7 @@ impl Algorithm {
     }
 
     /// Returns true if a key has only one server in the original, even after that server has failed the
-    /// request. Only
-    /// `fallback` adds others.
+    /// request. Only `fallback` adds others.
     pub const fn keeps_to_one_server(self) -> bool {
         matches!(self, Self::IpvsSh | Self::IpvsDh | Self::IpvsMh)
     }

@@ -1,14 +1,12 @@
 //! Bounded load: no server gets more than a given percentage of its fair share of all requests in flight.
 //!
 //! Sources: HAProxy's hash-balance-factor (chash_server_is_eligible in lb_chash.c); Mirrokni, Thorup,
-//! Zadimoghaddam:
-//! "Consistent Hashing with Bounded Loads", 2016.
+//! Zadimoghaddam: "Consistent Hashing with Bounded Loads", 2016.
 //!
 //! HAProxy rounds a server's share up or down; the paper rounds all shares up. HAProxy's rule applies where a
-//! walk over the
-//! servers decides. The paper's rule applies where the least loaded server decides: with it, some server is
-//! always within
-//! its bound, and if any is, the least loaded one is. So no other server has to be checked.
+//! walk over the servers decides. The paper's rule applies where the least loaded server decides: with it,
+//! some server is always within its bound, and if any is, the least loaded one is. So no other server has to
+//! be checked.
 
 use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 
@@ -37,8 +35,7 @@ impl TotalLoad {
     }
 
     /// Returns the total. It may be negative for a moment: when a server's requests start to be counted, some
-    /// may end before
-    /// they were added. Then it returns 0.
+    /// may end before they were added. Then it returns 0.
     fn now(&self) -> u64 {
         u64::try_from(self.0.load(SeqCst)).unwrap_or(0)
     }
@@ -60,9 +57,8 @@ impl Bound {
     /// Returns true if the server in `slot`, which has `active` requests, may have one more.
     ///
     /// The number of places is that of the requests in flight plus the new one, times the factor, rounded up.
-    /// The places are
-    /// laid out in the order of the servers, so that one server's rounding loss goes to the next. Each server
-    /// has at least one.
+    /// The places are laid out in the order of the servers, so that one server's rounding loss goes to the
+    /// next. Each server has at least one.
     pub(crate) fn permits(&self, slot: usize, active: u32, total: &TotalLoad) -> bool {
         let Some((before, own)) = self.shares.get(slot) else { return false };
         let places = self.places(total);
@@ -74,8 +70,7 @@ impl Bound {
     }
 
     /// Returns true if the server in `slot` has less than its share of the places; that share rounded up is
-    /// the number of
-    /// requests that it may have.
+    /// the number of requests that it may have.
     ///
     /// A server that [`Bound::permits`] a request is always within.
     pub(crate) fn is_within(&self, slot: usize, active: u32, total: &TotalLoad) -> bool {
@@ -108,8 +103,7 @@ mod tests {
     use super::*;
 
     /// Computes HAProxy's formula: whole places for each unit of effective weight (16 times the weight), and
-    /// the rest in
-    /// proportion.
+    /// the rest in proportion.
     #[allow(clippy::manual_div_ceil, reason = "as it stands there")]
     fn haproxy_slots(weights: &[u64], index: usize, served: u64, factor: u64) -> u64 {
         let effective = |weights: &[u64]| weights.iter().map(|weight| weight * 16).sum::<u64>();

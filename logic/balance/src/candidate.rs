@@ -16,26 +16,22 @@ pub struct Candidate {
     /// Current load; the same object for as long as the server exists.
     pub load: Arc<ServerLoad>,
     /// Most requests in flight. A lower limit of the load applies as well. `None` = no limit; then the load's
-    /// own limit does
-    /// not apply either.
+    /// own limit does not apply either.
     pub connections_max: Option<u32>,
     /// Share of the traffic; a server with weight 0 receives nothing new.
     pub weight: Weight,
     /// Fraction of the weight that counts right now. A roster lowers it if the subset or the zone assigns
-    /// only a part of it.
-    /// Algorithms that count only whole weights ignore it
+    /// only a part of it. Algorithms that count only whole weights ignore it
     /// ([`Algorithm::weighs_portions`](crate::Algorithm::weighs_portions)).
     pub portion: Portion,
     /// Position in the pool's order, for algorithms that depend on the order: 0 is the first, at most a
     /// million.
     pub rank: u32,
     /// Index in the pool, unchanged for as long as the server is in the pool. The pool gives a new server the
-    /// lowest free
-    /// index, because tables are as long as the highest one.
+    /// lowest free index, because tables are as long as the highest one.
     pub slot: usize,
     /// Listening address as written in the config. Algorithms use it where the choice must not depend on the
-    /// order of
-    /// servers.
+    /// order of servers.
     pub address: ServerAddress,
     /// Number that stands for the name ([`RingPoints::name_key`](crate::RingPoints::name_key)), for a ring
     /// that uses names.
@@ -49,12 +45,10 @@ pub struct Candidate {
     /// True if the server is up and neither ejected, drained nor in maintenance.
     pub eligible: bool,
     /// True if the server is back from an ejection for only a few requests. A tier with no other servers is
-    /// not enough: the
-    /// next tier takes part as well.
+    /// not enough: the next tier takes part as well.
     pub half_open: bool,
     /// True if the server takes requests of clients bound to it: it is up, and neither ejected nor in
-    /// maintenance. A drained
-    /// server or one with weight 0 gets no other requests.
+    /// maintenance. A drained server or one with weight 0 gets no other requests.
     pub keeps_clients: bool,
 }
 

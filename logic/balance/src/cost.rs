@@ -5,8 +5,7 @@ use crate::measure::Seen;
 use crate::{Candidate, MeasureOptions, Portion};
 
 /// Returns true if the first server has fewer requests in flight relative to its share. Multiplies crosswise
-/// to avoid
-/// rounding.
+/// to avoid rounding.
 pub(crate) fn is_less_for_share(
     (active, share): (u32, u32),
     (other_active, other_share): (u32, u32),
@@ -23,8 +22,7 @@ pub(crate) fn is_less_loaded(a: &Entrant, b: &Entrant) -> bool {
 /// Returns true if `a` has the lower peak EWMA cost.
 pub(crate) fn costs_less_by_peak(a: &Entrant, b: &Entrant, options: &MeasureOptions, now_ms: u64) -> bool {
     // Reads both servers before updating either average: with thousands of servers, neither is in a cache,
-    // and the two
-    // reads overlap.
+    // and the two reads overlap.
     let [a, b] = [a, b].map(|one| (one, one.load.active(), one.load.measures().peak.seen()));
     let cost = |(one, active, seen): (&Entrant, u32, Seen)| {
         let rtt_ms = one.load.measures().peak.ms(seen, now_ms, options.decay.0);
@@ -34,8 +32,7 @@ pub(crate) fn costs_less_by_peak(a: &Entrant, b: &Entrant, options: &MeasureOpti
 }
 
 /// Returns Envoy's peak EWMA cost at a weight of 1, with its default penalty: the round trip time times the
-/// requests,
-/// counting the new one.
+/// requests, counting the new one.
 ///
 /// Without a measured round trip time it uses the default one, or a penalty if requests are in flight.
 fn peak_cost(rtt_ms: Option<f32>, active: u32, options: &MeasureOptions) -> f64 {

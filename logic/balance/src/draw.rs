@@ -10,10 +10,8 @@ use crate::mix::{below, nth};
 /// Draws a few servers at random by weight and keeps the best of them.
 ///
 /// Each pick draws different servers, so with thousands of servers no cache holds their data. For each drawn
-/// server a pick
-/// reads two cache lines if all weights are equal and no server can be full. With different weights it reads
-/// a third and a
-/// fourth, fewer than a binary search would.
+/// server a pick reads two cache lines if all weights are equal and no server can be full. With different
+/// weights it reads a third and a fourth, fewer than a binary search would.
 #[derive(Debug)]
 pub(crate) struct WeightedDraw {
     entrants: Box<[Entrant]>,
@@ -40,10 +38,8 @@ enum Shares {
         /// For each server, the sum of the shares up to and including its own.
         cumulative: Box<[u64]>,
         /// The total is divided into as many equal parts as servers; for each part, the owner of its
-        /// beginning (Chen, Asau:
-        /// "On generating random variates from an empirical distribution", 1974). The server in question is
-        /// one or two steps
-        /// further, on average.
+        /// beginning (Chen, Asau: "On generating random variates from an empirical distribution", 1974). The
+        /// server in question is one or two steps further, on average.
         guide: Box<[u32]>,
     },
 }
@@ -87,8 +83,7 @@ impl WeightedDraw {
     }
 
     /// Returns the slot of the best open server among those drawn; of equals the one drawn first. `None` = no
-    /// drawn server was
-    /// open.
+    /// drawn server was open.
     pub(crate) fn pick(
         &self,
         draw: &Draw,
@@ -107,8 +102,8 @@ impl WeightedDraw {
                 };
                 if best.is_none_or(|best| is_better(one, best)) {
                     // The branch lets the CPU predict the result and load the server's memory in the
-                    // meantime. The first server drawn
-                    // usually wins, because most servers have equally little load.
+                    // meantime. The first server drawn usually wins, because most servers have equally little
+                    // load.
                     if best.is_some() {
                         cold_path();
                     }

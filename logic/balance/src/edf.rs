@@ -1,6 +1,5 @@
 //! Earliest deadline first: Envoy's weighted schedule (edf_scheduler.h), for weights that change from pick to
-//! pick or are
-//! all different.
+//! pick or are all different.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -9,8 +8,7 @@ use std::iter;
 use crate::mix::{below, mix, nth};
 
 /// Initial orders of the servers, by their first turns. They are made with the roster and shared by all
-/// workers, so that
-/// starting costs a worker the same whatever the number of servers.
+/// workers, so that starting costs a worker the same whatever the number of servers.
 #[derive(Debug)]
 pub(crate) struct Beginnings {
     /// Envoy's own order first, then randomly spread ones.
@@ -18,8 +16,7 @@ pub(crate) struct Beginnings {
 }
 
 /// One worker's schedule. Each pick takes the server with the earliest deadline; of equals, the one entered
-/// first. It enters
-/// the server again, due 1/weight later, by the weight at that moment.
+/// first. It enters the server again, due 1/weight later, by the weight at that moment.
 #[derive(Debug, Default)]
 pub(crate) struct Edf {
     /// Index of its initial order.
@@ -50,8 +47,7 @@ const LEAD_MAX: u64 = 32;
 
 impl Beginnings {
     /// Creates the initial orders of servers with these weights. `number` differs from that of the pool's
-    /// earlier rosters, so
-    /// that the same server is not late in each roster.
+    /// earlier rosters, so that the same server is not late in each roster.
     pub(crate) fn new(slots: &[usize], number: u64, weight: impl Fn(usize) -> f64) -> Self {
         let sorted = |deadline: &dyn Fn(usize) -> f64| -> Box<[Entry]> {
             let entry = |(order, slot): (usize, &usize)| Entry {

@@ -13,8 +13,7 @@ use crate::tournament::Tournament;
 /// State shared by all rosters of one pool; leads to the newest keys.
 ///
 /// A worker may use an old roster for a moment after a new one was made. Requests that it counts in that
-/// moment must also
-/// update the newest keys. Otherwise a server's key would be wrong until its next request.
+/// moment must also update the newest keys. Otherwise a server's key would be wrong until its next request.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
     newest: AtomicU64,

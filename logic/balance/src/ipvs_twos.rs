@@ -9,8 +9,8 @@ use crate::open_weights::OpenWeights;
 /// IPVS's twos (ip_vs_twos.c): of two servers drawn by weight, the one with less load.
 ///
 /// The kernel draws a number from 0 to the sum of the weights of all open servers, both included. It
-/// subtracts these weights in
-/// the pool's order until nothing is left. So the first server is drawn as if its weight were 1 more.
+/// subtracts these weights in the pool's order until nothing is left. So the first server is drawn as if its
+/// weight were 1 more.
 #[derive(Debug)]
 pub(crate) struct IpvsTwos(Arc<OpenWeights>);
 
@@ -29,8 +29,7 @@ impl IpvsTwos {
     }
 
     /// Draws two open servers, possibly the same one twice, and returns the first unless the second is
-    /// better; `None` = none is
-    /// open.
+    /// better; `None` = none is open.
     pub(crate) fn pick<'a>(
         &self,
         random: u64,

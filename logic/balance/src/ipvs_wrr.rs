@@ -1,10 +1,9 @@
 //! IPVS's weighted round robin (ip_vs_wrr.c). A threshold falls from the highest weight by the greatest
-//! common divisor of
-//! all weights. In each pass, every server whose weight is at least the threshold is chosen once.
+//! common divisor of all weights. In each pass, every server whose weight is at least the threshold is chosen
+//! once.
 //!
 //! The kernel visits all servers in each pass. This code lists the servers of each threshold in advance, once
-//! for each
-//! different weight, and a pick reads only the next one.
+//! for each different weight, and a pick reads only the next one.
 
 use std::sync::Arc;
 
@@ -63,8 +62,8 @@ impl IpvsWrr {
     /// Switches to another set of servers: continues at the current threshold, behind the server picked last.
     ///
     /// The kernel goes back to the first server (ip_vs_wrr_dest_changed); with many changes the last servers
-    /// would starve. The
-    /// first time, `random` selects the threshold, so that workers do not go in step; 0 = the highest.
+    /// would starve. The first time, `random` selects the threshold, so that workers do not go in step; 0 =
+    /// the highest.
     pub(crate) fn turn_to(&mut self, thresholds: &Thresholds, random: u64) {
         if self.table.as_ref().is_some_and(|mine| *mine == thresholds.0) {
             return;

@@ -55,12 +55,10 @@ impl From<IpAddr> for Key {
 }
 
 /// XORs an address's 32-bit words in network order: HAProxy's `balance source` (get_server_sh in backend.c).
-/// IPVS does the
-/// same with IPv6 addresses before it hashes them.
+/// IPVS does the same with IPv6 addresses before it hashes them.
 ///
 /// An IPv4 client on a dual-stack socket hashes as IPv4; HAProxy would hash the mapped IPv6 address that it
-/// sees there. So a
-/// client keeps its server whichever kind of socket accepts it.
+/// sees there. So a client keeps its server whichever kind of socket accepts it.
 fn fold(address: IpAddr) -> u32 {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_bits(),

@@ -9,17 +9,14 @@ use crate::{Algorithm, Candidate, Portion, ResponseEnd, Scheduling, ServerLoad};
 /// Formula that turns a server's load into a comparison key; the server with the smallest key is chosen.
 ///
 /// Fractions have 16 binary digits after the point. Two different fractions with weights up to 256 differ by
-/// at least
-/// 1/(256 * 256), so their keys differ too.
+/// at least 1/(256 * 256), so their keys differ too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyRule {
     /// HAProxy's leastconn (lb_fwlc.c): 0 for an idle server whatever its weight, else (inflight + 1) * 4096
-    /// / eweight,
-    /// where the effective weight is 16 times the configured one.
+    /// / eweight, where the effective weight is 16 times the configured one.
     LeastConnections,
     /// ip_vs_lc.c: overhead = active * 256 + inactive, whatever the weight. All connections of a proxy are
-    /// active, because a
-    /// closed one is forgotten at once. So `active` alone gives the same order.
+    /// active, because a closed one is forgotten at once. So `active` alone gives the same order.
     IpvsLeastConnections,
     /// ip_vs_wlc.c: overhead / weight, with `active` as the overhead, as above.
     IpvsWeightedLeastConnections,
@@ -118,8 +115,7 @@ impl KeyRule {
     }
 
     /// Computes the key. It is below 2^31 where servers take turns, for up to eight million requests per
-    /// server; else below
-    /// 2^43.
+    /// server; else below 2^43.
     pub(crate) fn key(self, entrant: &Candidate, active: u32, moment: Moment) -> u64 {
         const EFFECTIVE_WEIGHT_SCALE: u64 = 16;
         const EFFECTIVE_WEIGHT_MAX: u64 = 256 * EFFECTIVE_WEIGHT_SCALE;
@@ -178,8 +174,7 @@ impl ResponseRule {
 }
 
 /// Returns `value` / `share` as a 31-bit number that keeps the order, to 24 binary digits. Equal quotients
-/// give equal
-/// numbers.
+/// give equal numbers.
 fn ordered(value: u64, share: u64) -> u64 {
     // The bit patterns of positive floating point numbers sort like the numbers.
     ((value as f64 * WHOLE as f64 / share as f64) as f32).to_bits().into()

@@ -1,8 +1,7 @@
 //! Scheduling algorithms: pick the server for the next request, and keep the load figures that they compare.
 //!
 //! This crate is pure: the caller supplies randomness and time. It knows nothing about connections, nor about
-//! the reason
-//! for which a server is ineligible.
+//! the reason for which a server is ineligible.
 //!
 //! The main types, and how many of each exist:
 //! - [`ServerLoad`]: one per server, shared by all workers. Counts the work that the server has right now.
@@ -16,12 +15,10 @@
 //! - [`ServiceTimes`], [`weigh`]: measurements of a server with an automatic weight, and the weight computed
 //!   from them.
 //! - [`StickyTable`], [`StickyToken`], [`Standing`]: the server that a client is bound to, and whether the
-//!   client may
-//! still use it.
+//!   client may still use it.
 //!
 //! To pick a server, call the picker with the roster and then, without delay, [`Roster::begin`]. When the
-//! request ends,
-//! call [`Roster::end`] on the roster that is current at that moment.
+//! request ends, call [`Roster::end`] on the roster that is current at that moment.
 
 mod algorithm;
 mod auto_weight;

@@ -8,10 +8,8 @@ use crate::measure::Measures;
 /// Current work of one server, as counted by all workers together.
 ///
 /// It has its own cache lines; otherwise workers of two servers would slow each other down (128 bytes: the
-/// prefetcher
-/// fetches lines in pairs). Only [`Roster::begin`](crate::Roster::begin) and
-/// [`Roster::end`](crate::Roster::end) change it,
-/// because they also update the keys of least-connections.
+/// prefetcher fetches lines in pairs). Only [`Roster::begin`](crate::Roster::begin) and
+/// [`Roster::end`](crate::Roster::end) change it, because they also update the keys of least-connections.
 ///
 /// The fields that each request changes come first and share a line: with thousands of servers, no cache
 /// holds all.
@@ -19,8 +17,7 @@ use crate::measure::Measures;
 #[repr(C, align(128))]
 pub struct ServerLoad {
     /// Requests in flight. The highest bit says whether the pool's total includes them; one word holds both,
-    /// so that no
-    /// request can come in between.
+    /// so that no request can come in between.
     active: AtomicU32,
     /// Limit found by measurement.
     limit: AtomicU32,
@@ -63,8 +60,7 @@ impl ServerLoad {
     }
 
     /// Returns the most requests in flight that the server takes, whatever its candidate permits; `u32::MAX`
-    /// = no such limit.
-    /// [`Roster::limit`](crate::Roster::limit) changes it.
+    /// = no such limit. [`Roster::limit`](crate::Roster::limit) changes it.
     pub fn limit(&self) -> u32 {
         self.limit.load(SeqCst)
     }
@@ -97,8 +93,7 @@ impl ServerLoad {
     /// Adds a request to the total before the server's count includes it.
     ///
     /// A request leaves the server's count before it leaves the total. So the total is never less than the
-    /// sum of all counts,
-    /// and some server is always within a bound computed from the total.
+    /// sum of all counts, and some server is always within a bound computed from the total.
     fn foresee<'a>(&self, total: &'a TotalLoad) -> Foreseen<'a> {
         let counted = self.active.load(SeqCst) & IN_TOTAL != 0;
         if counted {
@@ -108,8 +103,7 @@ impl ServerLoad {
     }
 
     /// Counts one request less. A surplus call must not wrap around: a server with four billion requests
-    /// would never be chosen
-    /// again.
+    /// would never be chosen again.
     #[inline]
     pub(crate) fn remove_one(&self, total: &TotalLoad) {
         let one_less = |active: u32| (active & !IN_TOTAL > 0).then(|| active - 1);

@@ -34,15 +34,13 @@ pub(crate) struct Settled {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ZoneRule {
     /// Share of the zone's weight, 1 to 100 percent. All requests stay in the zone while at least this share
-    /// is up. Below it,
-    /// (up / all) / (this share) of them stay.
+    /// is up. Below it, (up / all) / (this share) of them stay.
     pub stay_percent: u8,
 }
 
 impl Membership {
     /// Selects the servers that take part. Multiplies the portion of each server's weight by the parts that
-    /// the subset and the
-    /// zone assign.
+    /// the subset and the zone assign.
     pub(crate) fn settle(&self, candidates: &mut [Option<Candidate>]) -> Settled {
         let mut parts = self.parts(candidates);
         let mut chosen = self.tiers(candidates.iter().flatten().filter(|one| parts[one.slot].is_some()));
@@ -106,8 +104,7 @@ impl Membership {
 
 impl ZoneRule {
     /// Removes the servers that the zone does not need. Returns the portion that counts of the weights of
-    /// servers in other
-    /// zones.
+    /// servers in other zones.
     fn remote_portion<'a>(
         self,
         all: impl Iterator<Item = &'a Candidate>,

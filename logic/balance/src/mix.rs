@@ -16,8 +16,7 @@ pub(crate) fn nth(seed: u64, index: u64) -> u64 {
 }
 
 /// Maps an evenly distributed `random` to 0..`limit` without a measurable remainder bias (Lemire: "Fast
-/// random integer
-/// generation in an interval", 2019). Returns 0 if `limit` is 0.
+/// random integer generation in an interval", 2019). Returns 0 if `limit` is 0.
 pub(crate) fn below(random: u64, limit: u64) -> u64 {
     ((u128::from(random) * u128::from(limit)) >> 64) as u64
 }

@@ -24,8 +24,7 @@ pub(crate) struct OpenWeights {
 
 impl OpenWeights {
     /// Creates the tree from slots and weights above 0, in the pool's order. All have room until
-    /// [`OpenWeights::refresh`] says
-    /// otherwise.
+    /// [`OpenWeights::refresh`] says otherwise.
     pub(crate) fn new(members: &[(usize, u32)]) -> Self {
         let slots = members.iter().map(|(slot, _)| slot + 1).max().unwrap_or(0);
         let mut places = vec![0; slots];
@@ -48,12 +47,10 @@ impl OpenWeights {
     }
 
     /// Draws a server as the kernel does. Returns `None` if no server outside `exclude` has room, or if that
-    /// changes at this
-    /// moment.
+    /// changes at this moment.
     ///
     /// `random` becomes a number from 0 to the sum of all weights, both included. The weights are subtracted
-    /// from it in the
-    /// pool's order until nothing is left.
+    /// from it in the pool's order until nothing is left.
     pub(crate) fn draw(&self, random: u64, exclude: &[usize]) -> Option<usize> {
         let total = sum(&self.line(0, 0, exclude)?);
         if total == 0 {

@@ -15,8 +15,7 @@ pub struct MeasureOptions {
     /// `random`: true if each drawn server differs from the one drawn before it, where the pool has others.
     pub distinct: bool,
     /// `least-request`: the exponent of a server's active requests, in hundredths. `None` = 1, and no bias
-    /// for the draws
-    /// that are made when all weights are equal.
+    /// for the draws that are made when all weights are equal.
     pub bias: Option<Hundredths>,
     /// `peak-ewma`: time in which an old round trip time decays to 1/e.
     pub decay: Millis,
@@ -29,8 +28,7 @@ pub struct MeasureOptions {
     /// `least-response-time`: true if requests that still wait for their response count.
     pub inflight: bool,
     /// `least-response-time`: a server's response time is halved for each such interval without a request.
-    /// Only whole
-    /// seconds count.
+    /// Only whole seconds count.
     pub forgive: Millis,
 }
 

@@ -12,14 +12,11 @@ use crate::static_rr::StaticRr;
 use crate::{Algorithm, Candidate, HashOptions, Key, Roster, locality};
 
 /// Selection state of one worker in one pool. Each worker has its own position in round robin, so workers
-/// share nothing
-/// here.
+/// share nothing here.
 ///
 /// A pick costs O(1) or O(log n) in the number of servers and allocates nothing. The first pick after a
-/// change of the roster
-/// is an exception: it finds its position among the servers. It may allocate if there are more servers, or
-/// more different
-/// weights, than before.
+/// change of the roster is an exception: it finds its position among the servers. It may allocate if there
+/// are more servers, or more different weights, than before.
 #[derive(Debug)]
 pub struct Picker {
     seed: u64,
@@ -38,8 +35,7 @@ pub struct Picker {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PickInput<'a> {
     /// Key for the hash algorithms. `None` = the request has none (a Unix socket's peer has no address), and
-    /// the servers take
-    /// turns.
+    /// the servers take turns.
     pub key: Option<Key>,
     /// A random number, evenly distributed over all 64 bits, different for each pick. Used by algorithms that
     /// draw servers.
@@ -65,8 +61,7 @@ pub enum Pick {
 
 impl Picker {
     /// Creates a picker. Different seeds start at different positions in the round, so that workers do not
-    /// all send their
-    /// first requests to one server. Seed 0 starts at the beginning.
+    /// all send their first requests to one server. Seed 0 starts at the beginning.
     pub fn new(seed: u64) -> Self {
         Self {
             seed,
@@ -208,12 +203,10 @@ impl Picker {
     }
 
     /// Returns the server that a request with this key waits for when its pick found all servers busy; `None`
-    /// = any that
-    /// becomes free.
+    /// = any that becomes free.
     ///
     /// As in [`Picker::pick`], a request does not wait for a server that has failed it, unless all have
-    /// failed it. The kernel's
-    /// hashes are an exception: they know no other server.
+    /// failed it. The kernel's hashes are an exception: they know no other server.
     pub fn awaited_server(roster: &Roster, input: &PickInput<'_>) -> Option<usize> {
         let own = Self::only_server(roster, input.key)?;
         let has_failed = input.exclude.contains(&own) && !excludes_all(roster, input.exclude);
@@ -232,8 +225,7 @@ impl Picker {
     }
 
     /// Switches to a new roster. Continues at the old position as far as the new roster has it, else starts
-    /// at a position of
-    /// its own.
+    /// at a position of its own.
     fn turn_to(&mut self, roster: &Roster) {
         let start =
             if self.seed == 0 && self.rosters_seen == 0 { 0 } else { nth(self.seed, self.rosters_seen) };
@@ -248,8 +240,7 @@ impl Picker {
             Schedule::RoundRobin(classes) => self.round_robin.turn_to(classes, start),
             Schedule::IpvsWrr(thresholds) => self.ipvs_wrr.turn_to(thresholds, start),
             // The schedule starts at its beginning only once. A light server's turn comes late: it would
-            // starve if each change
-            // restarted the schedule.
+            // starve if each change restarted the schedule.
             Schedule::Edf(beginnings) => {
                 self.edf.start(beginnings, start, |slot| edf_weight(roster, slot));
             }
@@ -271,8 +262,7 @@ fn edf_weight(roster: &Roster, slot: usize) -> f64 {
 }
 
 /// Returns true if all members are excluded, which makes all of them eligible again. Usually cheap, because
-/// few servers
-/// are excluded.
+/// few servers are excluded.
 fn excludes_all(roster: &Roster, exclude: &[usize]) -> bool {
     exclude.len() >= roster.members().len() && roster.members().iter().all(|slot| exclude.contains(slot))
 }

@@ -18,14 +18,11 @@ use crate::{Algorithm, Candidate, Portion, Scheduling, ServerLoad, Watch};
 /// The servers of one pool that may be chosen, and everything that can be computed in advance for choosing.
 ///
 /// A new roster is made whenever a server is added or removed, or changes its weight or state. All workers
-/// share it
-/// through an `Arc`. It is immutable except for the keys of the servers, which are lock-free.
+/// share it through an `Arc`. It is immutable except for the keys of the servers, which are lock-free.
 ///
 /// Servers form tiers: the lowest priority number first, backup servers last. A tier takes part only when the
-/// tiers before
-/// it are not enough. Then all its servers take part, balanced (HAProxy's `option allbackups`; HAProxy's
-/// default is the
-/// first backup server alone).
+/// tiers before it are not enough. Then all its servers take part, balanced (HAProxy's `option allbackups`;
+/// HAProxy's default is the first backup server alone).
 #[derive(Debug)]
 pub struct Roster {
     scheduling: Scheduling,
@@ -55,8 +52,8 @@ impl Roster {
     /// Creates the roster that replaces `previous`, the last roster of the same pool.
     ///
     /// The slots of `candidates` must differ; of two candidates with the same slot, the latter counts.
-    /// Workers may still use
-    /// `previous` when this returns: requests that they begin and end there count here too.
+    /// Workers may still use `previous` when this returns: requests that they begin and end there count here
+    /// too.
     pub fn new(
         scheduling: impl Into<Scheduling>,
         candidates: Vec<Candidate>,
@@ -128,8 +125,7 @@ impl Roster {
     }
 
     /// Returns the slots that picks choose from, busy servers included, in ascending order. They are the
-    /// eligible servers of
-    /// the best tier, reduced by zone and subset.
+    /// eligible servers of the best tier, reduced by zone and subset.
     pub fn members(&self) -> &[usize] {
         &self.members
     }
@@ -143,8 +139,7 @@ impl Roster {
     }
 
     /// Counts a request like [`Roster::begin`], unless the server is at its `connections_max`. Returns false
-    /// if it counted
-    /// nothing.
+    /// if it counted nothing.
     ///
     /// Two workers that pick at the same moment may both have seen the server's last free place.
     pub fn try_begin(&self, slot: usize) -> bool {
@@ -152,8 +147,7 @@ impl Roster {
     }
 
     /// Counts a request like [`Roster::try_begin`], for a caller that already holds the `load` of the server
-    /// in `slot`. That
-    /// saves a look-up, and with it a cache miss if there are thousands of servers.
+    /// in `slot`. That saves a look-up, and with it a cache miss if there are thousands of servers.
     #[inline]
     pub fn try_begin_of(&self, slot: usize, load: &Arc<ServerLoad>) -> bool {
         let max = match self.may_be_full {
@@ -173,8 +167,7 @@ impl Roster {
     }
 
     /// Starts to measure a request that was just given to the server in `slot`. `now_ms` has the same origin
-    /// as
-    /// [`PickInput::now_ms`](crate::PickInput::now_ms).
+    /// as [`PickInput::now_ms`](crate::PickInput::now_ms).
     #[inline]
     pub fn watch(&self, slot: usize, now_ms: u64) -> Watch {
         let wants = self.scheduling.measure.wants(self.scheduling.algorithm);
@@ -194,8 +187,7 @@ impl Roster {
     }
 
     /// Sets the most requests that the server in `slot` takes from now on; it applies if the candidate has a
-    /// limit. As for
-    /// [`Roster::end`], any roster of the pool may be used.
+    /// limit. As for [`Roster::end`], any roster of the pool may be used.
     pub fn limit(&self, slot: usize, load: &Arc<ServerLoad>, limit: u32) {
         if load.limit() != limit {
             load.set_limit(limit);
@@ -224,8 +216,7 @@ impl Roster {
     }
 
     /// Returns how many more requests all servers together have room for. `u64::MAX` = a server has no limit;
-    /// `None` = there is
-    /// no server to choose from. O(number of servers).
+    /// `None` = there is no server to choose from. O(number of servers).
     pub fn room(&self) -> Option<u64> {
         if self.members.is_empty() {
             return None;
@@ -237,8 +228,8 @@ impl Roster {
     /// Returns the slot with the least key where keys change with time.
     ///
     /// An idle server's key dates from its last change. Each pick advances `slot` and updates that server's
-    /// key. Then it updates
-    /// the least key until the least one stays the least, which is so once an update does not increase it.
+    /// key. Then it updates the least key until the least one stays the least, which is so once an update
+    /// does not increase it.
     pub(crate) fn pick_by_time(&self, exclude: &[usize], now_ms: u64, slot: &mut usize) -> Option<usize> {
         const LOOKS_MAX: usize = 4;
         let tournament = self.tournament.as_deref()?;
@@ -281,8 +272,7 @@ impl Roster {
     /// Returns the server for a retry when all members are in `exclude`, that is, have failed the request.
     ///
     /// It is a server that takes no part (another tier, zone or subset) and is not in `exclude` itself.
-    /// `None` = a member is
-    /// left, or no other server has room.
+    /// `None` = a member is left, or no other server has room.
     pub fn next_in_line(&self, exclude: &[usize]) -> Option<usize> {
         let is_left = |slot: &usize| !exclude.contains(slot);
         if exclude.len() < self.members.len() || self.members.iter().any(is_left) {
@@ -337,12 +327,10 @@ impl Roster {
     }
 
     /// Returns the server for a request for which the algorithm found none. Prefers servers outside
-    /// `exclude`; `None` = all
-    /// are busy.
+    /// `exclude`; `None` = all are busy.
     ///
     /// With a bound on loads, it is the least loaded server that has room. If that one exceeds its bound, the
-    /// servers within
-    /// their bound have no room, and the request must wait for one of them.
+    /// servers within their bound have no room, and the request must wait for one of them.
     pub(crate) fn spare(&self, exclude: &[usize], start: usize) -> Option<usize> {
         if let (Some(bound), Some(tournament)) = (&self.bound, &self.tournament) {
             // Other workers choose at the same time, so the least loaded server may have filled up in
@@ -372,8 +360,7 @@ impl Roster {
     /// Returns the least loaded member, preferably outside `exclude`; `None` = all are busy.
     ///
     /// If no server has a limit and the algorithm does not count requests, it does not compare loads: it
-    /// returns the first
-    /// member from `start` on.
+    /// returns the first member from `start` on.
     pub(crate) fn any_open(&self, exclude: &[usize], start: usize) -> Option<usize> {
         if let Some(tournament) = &self.tournament {
             return tournament.pick(exclude).or_else(|| tournament.pick(&[]));
@@ -395,8 +382,7 @@ impl Roster {
             tournament.refresh(slot, load, turns, self.moment_of(tournament));
         }
         // This must follow the change of the count. A roster made before this line has its keys refreshed
-        // here; a roster made
-        // after it has read the new count.
+        // here; a roster made after it has read the new count.
         if let Some(newer) = self.hub.newer_than(self.generation) {
             newer.refresh(slot, load, turns, self.moment_of(&newer));
         }
@@ -408,8 +394,7 @@ impl Roster {
     }
 
     /// Creates the keys where something uses them: an algorithm that compares keys, or a search for a server
-    /// with room among
-    /// many full ones.
+    /// with room among many full ones.
     fn with_tournament(mut self, previous: Option<&Self>) -> Self {
         let limited = |slot: &usize| self.candidate(*slot).is_some_and(|c| c.connections_max.is_some());
         let is_limited = self.members.iter().any(limited);

@@ -1,17 +1,13 @@
 //! Smooth weighted round robin: NGINX's sequence, without visiting every server.
 //!
 //! NGINX (ngx_http_upstream_round_robin.c) adds each server's weight to its counter, picks the highest
-//! counter (the first of
-//! equals), and subtracts the total of all weights from it. So servers of equal weight are picked in turn and
-//! never differ by
-//! more than one pick. One counter for each *weight* is therefore enough:
-//! `rounds * weight - times through the class * total`. A pick visits each different weight once.
+//! counter (the first of equals), and subtracts the total of all weights from it. So servers of equal weight
+//! are picked in turn and never differ by more than one pick. One counter for each *weight* is therefore
+//! enough: `rounds * weight - times through the class * total`. A pick visits each different weight once.
 //!
 //! Weights are at most 256, so there are few different ones. With fractions of weights (slow start, agents,
-//! zones) there may
-//! be as many as servers; NGINX has no such case. Then each server is due again 1 / weight after its last
-//! turn, and the one
-//! that is due first is next.
+//! zones) there may be as many as servers; NGINX has no such case. Then each server is due again 1 / weight
+//! after its last turn, and the one that is due first is next.
 
 use std::sync::Arc;
 
@@ -95,12 +91,11 @@ impl Classes {
 
 impl RoundRobin {
     /// Switches to `classes`. With the same servers and weights it continues at its position; else behind the
-    /// server picked
-    /// last.
+    /// server picked last.
     ///
     /// With several weights it then starts somewhere in the sequence, as `random` says. A sequence starts
-    /// with the heaviest
-    /// servers, so many changes would otherwise starve the others. `random` = 0 is the start of the sequence.
+    /// with the heaviest servers, so many changes would otherwise starve the others. `random` = 0 is the
+    /// start of the sequence.
     pub(crate) fn turn_to(&mut self, classes: &Classes, random: u64) {
         match classes {
             Classes::Few(table) => {

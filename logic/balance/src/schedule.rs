@@ -65,8 +65,7 @@ impl Cohort<'_> {
     }
 
     /// Returns the part of each member's weight that counts, by slot, in the largest possible unit. Usually
-    /// these are the
-    /// weights themselves, so that a sequence equals that of the original algorithm.
+    /// these are the weights themselves, so that a sequence equals that of the original algorithm.
     pub(crate) fn shares(&self) -> Vec<(usize, u32)> {
         let whole = Portion::WHOLE.get();
         let mut shares: Vec<_> =

@@ -30,12 +30,10 @@ pub struct HashOptions {
     /// Source of a server's points on the ring. Used by `ring`.
     pub points: RingPoints,
     /// Most requests that a server may have, in percent of its fair share of all requests; above 100. `None`
-    /// = no bound. Used
-    /// by `ring`, `ketama` and `random` (HAProxy's hash-balance-factor).
+    /// = no bound. Used by `ring`, `ketama` and `random` (HAProxy's hash-balance-factor).
     pub bounded_load_percent: Option<u32>,
     /// True if another server is chosen when the key's own server has no room; else the request waits for its
-    /// server. Used
-    /// by `source`, `hash`, `ring`, `maglev`, `rendezvous` and IPVS's hashes.
+    /// server. Used by `source`, `hash`, `ring`, `maglev`, `rendezvous` and IPVS's hashes.
     pub fallback: bool,
     /// True if the client's port counts as well as its address, where the port is known. Used by `ipvs-sh`
     /// and `ipvs-mh`.
@@ -60,8 +58,7 @@ pub enum RingPoints {
     /// The server's name (HAProxy's `hash-key guid`). The server keeps its keys when its address changes.
     Name,
     /// The server's position in the pool (HAProxy's `hash-key id`, its default). When a server is removed
-    /// from the config,
-    /// the points of all later servers change.
+    /// from the config, the points of all later servers change.
     Position,
     /// The position, hashed, as HAProxy 3.0 to 3.2 computed it by mistake in releases before October 2025.
     Id,

@@ -55,8 +55,7 @@ impl SlowStart {
     /// Returns the pause between two rises in a pool whose roster took `roster_took` to make.
     ///
     /// It is a step's length, or longer so that making rosters takes at most a tenth of the time. A pool with
-    /// an expensive roster,
-    /// such as a `maglev` table with a million entries, rises in fewer and larger steps.
+    /// an expensive roster, such as a `maglev` table with a million entries, rises in fewer and larger steps.
     pub fn pause(&self, roster_took: Duration) -> Duration {
         const PAUSE_FACTOR: u32 = 10;
         self.step_length().max(roster_took.saturating_mul(PAUSE_FACTOR))

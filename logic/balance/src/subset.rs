@@ -9,12 +9,9 @@ use crate::Portion;
 /// aperture).
 ///
 /// The servers lie on a ring in the pool's order, each with the same length. As many evenly spaced points as
-/// there are Weirs
-/// divide the ring; each Weir starts at its own point. It takes a stretch that is a whole number of those
-/// spaces long. So the
-/// same number of Weirs takes every stretch of the ring, and every server gets the same in total. A server
-/// that lies only
-/// partly in the stretch counts with that part of its weight.
+/// there are Weirs divide the ring; each Weir starts at its own point. It takes a stretch that is a whole
+/// number of those spaces long. So the same number of Weirs takes every stretch of the ring, and every server
+/// gets the same in total. A server that lies only partly in the stretch counts with that part of its weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Subset {
     /// Minimum number of servers for each Weir; fewer only if the pool has fewer.

@@ -1,10 +1,8 @@
 //! The least loaded server of many: a tournament tree of keys, shared by all workers.
 //!
 //! Each leaf is a server's key; each entry above it is the smallest key below. A worker that changes a
-//! server's load updates
-//! its leaf and then the tree. While several workers update the tree, a pick may follow an entry that is
-//! briefly out of
-//! date; then it continues the search with the leaves it finds.
+//! server's load updates its leaf and then the tree. While several workers update the tree, a pick may follow
+//! an entry that is briefly out of date; then it continues the search with the leaves it finds.
 
 #[cfg(test)]
 mod tests;
@@ -24,8 +22,7 @@ use crate::{Candidate, ServerLoad};
 pub(crate) struct Tournament {
     rule: KeyRule,
     /// The roster's candidates, by slot. Shared, because a second copy of ten thousand servers would fill the
-    /// caches. The
-    /// leaves say which of them take part.
+    /// caches. The leaves say which of them take part.
     candidates: Arc<[Option<Candidate>]>,
     tree: Tree,
     /// Weights of servers with room, updated with the keys, if the algorithm draws only among those.
@@ -36,8 +33,7 @@ pub(crate) struct Tournament {
 /// tie-breaker.
 ///
 /// With turns, the key has 31 bits and the turn at which the server was last chosen has 32 bits. Otherwise
-/// the key has 43 bits
-/// and the server's rank 20 bits.
+/// the key has 43 bits and the server's rank 20 bits.
 type Key = u64;
 
 const NEVER: Key = u64::MAX;
@@ -48,8 +44,7 @@ const RANK_BITS: u32 = 20;
 
 impl Tournament {
     /// Creates the tournament. The `candidates` (by slot) whose slots are in `members` take part. It keeps
-    /// the turns of servers
-    /// that took part before.
+    /// the turns of servers that took part before.
     pub(crate) fn new(
         rule: KeyRule,
         candidates: Arc<[Option<Candidate>]>,
@@ -80,8 +75,7 @@ impl Tournament {
     }
 
     /// Updates the key of `slot` from its load, if `load` belongs to the server known there. The slot may
-    /// have been given to
-    /// another server since. `turns` is present if the server has just been chosen.
+    /// have been given to another server since. `turns` is present if the server has just been chosen.
     pub(crate) fn refresh(&self, slot: usize, load: &Arc<ServerLoad>, turns: Option<&Turns>, moment: Moment) {
         let Some(entrant) = self.entrant(slot) else { return };
         if !Arc::ptr_eq(&entrant.load, load) {
@@ -146,8 +140,7 @@ impl Tournament {
         loop {
             let old = leaf.load(SeqCst);
             // The turn is drawn after reading the old key. If the turns wrap around in between, the old key
-            // is overwritten and the
-            // exchange fails. So a number from before the wrap cannot get in after it.
+            // is overwritten and the exchange fails. So a number from before the wrap cannot get in after it.
             let turn = chosen.map_or(old & TURN_MASK, |turns| u64::from(turns.next()));
             if chosen.is_some() && turn == 0 {
                 self.forget_turns();

@@ -1,20 +1,15 @@
 //! A tree of numbers that all workers share without locks. Each inner entry holds the result for the eight
-//! entries below
-//! it: their minimum or their sum.
+//! entries below it: their minimum or their sum.
 //!
 //! Eight entries fill one cache line. With 10,000 leaves, a path from the root to a leaf has five lines. A
-//! worker that changes
-//! a leaf updates the entries above it, until one needs no change.
+//! worker that changes a leaf updates the entries above it, until one needs no change.
 //!
 //! No change gets lost, for this reason. Workers write an entry by compare-and-swap. A worker that has
-//! written an entry, or
-//! one below it, leaves only after it has seen the entry equal to the result of the entries below; it reads
-//! the entry
-//! first. So the worker that makes the last write, to the entry or below it, still sees all final values and
-//! would correct
-//! it. This needs sequentially consistent reads and writes of the entries and of the data behind the leaves.
-//! While several
-//! workers update the tree, a reader may find an entry that is briefly out of date.
+//! written an entry, or one below it, leaves only after it has seen the entry equal to the result of the
+//! entries below; it reads the entry first. So the worker that makes the last write, to the entry or below
+//! it, still sees all final values and would correct it. This needs sequentially consistent reads and writes
+//! of the entries and of the data behind the leaves. While several workers update the tree, a reader may find
+//! an entry that is briefly out of date.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -61,8 +56,7 @@ impl Tree {
     }
 
     /// Returns the current entries of one line; `None` = there is no such line. The line below the entry at
-    /// `index` of line
-    /// `line` is `line * FAN_OUT + index`.
+    /// `index` of line `line` is `line * FAN_OUT + index`.
     pub(crate) fn line(&self, level: usize, line: usize) -> Option<Entries> {
         self.levels.get(level)?.get(line).map(Line::read)
     }

@@ -1,17 +1,14 @@
 //! HAProxy's weighted map for hashes and static-rr (lb_map.c). Each server occurs as often as its weight
-//! says, in HAProxy's
-//! order, so that a client gets the same server as in HAProxy.
+//! says, in HAProxy's order, so that a client gets the same server as in HAProxy.
 //!
 //! HAProxy fills each entry of the map by visiting every server. It adds the server's weight to its score,
-//! takes the first
-//! server with the most whole totals in its score, and subtracts the total from that score. This code visits
-//! a server only
-//! when its score passes a whole total; so 10,000 servers take about a millisecond.
+//! takes the first server with the most whole totals in its score, and subtracts the total from that score.
+//! This code visits a server only when its score passes a whole total; so 10,000 servers take about a
+//! millisecond.
 //!
 //! Differences from HAProxy:
 //! - HAProxy lets a request wait for its server when that server is at its maxconn. Here the request goes to
-//!   the next open
-//! server in the map, unless `fallback = false`.
+//!   the next open server in the map, unless `fallback = false`.
 //! - HAProxy counts only the first backup server; here all of them count.
 //!
 //! As in HAProxy, clients without an address go round the map.
@@ -28,8 +25,7 @@ const THOUSANDTHS: u64 = 1_000;
 const PARTS: u64 = 100;
 
 /// Most entries of a map with hundredths. Beyond that, fractions are rounded more coarsely, because the map
-/// would need
-/// too much memory.
+/// would need too much memory.
 const FINE_PLACES_MAX: u64 = 1 << 20;
 
 /// Number of entries searched for an open server, from the hash's own entry on, before the search gives up.
@@ -39,8 +35,7 @@ impl WeightedMap {
     /// Creates the map from slots and shares, in thousandths, in the pool's order.
     ///
     /// `all_weights` are the weights of every server in the pool, usable or not. The map is divided by their
-    /// greatest common
-    /// divisor, which must not change with the servers' health.
+    /// greatest common divisor, which must not change with the servers' health.
     pub(crate) fn new(members: &[(usize, u32)], all_weights: impl Iterator<Item = u32>) -> Self {
         let unit = u64::from(gcd_of(all_weights)) * THOUSANDTHS;
         let shares = || members.iter().map(|(_, share)| u64::from(*share));
@@ -75,8 +70,8 @@ impl WeightedMap {
 /// Returns the map's entries as indices into `weights`.
 ///
 /// In round r, a server's score is r * weight - picks * total; its level is the number of whole totals in it,
-/// plus one. So
-/// the level starts at 1, falls by one with each pick, and rises by one in the rounds k * total / weight.
+/// plus one. So the level starts at 1, falls by one with each pick, and rises by one in the rounds k * total
+/// / weight.
 fn order(weights: &[u64]) -> Vec<usize> {
     let total: u64 = weights.iter().sum();
     let mut level = vec![1_usize; weights.len()];

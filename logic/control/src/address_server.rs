@@ -60,8 +60,7 @@ pub(crate) fn is_address_of<'a>(
 /// Returns a name such as `web_10.0.0.1`.
 ///
 /// If that is too long for a name, the first part is shortened and ends in a hash of the whole name. So two
-/// long names stay
-/// different.
+/// long names stay different.
 fn address_name(whole: &ServerName, ip: IpAddr) -> ServerName {
     let ip = ip.to_string();
     let room = Name::BYTES_MAX.saturating_sub(ip.len() + 1);

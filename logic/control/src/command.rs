@@ -63,8 +63,7 @@ pub enum Command {
         /// Server to remove.
         server: ServerName,
         /// True to remove the server even if it is in rotation or has requests in flight; those still finish.
-        /// Otherwise the
-        /// server must be drained or in maintenance, and idle.
+        /// Otherwise the server must be drained or in maintenance, and idle.
         #[serde(default)]
         force: bool,
     },
@@ -77,8 +76,7 @@ pub enum Command {
         server: Option<ServerName>,
     },
     /// Removes the bindings of clients to servers, so that new servers are picked for these clients. Refused
-    /// if clients carry
-    /// their binding in a cookie.
+    /// if clients carry their binding in a cookie.
     ClearSticky {
         /// Pool of the bindings.
         pool: PoolName,
@@ -179,8 +177,7 @@ pub struct ServerSpec {
     #[serde(default)]
     pub weight: Weight,
     /// Set if the weight is automatic, as with `weight = "auto"` in the config; then `weight` does not count.
-    /// Only for pools
-    /// that measure.
+    /// Only for pools that measure.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::found")]
     pub auto_weight: Option<KnownSpeeds>,
     /// True for a backup server, which gets requests only when no other server can.

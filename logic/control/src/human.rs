@@ -34,8 +34,7 @@ pub fn span(ms: u64) -> String {
 }
 
 /// Formats with three significant digits in the largest unit that leaves a whole part; without decimals in
-/// the smallest
-/// unit.
+/// the smallest unit.
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut last = "";

@@ -1,10 +1,8 @@
 //! The commands that change a running Weir, their replies and rights, the runtime changes of an operator, and
-//! the snapshot
-//! that every user interface shows.
+//! the snapshot that every user interface shows.
 //!
 //! This crate is pure: io/admin transports commands, and bin/weir executes them. A config reload uses the
-//! same commands, so
-//! there is only one way to change a plan. Nothing here depends on sockets or pages.
+//! same commands, so there is only one way to change a plan. Nothing here depends on sockets or pages.
 
 mod address_server;
 mod command;

@@ -13,8 +13,7 @@ use crate::{AdminState, Command, ServerSpec};
 /// Runtime changes by pool and server. They override the config until they are reset.
 ///
 /// A file keeps them, and they are applied again after a reload or a restart. They belong to one config.
-/// Changes of other
-/// configs that used the same file are kept as well, but not applied.
+/// Changes of other configs that used the same file are kept as well, but not applied.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuntimeState {
@@ -130,8 +129,7 @@ impl RuntimeState {
     }
 
     /// Makes this the state of `config`. The changes of the previous config are put aside, and earlier
-    /// changes of this config
-    /// apply again.
+    /// changes of this config apply again.
     pub fn belong_to(&mut self, config: &str) {
         match self.config.replace(config.to_owned()) {
             Some(before) if before != config => {
@@ -258,8 +256,7 @@ impl RuntimeState {
     }
 
     /// Drops changes that no longer apply after a change of the config: changes to servers that are gone, and
-    /// additions that
-    /// the config now contains. Returns a note with the reason for each.
+    /// additions that the config now contains. Returns a note with the reason for each.
     ///
     /// `configured` returns the servers of a pool, or `None` if there is no such pool.
     pub fn reconcile<'a>(

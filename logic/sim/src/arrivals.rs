@@ -5,8 +5,7 @@ use weir_config::simulation::Pattern;
 use crate::rng::{Rng, Stream};
 
 /// Arrival times of requests, one after the other. They are kept in fractions of nanoseconds, so that
-/// rounding errors do not
-/// add up.
+/// rounding errors do not add up.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     rng: Rng,
@@ -60,8 +59,7 @@ impl Arrivals {
             Shape::Poisson { rate } => self.now_ns += self.rng.exponential() / *rate,
             Shape::Bursty { is_on, until_ns, rates, lengths_ns } => {
                 // In a Poisson stream of changing rate, the expected number of requests between two arrivals
-                // is exponentially
-                // distributed.
+                // is exponentially distributed.
                 let mut amount = self.rng.exponential();
                 loop {
                     let rate = rates[usize::from(*is_on)];

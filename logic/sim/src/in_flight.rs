@@ -72,8 +72,7 @@ pub(crate) struct Stay {
 }
 
 /// Requests in flight by number. Numbers of ended requests are reused, so there are only as many places as
-/// there were requests
-/// at the same time.
+/// there were requests at the same time.
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
     places: Vec<Place>,

@@ -1,17 +1,14 @@
 //! "Which algorithm, on my traffic?" A discrete-event simulator that runs the proxy's own code for choosing
-//! servers,
-//! `weir_balance`'s rosters and pickers, in virtual time.
+//! servers, `weir_balance`'s rosters and pickers, in virtual time.
 //!
 //! It reads no files and no clock: the caller supplies the scenario, the lines of a log, and a callback for
-//! progress. The
-//! same scenario gives the same result, to the last bit, on the same machine.
+//! progress. The same scenario gives the same result, to the last bit, on the same machine.
 //!
 //! - [`run`] plays one scenario with one algorithm and one seed and returns a [`Run`]. Its memory does not
-//!   grow with the
-//! number of requests: they are drawn or read when they arrive, and their latencies go into a histogram.
+//!   grow with the number of requests: they are drawn or read when they arrive, and their latencies go into a
+//!   histogram.
 //! - [`Report`] combines the runs of all algorithms and seeds: means with confidence intervals, a ranking,
-//!   and conclusions in
-//! plain words. It becomes JSON by `serde`, and a page by [`html`].
+//!   and conclusions in plain words. It becomes JSON by `serde`, and a page by [`html`].
 //! - [`backtest`] and [`FleetReport`] do the same for the policies of `weir_scale`: how many servers, on this
 //!   demand?
 //!
@@ -22,8 +19,7 @@
 //!
 //! The proxy's own crates make these decisions:
 //! - `weir_balance`: bindings of clients, order and rejection of waiting requests, slow start, automatic
-//!   weights and limits;
-//! also tiers, zone, subset and the algorithm's options from a pool's config.
+//!   weights and limits; also tiers, zone, subset and the algorithm's options from a pool's config.
 //! - `weir_health`: ejections for failed requests, and the circuit breaker.
 //! - `weir_http`: the number of permitted second tries.
 //! - `weir_wire`: the meaning of an agent's words.

@@ -19,8 +19,7 @@ use crate::rng::{Rng, Stream};
 use crate::weights::{Measured, judge};
 
 /// State of the balancer: the roster that all workers share, and each worker's picker. As in the proxy, but
-/// the workers run
-/// one after the other.
+/// the workers run one after the other.
 #[derive(Debug)]
 pub(crate) struct Pool {
     scheduling: Scheduling,
@@ -109,8 +108,7 @@ impl Pool {
     }
 
     /// Chooses a server for a request that failed on the servers in `failed`, and counts it there. If no
-    /// other member is left, it
-    /// goes to the next tier.
+    /// other member is left, it goes to the next tier.
     pub(crate) fn choose_after(&mut self, flight: &Flight, now_ns: u64, failed: &[usize]) -> Pick {
         self.refresh();
         let beyond = if failed.is_empty() { None } else { self.roster.next_in_line(failed) };

@@ -1,16 +1,14 @@
 //! Random numbers: streams that are reproducible for a seed.
 
 /// A stream of random numbers: xoshiro256++ (Blackman, Vigna: "Scrambled linear pseudorandom number
-/// generators", 2021).
-/// SplitMix64 fills its state, as the authors advise.
+/// generators", 2021). SplitMix64 fills its state, as the authors advise.
 #[derive(Debug, Clone)]
 pub(crate) struct Rng {
     state: [u64; 4],
 }
 
 /// Purpose of a stream. Each purpose has its own stream. So two algorithms get the same arrivals, clients and
-/// work, however
-/// many numbers their picks use.
+/// work, however many numbers their picks use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Stream {
     Arrivals = 1,

@@ -1,8 +1,7 @@
 //! A quantity over time, in a bounded number of parts.
 
 /// Mean of a quantity over time, in at most [`Series::PARTS`] equal parts, however long the time. When there
-/// are too many
-/// parts, every two become one of double length.
+/// are too many parts, every two become one of double length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     part_ns: u64,

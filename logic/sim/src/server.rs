@@ -12,8 +12,8 @@ use crate::lru::Lru;
 /// A server that works on requests.
 ///
 /// All its running requests progress at the same rate, so one clock suffices. The clock runs at that rate,
-/// and a request is
-/// done when the clock has advanced by the request's work. A change of speed changes only the clock's rate.
+/// and a request is done when the clock has advanced by the request's work. A change of speed changes only
+/// the clock's rate.
 #[derive(Debug)]
 pub(crate) struct Server {
     speed: f64,

@@ -69,8 +69,7 @@ fn lognormal(rng: &mut Rng, mean: f64, sigma: f64) -> f64 {
 
 impl BoundedPareto {
     /// Creates the distribution with this mean, tail and greatest value. Bisection finds the least value,
-    /// because the mean grows
-    /// with it.
+    /// because the mean grows with it.
     fn with_mean(mean: f64, shape: f64, max: f64) -> Self {
         let (mut low, mut high) = (mean.ln() - 60.0, mean.ln());
         for _ in 0..200 {

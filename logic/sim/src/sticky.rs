@@ -25,8 +25,7 @@ impl Sticky {
     const CLIENTS_MAX: usize = 1_000_000;
 
     /// Records that a client was sent to `server`. `could_stay` says whether the client's last server could
-    /// have taken it, or
-    /// should have.
+    /// have taken it, or should have.
     pub(crate) fn sent(&mut self, client: u64, server: u32, could_stay: impl FnOnce(u32) -> bool) {
         let Some(last) = self.clients.get_mut(&client) else {
             if self.clients.len() < Self::CLIENTS_MAX {

@@ -5,8 +5,7 @@ use weir_balance::{Admission, Departures, Next, Queue, Rank, RefusalCause, Ticke
 use crate::in_flight::FlightId;
 
 /// Requests that wait in the balancer, as in the proxy: for any server, or for the one that they are bound
-/// to. Each queue has
-/// its own order and its own pace.
+/// to. Each queue has its own order and its own pace.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     any: Line,

@@ -25,8 +25,7 @@ impl Measured {
 }
 
 /// Evaluates the measurements since the last call and sets the weights, as the proxy's control plane does.
-/// Returns true if a
-/// weight changed.
+/// Returns true if a weight changed.
 pub(crate) fn judge(
     rule: &AutoWeightRule,
     mix: &mut RequestMix,

@@ -7,8 +7,7 @@ use crate::rng::Rng;
 /// A population from which the n-th member is drawn in proportion to 1 / n^zipf, in constant time and memory.
 ///
 /// The method is rejection-inversion (Hörmann and Derflinger: "Rejection-inversion to generate variates from
-/// monotone
-/// discrete distributions", 1996).
+/// monotone discrete distributions", 1996).
 #[derive(Debug, Clone)]
 pub(crate) struct Zipf {
     count: u64,

@@ -1,6 +1,5 @@
 //! Tests that a run needs memory for its servers and the requests in flight, not for all requests. A separate
-//! program, because
-//! it counts the memory of all threads.
+//! program, because it counts the memory of all threads.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,12 +1,10 @@
 //! `weight = "auto"`: a server's weight computed from measurements.
 //!
-//! The formula comes from the published study of weights for heterogeneous clusters:
-//! `w = a * Pp + (1 - a) * Pm`. Here
-//! `a = dynamic / (dynamic + static)` is the share of requests that make a server compute. Pp is the server's
-//! speed at those,
-//! and Pm its speed at the others, for which it fetches data. The study takes both from a hardware benchmark.
-//! Here they are
-//! configured, or come from the service times of the servers' own requests.
+//! The formula comes from the published study of weights for heterogeneous clusters: `w = a * Pp + (1 - a) *
+//! Pm`. Here `a = dynamic / (dynamic + static)` is the share of requests that make a server compute. Pp is
+//! the server's speed at those, and Pm its speed at the others, for which it fetches data. The study takes
+//! both from a hardware benchmark. Here they are configured, or come from the service times of the servers'
+//! own requests.
 //!
 //! This module is pure: the caller measures and decides when to update the weights.
 
@@ -33,8 +31,8 @@ pub struct AutoWeightRule {
     /// Highest weight.
     pub max: Weight,
     /// Requests of a class that a server must have answered before its speed at them is updated, and requests
-    /// that the pool
-    /// must have answered before the mix is updated. Fewer requests are kept until more have come.
+    /// that the pool must have answered before the mix is updated. Fewer requests are kept until more have
+    /// come.
     pub requests_min: u32,
 }
 
@@ -86,8 +84,7 @@ impl SpeedEstimate {
     /// Adds the measurements since the last update. Returns the new requests of each class.
     ///
     /// A class with too few requests stays unread until there are enough. So a server that gets few requests
-    /// is measured as well,
-    /// but less often.
+    /// is measured as well, but less often.
     pub fn learn(&mut self, rule: &AutoWeightRule, times: &ServiceTimes) -> [u64; RequestClass::COUNT] {
         RequestClass::ALL.map(|class| {
             let seen = std::mem::take(&mut self.kept[class as usize]);

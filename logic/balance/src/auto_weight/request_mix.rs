@@ -16,8 +16,7 @@ const EVEN: f64 = 0.5;
 
 impl RequestMix {
     /// Adds the new requests of each class, of all servers with automatic weights. Too few requests are kept
-    /// until there are
-    /// enough, because one request in a quiet time does not represent the others.
+    /// until there are enough, because one request in a quiet time does not represent the others.
     pub fn learn(&mut self, rule: &AutoWeightRule, new: [u64; RequestClass::COUNT]) {
         for (kept, new) in self.kept.iter_mut().zip(new) {
             *kept += new;

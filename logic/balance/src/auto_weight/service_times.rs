@@ -36,8 +36,7 @@ pub struct ClassWindow {
     /// Number of requests.
     pub requests: u64,
     /// Lower quartile of the times in microseconds. A server that queues requests does not appear slower by
-    /// it, and a single
-    /// response from a cache does not make it appear faster.
+    /// it, and a single response from a cache does not make it appear faster.
     pub typical_us: f64,
 }
 

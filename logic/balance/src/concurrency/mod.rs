@@ -1,8 +1,7 @@
 //! Adaptive concurrency: a limit on a server's requests that follows its latency.
 //!
 //! This module is pure: the caller reports each ended request; times are microseconds of any steady clock.
-//! The queue handles
-//! requests over the limit.
+//! The queue handles requests over the limit.
 
 mod baseline;
 mod window;
@@ -30,21 +29,17 @@ pub struct ConcurrencyRule {
 #[serde(rename_all = "kebab-case")]
 pub enum ConcurrencyAlgorithm {
     /// Compares the latency without load to the current latency, as Netflix's Gradient2Limit
-    /// (concurrency-limits) does:
-    /// `gradient = (1 + tolerance) * unloaded / latency`, kept within 0.5 to 1; then
-    /// `limit = 0.8 * limit + 0.2 * (limit * gradient + sqrt(limit))`. The square root is the room for a
+    /// (concurrency-limits) does: `gradient = (1 + tolerance) * unloaded / latency`, kept within 0.5 to 1;
+    /// then `limit = 0.8 * limit + 0.2 * (limit * gradient + sqrt(limit))`. The square root is the room for a
     /// queue.
     ///
     /// In Gradient2Limit, "unloaded" is a long average, which a long overload increases. Here it is measured
-    /// as in Envoy's
-    /// adaptive concurrency filter (minRTT): it is the smallest latency of the last minute, and the limit is
-    /// halved for a
-    /// moment now and then to measure it.
+    /// as in Envoy's adaptive concurrency filter (minRTT): it is the smallest latency of the last minute, and
+    /// the limit is halved for a moment now and then to measure it.
     ///
     /// The server must be unloaded at half of the limit. Below a capacity of about eight requests it is not,
-    /// because of the
-    /// room for a queue; the limit may then settle at several times the capacity. Give such a server a fixed
-    /// limit.
+    /// because of the room for a queue; the limit may then settle at several times the capacity. Give such a
+    /// server a fixed limit.
     Gradient {
         /// Percentage by which latency may exceed that of the unloaded server before the limit falls.
         tolerance_percent: u8,
@@ -69,8 +64,7 @@ pub struct Concurrency {
 
 impl ConcurrencyRule {
     /// Returns true if a latency is too high independently of earlier measurements. With the gradient this
-    /// depends on the
-    /// server, so it returns false.
+    /// depends on the server, so it returns false.
     pub fn is_too_long(&self, latency: Duration) -> bool {
         match self.algorithm {
             ConcurrencyAlgorithm::Gradient { .. } => false,
@@ -101,8 +95,7 @@ impl Concurrency {
     }
 
     /// Records an ended request. `in_flight` includes it; a failed request counts as bad whatever its
-    /// latency. Returns true if
-    /// the limit was updated.
+    /// latency. Returns true if the limit was updated.
     pub fn ended(
         &mut self,
         rule: &ConcurrencyRule,

@@ -1,8 +1,7 @@
 //! HAProxy's `avalanche` mixing function.
 
 /// Mixes `value` as HAProxy's `avalanche` (full_hash) does: Bob Jenkins' mixing of all bits into all, then a
-/// multiplication
-/// by a large prime, which spreads the points of a ring.
+/// multiplication by a large prime, which spreads the points of a ring.
 pub(crate) fn avalanche(value: u32) -> u32 {
     let mut a = value;
     a = a.wrapping_add(0x7ed5_5d16).wrapping_add(a << 12);

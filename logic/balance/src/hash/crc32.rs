@@ -12,8 +12,7 @@ pub(crate) fn update(state: u32, bytes: &[u8]) -> u32 {
 }
 
 /// Returns the CRC of a text that starts with the bytes of CRC `first` and continues with `bytes` bytes of
-/// CRC `rest`. It
-/// needs only the CRCs, like zlib's crc32_combine: it shifts `first` by that many zero bytes.
+/// CRC `rest`. It needs only the CRCs, like zlib's crc32_combine: it shifts `first` by that many zero bytes.
 pub(crate) fn join(first: u32, rest: u32, bytes: u32) -> u32 {
     let mut carried = first;
     // Each round squares the map, from "one byte further" on, and uses it for one bit of the count, the

@@ -1,12 +1,10 @@
 //! Numbers that stand for servers when hash points, preferences or draws are computed.
 //!
 //! They come from a server's address as written in the config. So balancers with the same config choose
-//! alike, whatever
-//! their history, and adding or removing a server does not move the other servers' keys.
+//! alike, whatever their history, and adding or removing a server does not move the other servers' keys.
 //!
 //! Several servers may have the same address, or the same host where only that counts. The second and later
-//! ones, in the
-//! pool's order, get numbers of their own.
+//! ones, in the pool's order, get numbers of their own.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -43,8 +41,7 @@ pub(crate) fn ring_keys(servers: &[Addressed<'_>]) -> Vec<u32> {
 }
 
 /// Returns for each server the key that HAProxy's `hash-key addr` gives it, which ignores the port; otherwise
-/// like
-/// [`ring_keys`].
+/// like [`ring_keys`].
 pub(crate) fn host_keys(servers: &[Addressed<'_>]) -> Vec<u32> {
     apart(servers.iter().map(|(_, _, address)| host_key(address)))
 }

@@ -2,9 +2,8 @@
 //! index into it.
 //!
 //! A server that is down is not in the table, as if a health checker had removed it. A server that is full,
-//! or has just failed
-//! the request, is unavailable, as with the kernel's overload flag. A key other than an address counts by its
-//! hash.
+//! or has just failed the request, is unavailable, as with the kernel's overload flag. A key other than an
+//! address counts by its hash.
 
 use weir_model::ServerAddress;
 
@@ -123,8 +122,7 @@ fn by_preference(servers: &[(usize, u32, &ServerAddress)]) -> Box<[u32]> {
 }
 
 /// Returns the sum of port and folded address. For a name or a path, which the kernel does not have, the CRC
-/// replaces the
-/// address.
+/// replaces the address.
 fn value_of(address: &ServerAddress) -> u32 {
     let (hash, port) = match address {
         ServerAddress::Inet(address) => (Key::from(address.ip()).hash(), address.port()),

@@ -51,15 +51,13 @@ impl Ketama {
     }
 
     /// Returns the server of the first point at or after the key's CRC-32, or of one of the next points.
-    /// `None` = none within
-    /// the permitted tries is open.
+    /// `None` = none within the permitted tries is open.
     pub(crate) fn pick(&self, key: Digest, is_open: impl Fn(usize) -> bool) -> Option<usize> {
         self.walk(key, TRIES_MAX, is_open)
     }
 
     /// Returns the same where loads are bounded. Skipped servers have their full share, so the search goes as
-    /// far as on the
-    /// [`Ring`](super::Ring), to find the key's next server.
+    /// far as on the [`Ring`](super::Ring), to find the key's next server.
     pub(crate) fn pick_within(&self, key: Digest, permits: impl Fn(usize) -> bool) -> Option<usize> {
         self.walk(key, STEPS_MAX, permits)
     }

@@ -2,14 +2,12 @@
 //! section 3.4).
 //!
 //! Each server has its own order of preference of the table's entries, and the servers take entries in turn.
-//! The shares are
-//! nearly even, a pick is one look-up, and few keys move when a server is added or removed.
+//! The shares are nearly even, a pick is one look-up, and few keys move when a server is added or removed.
 //!
 //! A server takes entries in proportion to its weight: its kth entry is due at k / weight. So only the ratios
-//! of weights
-//! count, and a small change of a weight moves few keys. The table's size is configured, like Envoy's
-//! `table_size`. It does not
-//! depend on the servers, because in a table of another size nearly every key has another entry.
+//! of weights count, and a small change of a weight moves few keys. The table's size is configured, like
+//! Envoy's `table_size`. It does not depend on the servers, because in a table of another size nearly every
+//! key has another entry.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -119,8 +117,7 @@ impl Entrant {
     }
 
     /// Returns the time at which its next entry is due, as a number that keeps the order. Equal quotients
-    /// give equal numbers,
-    /// because divisions are rounded correctly.
+    /// give equal numbers, because divisions are rounded correctly.
     fn due(&self) -> u64 {
         (f64::from(self.taken) / f64::from(self.share)).to_bits()
     }

@@ -1,8 +1,7 @@
 //! NGINX's `hash KEY` (ngx_http_upstream_hash_module.c), which is that of Cache::Memcached.
 //!
 //! Fifteen bits of the key's CRC-32 count. If their server cannot be used, the bits of the key with 1, 2, ...
-//! in front are
-//! added. Servers that are down stay in the list. After 21 failed tries the servers take turns.
+//! in front are added. Servers that are down stay in the list. After 21 failed tries the servers take turns.
 
 use super::Digest;
 use super::by_weight::ByWeight;

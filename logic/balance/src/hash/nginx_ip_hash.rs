@@ -1,8 +1,7 @@
 //! NGINX's ip_hash (ngx_http_upstream_ip_hash_module.c).
 //!
 //! Servers that are down stay in the list, and clients that hash to one are hashed again. After 21 failed
-//! tries the servers
-//! take turns. As in NGINX, a client without an address counts as 0.0.0.
+//! tries the servers take turns. As in NGINX, a client without an address counts as 0.0.0.
 
 use std::net::IpAddr;
 

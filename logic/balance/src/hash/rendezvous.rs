@@ -2,19 +2,17 @@
 //! weights.
 //!
 //! Each server draws a waiting time for the key, and the server with the shortest one gets the key. When a
-//! server is removed,
-//! exactly its own keys move, each to its second choice. A change of a server's weight moves keys only to or
-//! from that server.
+//! server is removed, exactly its own keys move, each to its second choice. A change of a server's weight
+//! moves keys only to or from that server.
 //!
 //! Asking every server for every key would cost O(n). Here keys first go into a fixed number of buckets, and
-//! the servers draw
-//! for the bucket. Each server orders the buckets in its own way and draws by the position in that order. So
-//! a few of each
-//! server's first buckets suffice to find the winners of all buckets, however many servers there are.
+//! the servers draw for the bucket. Each server orders the buckets in its own way and draws by the position
+//! in that order. So a few of each server's first buckets suffice to find the winners of all buckets, however
+//! many servers there are.
 //!
 //! The approximation is this: keys of one bucket always go together, and a server's share is a whole number
-//! of buckets. It
-//! differs from the fair share by about one over the square root of that number. The moves of keys are exact.
+//! of buckets. It differs from the fair share by about one over the square root of that number. The moves of
+//! keys are exact.
 
 mod entrant;
 
@@ -35,14 +33,12 @@ pub(crate) struct Rendezvous {
 }
 
 /// Number of buckets, as a power of two. It is a constant: if it depended on the number of servers, one more
-/// server could
-/// move all keys.
+/// server could move all keys.
 const BUCKET_BITS: u32 = 17;
 pub(crate) const BUCKETS: u32 = 1 << BUCKET_BITS;
 
 /// Largest number of servers that are all asked, for a bucket's winner on first use, and for the next choice
-/// if the winner
-/// has no room.
+/// if the winner has no room.
 ///
 /// With more servers, the winners are computed in advance, and the winners of other buckets are the next
 /// choices.
@@ -115,8 +111,7 @@ fn first_of(entrants: &[Entrant], indices: impl Iterator<Item = usize>, bucket: 
 /// Returns the winner of each bucket, with about ten draws for each bucket in all.
 ///
 /// Each server draws for the first buckets in its order, until its further draws would exceed the waiting
-/// times of all but
-/// a few buckets. All servers are asked for those few.
+/// times of all but a few buckets. All servers are asked for those few.
 fn winners(entrants: &[Entrant]) -> Vec<Option<u32>> {
     /// Draws expected for each bucket. With this many, one bucket in e^10 = 22,000 gets none.
     const DRAWS_A_BUCKET: f64 = 10.0;

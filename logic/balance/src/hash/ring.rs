@@ -1,6 +1,5 @@
 //! Consistent hashing: each server has many points on a ring of 2^32 positions, and a key belongs to the
-//! server of the
-//! nearest point. When a server is added or removed, only the keys next to its points move.
+//! server of the nearest point. When a server is added or removed, only the keys next to its points move.
 
 use super::avalanche;
 use super::signpost::Signpost;
@@ -29,15 +28,13 @@ pub(super) const STEPS_MAX: usize = 256;
 const POINTS_PER_ID: u32 = 256 * 16;
 
 /// Returns the key of HAProxy's `hash-key id`, its default. The position in the pool's order, counted from 1,
-/// stands for
-/// the id.
+/// stands for the id.
 pub(crate) fn position_key(rank: u32) -> u32 {
     rank.wrapping_add(1).wrapping_mul(POINTS_PER_ID)
 }
 
 /// Returns the key of `hash-key id` in HAProxy 3.0 to 3.2 before October 2025. That change was a mistake that
-/// moved most keys;
-/// HAProxy reverted it.
+/// moved most keys; HAProxy reverted it.
 pub(crate) fn id_key(rank: u32) -> u32 {
     avalanche(rank.wrapping_add(1))
 }
@@ -50,8 +47,7 @@ pub(crate) fn id32_key(rank: u32) -> u32 {
 /// Factor that keeps the number of all points at or below `max`, in steps of at least one thirty-second.
 ///
 /// An exact factor would move points of all servers at each change of one server. With steps, points move
-/// only when a change
-/// crosses a step.
+/// only when a change crosses a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reduction {
     thirty_seconds: u64,
@@ -78,8 +74,7 @@ impl Ring {
     /// depend on that key alone.
     ///
     /// `whole_weights`, in the same unit, are the full weights of all servers, up or down. The number of
-    /// points for a unit must
-    /// not change with the servers' health, nor during a slow start.
+    /// points for a unit must not change with the servers' health, nor during a slow start.
     pub(crate) fn new(mut servers: Vec<(usize, u32, u32)>, whole_weights: impl Iterator<Item = u32>) -> Self {
         const POINTS_PER_WEIGHT: u64 = 16;
         let points_of = |weight: u32| u64::from(weight) * POINTS_PER_WEIGHT / UNIT;

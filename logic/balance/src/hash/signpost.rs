@@ -6,8 +6,7 @@ use std::ops::Range;
 /// each begin.
 ///
 /// A million points exceed the caches, and each step of a binary search would wait for memory. Points are
-/// hashes, so they are
-/// evenly distributed, and each part has only a few.
+/// hashes, so they are evenly distributed, and each part has only a few.
 #[derive(Debug)]
 pub(super) struct Signpost {
     /// For each part, the index of the first point in it or after it; at the end, the number of all points.
@@ -37,8 +36,7 @@ impl Signpost {
     }
 
     /// Returns the range of points to search for `place`: all points before the range are less than `place`,
-    /// and all points
-    /// after it are greater.
+    /// and all points after it are greater.
     pub(super) fn around(&self, place: u32) -> Range<usize> {
         let part = part_of(place, self.shift);
         self.starts[part] as usize..self.starts[part + 1] as usize

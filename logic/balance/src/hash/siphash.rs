@@ -3,8 +3,7 @@
 /// Computes Linux's hsiphash of one 32-bit number on 64-bit machines. Both halves of the secret are `half`.
 ///
 /// It is SipHash-1-3 (Aumasson, Bernstein: "SipHash: a fast short-input PRF", 2012) of the number's four
-/// bytes, lowest first,
-/// cut to 32 bits.
+/// bytes, lowest first, cut to 32 bits.
 pub(crate) fn hsiphash(number: u32, half: u64) -> u32 {
     const LENGTH_BYTES: u64 = 4;
     let mut state = [

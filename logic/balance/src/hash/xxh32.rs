@@ -49,8 +49,7 @@ mod tests {
     }
 
     /// The first two values are from xxHash's documentation. The others were computed from its specification,
-    /// independently of
-    /// this code (tests/golden/work-out).
+    /// independently of this code (tests/golden/work-out).
     #[test]
     fn texts_of_every_kind_of_length() {
         let known = [

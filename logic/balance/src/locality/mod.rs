@@ -1,17 +1,13 @@
 //! IPVS's locality-based least connections, without and with replication (ip_vs_lblc.c, ip_vs_lblcr.c). A key
-//! stays with its
-//! server, or its set of servers, until these are overloaded while another has little load.
+//! stays with its server, or its set of servers, until these are overloaded while another has little load.
 //!
 //! All workers share the table of keys, and it survives a change of servers. It is divided into shards. Each
-//! has a lock, held
-//! for one look-up (and now and then for a sweep over a few hundred entries). A worker never waits for a
-//! lock: if the lock is
-//! taken, it picks the least loaded server and stores nothing.
+//! has a lock, held for one look-up (and now and then for a sweep over a few hundred entries). A worker never
+//! waits for a lock: if the lock is taken, it picks the least loaded server and stores nothing.
 //!
 //! Differences from the kernel:
 //! - The kernel counts and sweeps its table as a whole. Here each shard is swept by itself, possibly while
-//!   the total number of
-//! keys is still below the wanted one.
+//!   the total number of keys is still below the wanted one.
 //! - The kernel's table has no limit between two sweeps. Here a full shard drops the half that was unused for
 //!   longest.
 //! - A set has at most 16 servers.
@@ -162,8 +158,7 @@ impl Request<'_> {
     }
 
     /// Returns the server with the fewest requests relative to its weight. Of equals it is the first in the
-    /// pool's order, not
-    /// the newest.
+    /// pool's order, not the newest.
     fn least(&self) -> Option<usize> {
         self.roster.least_loaded(self.exclude)
     }
@@ -175,8 +170,7 @@ impl Request<'_> {
     }
 
     /// Returns the index of the first server with the most requests relative to its weight
-    /// (ip_vs_dest_set_max). A server that
-    /// no longer exists comes before all others.
+    /// (ip_vs_dest_set_max). A server that no longer exists comes before all others.
     fn most_of(&self, members: &[Member]) -> usize {
         let slot = |place: usize| members.get(place).and_then(|member| self.known(member));
         if let Some(gone) = (0..members.len()).find(|place| slot(*place).is_none()) {
@@ -201,8 +195,7 @@ impl Request<'_> {
     }
 
     /// Returns true if the server has more requests than its weight, while another has fewer than half its
-    /// weight
-    /// (is_overloaded). If there is such a server, the least loaded one is.
+    /// weight (is_overloaded). If there is such a server, the least loaded one is.
     fn is_overloaded(&self, slot: usize) -> bool {
         let (active, weight) = self.load(slot);
         let idle = |slot: usize| {

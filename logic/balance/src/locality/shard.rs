@@ -59,8 +59,7 @@ impl Shard {
     /// Does the work of the kernel's timer, at most as often as the timer would have fired.
     ///
     /// If there are too many entries, it removes some that were not used lately. After half an hour without
-    /// that, it removes
-    /// those that have expired.
+    /// that, it removes those that have expired.
     pub(super) fn expire(&mut self, now_ms: u64, expiration_ms: u64) {
         if self.sweep_at_ms == 0 {
             self.sweep_at_ms = now_ms.saturating_add(SWEEP_INTERVAL_MS);

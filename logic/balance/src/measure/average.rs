@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// NGINX's moving average of times in whole milliseconds (ngx_http_upstream_response_time_avg).
 ///
 /// Each new time counts a twentieth, rounded half up; the first one counts in full. 0 = no measurement, or
-/// less than a
-/// millisecond.
+/// less than a millisecond.
 #[derive(Debug, Default)]
 pub(crate) struct Average(AtomicU32);
 

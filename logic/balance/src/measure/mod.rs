@@ -18,8 +18,7 @@ pub(crate) use watch::Wants;
 pub use watch::Watch;
 
 /// All measurements of one server. Those that its pool's algorithm does not need stay unused. The window,
-/// which is longer
-/// than a cache line, comes after all others.
+/// which is longer than a cache line, comes after all others.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Measures {

@@ -3,14 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Finagle's peak-sensitive moving average of round trip times. A time above the average replaces it at once.
-/// A time below
-/// pulls it down, the more the longer ago it last changed. Reading also changes it: it falls towards 0 with
-/// time, as if a
-/// response had come in no time.
+/// A time below pulls it down, the more the longer ago it last changed. Reading also changes it: it falls
+/// towards 0 with time, as if a response had come in no time.
 ///
 /// The upper half holds milliseconds as an `f32`, the lower half the time of the last change, so that both
-/// change together.
-/// The time wraps after 49 days: a server without a request for longer looks fresher than it is.
+/// change together. The time wraps after 49 days: a server without a request for longer looks fresher than it
+/// is.
 #[derive(Debug, Default)]
 pub(crate) struct PeakAverage(AtomicU64);
 
@@ -45,8 +43,7 @@ impl PeakAverage {
     /// Reads the average for [`PeakAverage::ms`].
     ///
     /// It is separate because `ms` may write with a locked instruction, which waits for all pending reads.
-    /// With the reads first,
-    /// the averages of several servers are fetched from memory at the same time.
+    /// With the reads first, the averages of several servers are fetched from memory at the same time.
     pub(crate) fn seen(&self) -> Seen {
         Seen(self.0.load(Relaxed))
     }

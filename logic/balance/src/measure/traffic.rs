@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Bytes moved in the last 14 seconds, including the current one: NetScaler's span for least bandwidth.
 ///
 /// There is one entry for each second: its number (24 bits, wraps after half a year) and its bytes (40 bits,
-/// up to a
-/// terabyte).
+/// up to a terabyte).
 #[derive(Debug, Default)]
 pub(crate) struct TrafficWindow([AtomicU64; SECONDS as usize]);
 

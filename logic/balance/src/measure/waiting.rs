@@ -7,10 +7,9 @@ use super::{Average, Moment};
 /// Time for which the requests without a response have been waiting (NGINX's `inflight`).
 ///
 /// The number of requests (20 bits) and the sum of their start times (44 bits, wraps) change together, so the
-/// mean wait is
-/// exact at any moment. Its moving average has NGINX's pace of a twentieth for each pick in the pool. NGINX
-/// updates it for
-/// every server at each pick; here a server's missing updates are made when it is read again.
+/// mean wait is exact at any moment. Its moving average has NGINX's pace of a twentieth for each pick in the
+/// pool. NGINX updates it for every server at each pick; here a server's missing updates are made when it is
+/// read again.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
     requests: AtomicU64,
@@ -24,8 +23,7 @@ const COUNT_MAX: u64 = u64::MAX >> SUM_BITS;
 
 impl Waiting {
     /// Counts a request that begins to wait. Returns false if a million requests wait already; then it is not
-    /// counted and must
-    /// not end.
+    /// counted and must not end.
     pub(crate) fn begin(&self, now_ms: u64) -> bool {
         let begun = |requests: u64| {
             let (count, sum) = unpack(requests);

@@ -69,8 +69,7 @@ impl Watch {
     /// Records the arrival of the response's head; later heads are ignored.
     ///
     /// `round_trip_us` is from the request's last byte to the response's first byte. Without `counts` the
-    /// response is a failure
-    /// and is not measured; otherwise a server that fails fast would look fast.
+    /// response is a failure and is not measured; otherwise a server that fails fast would look fast.
     pub fn answered(
         &mut self,
         roster: &Roster,

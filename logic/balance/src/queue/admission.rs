@@ -10,8 +10,7 @@ pub struct Admission {
     /// Most requests that may wait.
     pub length_max: u32,
     /// Time for which this request would wait, in microseconds
-    /// ([`Departures::wait_us`](super::Departures::wait_us)); `None` =
-    /// unknown.
+    /// ([`Departures::wait_us`](super::Departures::wait_us)); `None` = unknown.
     pub wait_us: Option<u64>,
     /// Longest time for which this request may wait, in microseconds.
     pub patience_us: u64,

@@ -25,8 +25,7 @@ struct Line {
 }
 
 /// Longest line for which rounds are counted one by one. A client with more waiting requests is behind nearly
-/// all
-/// others.
+/// all others.
 const ROUNDS_MAX: usize = 64;
 
 impl Class {

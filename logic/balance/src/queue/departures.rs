@@ -3,8 +3,8 @@
 /// Pace of a queue: the mean time between two departures while others wait.
 ///
 /// It is the plain mean of the first 16 intervals. After that it is exponentially weighted with 1/16, so the
-/// last few dozen
-/// intervals count. It is unknown before eight intervals, because a guess would reject clients for no reason.
+/// last few dozen intervals count. It is unknown before eight intervals, because a guess would reject clients
+/// for no reason.
 #[derive(Debug, Clone, Default)]
 pub struct Departures {
     mean_us: f64,

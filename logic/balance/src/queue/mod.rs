@@ -1,8 +1,7 @@
 //! The queue of a pool: the order in which waiting requests get a server.
 //!
 //! This module is pure: it knows no server, no clock and no task. The caller decides the type of the waiting
-//! entries; times
-//! are microseconds of any steady clock.
+//! entries; times are microseconds of any steady clock.
 
 mod admission;
 mod class;
@@ -16,18 +15,14 @@ pub use departures::Departures;
 use class::Class;
 
 /// The requests that wait for one pool, in order: the lowest class first. Within a class, clients take turns,
-/// each with its
-/// own request that counts as having arrived first.
+/// each with its own request that counts as having arrived first.
 ///
 /// The ideas are HAProxy's `set-priority-class` and `set-priority-offset`. The turns of clients are a round
-/// robin of
-/// sub-queues as in fair queueing (Nagle, RFC 970), with requests in place of packets. Without fairness, all
-/// requests have the
-/// same client.
+/// robin of sub-queues as in fair queueing (Nagle, RFC 970), with requests in place of packets. Without
+/// fairness, all requests have the same client.
 ///
 /// Entering, leaving and taking the next cost O(log n). Memory is proportional to the waiting requests;
-/// nothing is kept about
-/// a request that has left.
+/// nothing is kept about a request that has left.
 #[derive(Debug)]
 pub struct Queue<T> {
     /// Classes by number; none is empty.
@@ -103,16 +98,14 @@ impl<T> Queue<T> {
     }
 
     /// Returns the class of the next entry and the time at which it counts as having arrived, in
-    /// microseconds. Of two queues,
-    /// the one with the lesser value goes first.
+    /// microseconds. Of two queues, the one with the lesser value goes first.
     pub fn first(&self) -> Option<(i16, i128)> {
         let (class, clients) = self.classes.first_key_value()?;
         Some((*class, clients.first_due_us()?))
     }
 
     /// Puts back an entry that was taken but could not be served. It comes before all others of its client,
-    /// and its client gets
-    /// its turn back.
+    /// and its client gets its turn back.
     pub fn put_back(&mut self, ticket: Ticket, who: T) {
         self.taken = self.taken.saturating_sub(1).max(ticket.taken_before);
         self.classes.entry(ticket.rank.class).or_default().insert(&ticket, true);

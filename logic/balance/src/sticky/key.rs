@@ -5,20 +5,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// Key of a client in a [`crate::StickyTable`]: a keyed hash.
 ///
 /// So tables have the same size whatever clients send, and contain no session ids. An attacker without the
-/// secret cannot
-/// cause collisions.
+/// secret cannot cause collisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StickyKey(pub(super) u128);
 
 /// Computes [`StickyKey`]s with SipHash-2-4 and 128 bits of output (Aumasson, Bernstein: "SipHash: a fast
-/// short-input PRF",
-/// 2012).
+/// short-input PRF", 2012).
 #[derive(Clone, Copy)]
 pub struct StickyKeys([u64; 2]);
 
 /// Returns the address with only the bits of its prefix, so that clients with the same prefix share a server.
-/// An IPv4
-/// address mapped to IPv6 counts as IPv4.
+/// An IPv4 address mapped to IPv6 counts as IPv4.
 pub fn masked_source(source: IpAddr, ipv4_prefix: u8, ipv6_prefix: u8) -> IpAddr {
     match source.to_canonical() {
         IpAddr::V4(address) => {

@@ -6,8 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::StickyKey;
 
 /// Part of a sticky table behind one lock. Its entries are in the order of their last use, so that the oldest
-/// is found at
-/// once.
+/// is found at once.
 #[derive(Debug)]
 pub(super) struct Shard {
     places: HashMap<u128, u32, BuildHasherDefault<Spread>>,

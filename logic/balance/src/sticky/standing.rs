@@ -15,8 +15,7 @@ pub enum Standing {
 
 impl Roster {
     /// Returns the readiness of the server in `slot` for a request that is bound to it. Follow
-    /// [`Standing::Open`] with
-    /// [`Roster::try_begin`].
+    /// [`Standing::Open`] with [`Roster::try_begin`].
     pub fn standing(&self, slot: usize) -> Standing {
         match self.candidate(slot) {
             Some(candidate) if candidate.keeps_clients && candidate.has_room() => Standing::Open,
@@ -26,16 +25,14 @@ impl Roster {
     }
 
     /// Returns true if a request bound to the server in `slot` may take the place of one that ends there.
-    /// Then nothing needs to
-    /// be counted.
+    /// Then nothing needs to be counted.
     pub fn may_succeed(&self, slot: usize) -> bool {
         let within = |candidate: &Candidate| candidate.load.active() <= candidate.max();
         self.candidate(slot).is_some_and(|candidate| candidate.keeps_clients && within(candidate))
     }
 
     /// Returns true if another roster of the pool has the same members with the same weights and portions.
-    /// Then each key that
-    /// has its own server has the same one in both. O(number of servers).
+    /// Then each key that has its own server has the same one in both. O(number of servers).
     pub fn shares_like(&self, other: &Self) -> bool {
         let shares = |roster: &Self, slot: usize| {
             roster

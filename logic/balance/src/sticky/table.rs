@@ -9,10 +9,8 @@ use super::shard::Shard;
 /// The server that each key is bound to, shared by all workers.
 ///
 /// The table never has more than [`StickyTableRule::entries_max`] entries. A further entry replaces the least
-/// recently used
-/// one among about a thousand. The table has many shards, each with its own lock, which is held for a few
-/// steps. So no worker
-/// waits for long, whatever the size.
+/// recently used one among about a thousand. The table has many shards, each with its own lock, which is held
+/// for a few steps. So no worker waits for long, whatever the size.
 #[derive(Debug)]
 pub struct StickyTable {
     rule: StickyTableRule,
@@ -68,8 +66,7 @@ impl StickyTable {
     }
 
     /// Returns the server that `key` is bound to and marks the entry as used now. `now_ms` comes from a clock
-    /// that never goes
-    /// back, the same for all callers.
+    /// that never goes back, the same for all callers.
     pub fn find(&self, key: StickyKey, now_ms: u64) -> Option<u64> {
         let (found, expired) = self.shard(key).1.find(key, now_ms, self.rule.expire_ms);
         self.count(expired, false);
@@ -129,8 +126,7 @@ impl StickyTable {
 }
 
 /// Locks a shard. Nothing panics while holding the lock; if it does happen, a table that forgets a client is
-/// no reason to
-/// stop.
+/// no reason to stop.
 fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,5 @@
 //! The content of a sticky cookie: `ID`, or with limits on its life `ID|LAST|FIRST`, both times in seconds
-//! since 1970 as
-//! hexadecimal digits.
+//! since 1970 as hexadecimal digits.
 
 /// Content of a sticky cookie, without the protection that it had in transit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,8 +86,7 @@ impl TokenLife {
     }
 
     /// Returns true if a valid token should be renewed although its server is the same. That is not with
-    /// every response, but
-    /// often enough to measure an idle time to a sixteenth of its limit.
+    /// every response, but often enough to measure an idle time to a sixteenth of its limit.
     pub fn is_to_renew(&self, age: Option<TokenAge>, now_s: u64) -> bool {
         let (Some(max), Some(age)) = (self.idle_max_s, age) else { return false };
         now_s.saturating_sub(age.last_s) >= (max / 16).max(1)

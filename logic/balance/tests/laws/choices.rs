@@ -1,6 +1,5 @@
 //! Compares choices by requests, measurements and random numbers with the formulas.
-//! `tests/golden/work-out-choices` computes
-//! the expected choices independently of this code.
+//! `tests/golden/work-out-choices` computes the expected choices independently of this code.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -2,10 +2,9 @@
 //! `rendezvous`.
 //!
 //! `tests/golden/record` made the recordings; `tests/golden/work-out-keys` computed the formulas' results
-//! independently of this
-//! code. HAProxy's keys are parts of requests, so logic/config/tests/haproxy_keys.rs tests them. The `random`
-//! of both products
-//! is not recorded, because their seeds differ each time; random.rs tests its properties.
+//! independently of this code. HAProxy's keys are parts of requests, so logic/config/tests/haproxy_keys.rs
+//! tests them. The `random` of both products is not recorded, because their seeds differ each time; random.rs
+//! tests its properties.
 
 use std::net::IpAddr;
 

@@ -275,8 +275,7 @@ fn on_both_rings_a_key_whose_server_has_its_share_goes_to_the_next_one_and_else_
 }
 
 /// Returns how many requests the server in `slot` may have when `running` are in progress and one arrives:
-/// its share,
-/// rounded up.
+/// its share, rounded up.
 fn places(weights: &[u32], slot: usize, running: u64, factor: u64) -> u64 {
     let places = ((running + 1) * factor).div_ceil(100);
     let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
@@ -301,8 +300,7 @@ proptest! {
         for (count, weight) in counts(&owners(&roster, KEYS), weights.len()).into_iter().zip(&weights) {
             let share = count as f64 * f64::from(total) / (f64::from(KEYS) * f64::from(*weight));
             // Few points make uneven arcs: ketama's ring has 160 for each unit of weight. The other
-            // algorithms are within the random
-            // variation of 10,000 draws.
+            // algorithms are within the random variation of 10,000 draws.
             let bounds = match algorithm {
                 Algorithm::Ketama => 0.6..1.5,
                 _ => 0.7..1.35,

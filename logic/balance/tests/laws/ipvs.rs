@@ -26,8 +26,7 @@ fn addresses() -> impl Strategy<Value = IpAddr> {
 }
 
 /// Computes addr_fold as all these schedulers do: it XORs an IPv6 address's words as they lie in memory. Then
-/// it converts to
-/// the machine's byte order (ntohl).
+/// it converts to the machine's byte order (ntohl).
 fn folded(address: IpAddr) -> u32 {
     match address {
         IpAddr::V4(address) => u32::from_be(u32::from_ne_bytes(address.octets())),

@@ -1,6 +1,5 @@
 //! Compares picks with recordings of the kernel's IPVS, for connections that start and end.
-//! `tests/golden/ipvs/record` made
-//! the recordings.
+//! `tests/golden/ipvs/record` made the recordings.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -30,8 +29,7 @@ fn recorded(scheduling: Scheduling, text: &str) -> (Pool, &str) {
 }
 
 /// Asserts the picks of all lines. A line has a client, a destination and a server; `-` ends a client's
-/// connection, `~`
-/// advances the clock by seconds.
+/// connection, `~` advances the clock by seconds.
 fn assert_recorded(scheduling: impl Into<Scheduling>, text: &str) {
     let scheduling = scheduling.into();
     let (pool, lines) = recorded(scheduling, text);

@@ -1,6 +1,5 @@
 //! Tests of hashes whose tables contain servers that are down. The tables must not contain another Weir's
-//! servers, nor tiers
-//! that are not needed.
+//! servers, nor tiers that are not needed.
 
 use std::net::{IpAddr, Ipv4Addr};
 

@@ -24,8 +24,7 @@ fn steps() -> impl Strategy<Value = Vec<(u8, i16, u64, i32, prop::sample::Index)
 
 proptest! {
     /// If all entries have the same client, the order is by class, time with offset, and arrival, whichever
-    /// entries leave or
-    /// are put back in between.
+    /// entries leave or are put back in between.
     #[test]
     fn the_first_of_the_lowest_class_is_next(steps in steps()) {
         let mut queue = Queue::default();

@@ -1,6 +1,5 @@
 //! Compares picks with recordings of HAProxy and NGINX, for requests that start and end.
-//! `tests/golden/record-sequences` made
-//! the recordings.
+//! `tests/golden/record-sequences` made the recordings.
 //!
 //! Where Weir's order differs on purpose, the tests compare the properties that are the same.
 
@@ -35,8 +34,7 @@ impl Recorded {
     }
 
     /// Calls `judge` for each request with its number, Weir's pick, the recorded slot, and the requests of
-    /// each server then. The
-    /// recorded server gets the request.
+    /// each server then. The recorded server gets the request.
     fn follow(&self, pool: &Pool, judge: impl Fn(usize, Pick, usize, &[u32])) {
         let roster = pool.roster();
         let mut picker = Picker::new(0);
@@ -99,8 +97,7 @@ fn round_robin_goes_round_as_nginxs_does() {
 }
 
 /// HAProxy's roundrobin uses a tree of its own: a server's next turn is its last one plus the total over its
-/// weight,
-/// rounded.
+/// weight, rounded.
 #[test]
 fn round_robin_gives_each_server_as_many_of_a_round_as_haproxys_does_in_another_order() {
     let recorded = Recorded::read(HAPROXY_ARRIVALS, "roundrobin / 1 2 3 1 5").slots();
@@ -131,8 +128,7 @@ fn least_connections_spreads_requests_that_stay_as_haproxys_leastconn_does() {
 }
 
 /// Of equal keys HAProxy takes the one that changed longest ago, including changes by a request's end. Weir
-/// takes the
-/// server chosen longest ago.
+/// takes the server chosen longest ago.
 #[test]
 fn least_connections_picks_servers_with_the_key_of_those_that_haproxys_leastconn_picks() {
     for weights in [WEIGHTS, EQUAL] {
@@ -147,8 +143,7 @@ fn least_connections_picks_servers_with_the_key_of_those_that_haproxys_leastconn
 }
 
 /// NGINX's least_conn compares requests over weight without the new request, like IPVS's wlc. Of equals it
-/// takes the next in
-/// smooth round robin.
+/// takes the next in smooth round robin.
 #[test]
 fn ipvs_wlc_picks_servers_as_little_loaded_as_those_that_nginxs_least_conn_picks() {
     for (text, weights) in

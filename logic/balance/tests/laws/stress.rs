@@ -61,8 +61,7 @@ struct Shared {
 }
 
 /// Keeps up to 30 requests in progress until `is_settled`, and then ends all of them. It fetches the current
-/// roster only now
-/// and then.
+/// roster only now and then.
 fn work(seed: u64, shared: &Shared) {
     let Shared { roster, is_settled, now_ms } = shared;
     let mut state = seed;
@@ -217,8 +216,7 @@ fn measured_algorithms_forget_who_waited_and_choose_all_servers_again() {
         let roster = run(&mut pool, something);
         let roster = restored(&mut pool, &roster);
         // Long enough for all times to be forgiven and all bytes to be old. A request that still seemed to
-        // wait would have
-        // waited for so long that its server would get nothing.
+        // wait would have waited for so long that its server would get nothing.
         let now_ms = 100_000_000;
         let mut picker = Picker::new(0);
         let mut one = |begins: bool| {

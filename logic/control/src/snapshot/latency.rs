@@ -6,8 +6,7 @@ use weir_stats::Histogram;
 /// Distribution of durations.
 ///
 /// Serialized as `{count, sum_us, max_us, p50_us, p90_us, p99_us, buckets: [[up_to_us, count], ...]}` with
-/// the buckets that are
-/// not empty. An unused one takes no memory for buckets.
+/// the buckets that are not empty. An unused one takes no memory for buckets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Latency {
     histogram: Option<Box<Histogram>>,

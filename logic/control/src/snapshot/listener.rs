@@ -31,20 +31,18 @@ pub struct ListenerSnapshot {
     /// Requests (TCP: connections) read per second.
     pub request_rate: PerSecond,
     /// Requests denied by a rule, HAProxy's `dreq`: a route's fixed response with a status of 400 to 499, or
-    /// a body larger
-    /// than the route permits. Malformed requests and requests that match no route are not included.
+    /// a body larger than the route permits. Malformed requests and requests that match no route are not
+    /// included.
     pub requests_denied: u64,
     /// Requests for which the expression of a route failed (a missing header, a division by zero).
     pub expression_failures: ExpressionFailures,
     /// Requests that could not be parsed or did not arrive in time.
     pub request_errors: u64,
     /// Requests refused because of an error in them, for each rule. In TCP mode: connections, for each rule
-    /// about their first
-    /// bytes.
+    /// about their first bytes.
     pub refused: Vec<RefusalCount>,
     /// Weir's own responses by class: redirects, fixed responses, errors, and responses in place of a server
-    /// that failed or
-    /// was not available.
+    /// that failed or was not available.
     pub answered: Responses,
     /// Requests that Weir answered without a server.
     pub intercepted: u64,

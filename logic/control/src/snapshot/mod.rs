@@ -1,6 +1,5 @@
 //! Snapshots: the state of a running Weir at one moment, for user interfaces. Names and texts are plain
-//! strings; the user
-//! interface must escape them.
+//! strings; the user interface must escape them.
 
 mod fleet;
 mod latency;

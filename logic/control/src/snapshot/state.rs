@@ -6,8 +6,7 @@ use super::{Health, ListenerStatus, PoolStatus, ServerSnapshot};
 use crate::AdminState;
 
 /// State of a server for an operator: the administrative state first, then health. `name` is for programs,
-/// `Display` for
-/// people.
+/// `Display` for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerState {
     /// An operator has put the server into maintenance.

@@ -17,8 +17,7 @@ pub struct Level {
 }
 
 /// Events per second, computed once a second. Each second covers at most 2,500 servers: with 10,000 in all
-/// pools, each
-/// server's turn comes every four seconds.
+/// pools, each server's turn comes every four seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PerSecond {
@@ -58,8 +57,7 @@ pub struct Traffic {
     /// Requests (TCP: connections) in flight; the limit is `connections_max`.
     pub active: Level,
     /// Requests (TCP: connections) that arrived. A pool counts a request once, however often it is tried; a
-    /// server counts each
-    /// try.
+    /// server counts each try.
     pub requests_total: u64,
     /// Requests (TCP: connections) per second.
     pub request_rate: PerSecond,
@@ -80,8 +78,7 @@ pub struct Traffic {
     /// Clients that disconnected while the server worked for them.
     pub client_aborts: u64,
     /// Responses (TCP: connections) that the server broke off or let stall after their beginning: HAProxy's
-    /// `srv_abrt`. Such
-    /// responses are also in `response_errors`.
+    /// `srv_abrt`. Such responses are also in `response_errors`.
     pub server_aborts: u64,
     /// Requests retried after failing here.
     pub retries: u64,

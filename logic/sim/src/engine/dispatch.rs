@@ -75,8 +75,7 @@ impl Engine<'_> {
     }
 
     /// Sends a request to a server or fails it, unless it must wait. `called` is the queue in which it has
-    /// waited, if its turn
-    /// has come.
+    /// waited, if its turn has come.
     fn dispatch(&mut self, id: FlightId, called: Option<Goal>) -> Fate {
         let Some(flight) = self.flights.get_mut(id).copied() else { return Fate::Settled };
         let mut wanted = flight.wanted;
@@ -115,8 +114,7 @@ impl Engine<'_> {
     }
 
     /// Chooses the destination of the next try. `wanted` is the server that the request is bound to; it is
-    /// cleared when the
-    /// request may leave that server.
+    /// cleared when the request may leave that server.
     fn choose(&mut self, flight: &Flight, wanted: &mut Option<u32>, called: Option<Goal>) -> Choice {
         if !self.pool.has_room() {
             return Choice::Wait(Goal::Any);

@@ -40,8 +40,7 @@ impl Engine<'_> {
     }
 
     /// Sends a request that still has no response to another server as well. That server must have room, no
-    /// request may wait
-    /// for it, and the budget must permit it.
+    /// request may wait for it, and the budget must permit it.
     pub(super) fn hedge(&mut self, id: FlightId) {
         let Some(flight) = self.flights.get_mut(id).copied() else { return };
         let Some(first) = flight.at.map(|first| first.server as usize) else { return };

@@ -35,8 +35,7 @@ use gauge::Gauge;
 use hedge::Hedging;
 
 /// Plays `scenario` with one algorithm. `log` is the text to replay, if the scenario replays one. Calls
-/// `progress` now and
-/// then with the number of requests so far.
+/// `progress` now and then with the number of requests so far.
 ///
 /// # Errors
 /// If the log cannot be read, or one of its lines is invalid.

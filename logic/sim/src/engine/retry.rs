@@ -7,8 +7,7 @@ use crate::in_flight::{Flight, FlightId};
 
 impl Engine<'_> {
     /// Returns true if a request whose server is dead may be retried, and then counts the retry. Call it
-    /// while the request still
-    /// counts as in flight.
+    /// while the request still counts as in flight.
     pub(super) fn may_retry(&mut self, id: FlightId) -> bool {
         let retries_max = self.scenario.balancer.retries;
         let Some(flight) = self.flights.get_mut(id).filter(|flight| flight.retries < retries_max) else {

@@ -47,8 +47,7 @@ impl Demand {
     }
 
     /// Reads a recording: a history file (CSV with a time and a rate), or an access log in any format that
-    /// the simulator
-    /// replays.
+    /// the simulator replays.
     ///
     /// # Errors
     /// If a line cannot be read, if the times of a history go back, or if the recording is empty or too long.
@@ -67,16 +66,14 @@ impl Demand {
     }
 
     /// Returns the rate of a second when the demand starts `delay` seconds later. Until then it is the first
-    /// rate. So rounds do
-    /// not start together with the demand.
+    /// rate. So rounds do not start together with the demand.
     pub(crate) fn rate_at(&self, second: usize, delay: usize) -> f64 {
         let at = second.saturating_sub(delay).min(self.rates_per_s.len().saturating_sub(1));
         self.rates_per_s.get(at).copied().unwrap_or(0.0)
     }
 
     /// Returns the level of demand around a second. For counted requests it is the mean of ten seconds,
-    /// because random
-    /// variation is not demand.
+    /// because random variation is not demand.
     pub(crate) fn level_at(&self, second: usize, delay: usize) -> f64 {
         if !self.is_counted {
             return self.rate_at(second, delay);

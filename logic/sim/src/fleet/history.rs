@@ -23,8 +23,7 @@ struct Read {
 }
 
 /// Names of the time column in seconds, in the order of preference. Below: names of the rate, and of the
-/// requests since
-/// the previous row.
+/// requests since the previous row.
 const TIMES: [&str; 4] = ["elapsed_s", "elapsed", WALL, "time_s"];
 const WALL: &str = "timestamp";
 const RATES: [&str; 2] = ["rate_per_s", "rate"];

@@ -61,8 +61,7 @@ pub struct AlgorithmReport {
     /// Share of requests whose URI was in the server's cache; `None` without caches.
     pub cache_hit_share: Option<Figure>,
     /// Share of returning clients that were moved unnecessarily; with `sticky`, that were moved for any
-    /// reason. `None` = no client
-    /// returned.
+    /// reason. `None` = no client returned.
     pub moved_share: Option<Figure>,
     /// Second tries in parallel to slow first ones / requests; `None` without `hedge`.
     pub hedge_share: Option<Figure>,

@@ -25,8 +25,7 @@ pub struct Recommendation {
 }
 
 /// Comparison of an algorithm with the winner. Differences are computed seed by seed, which removes effects
-/// common to all
-/// algorithms.
+/// common to all algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tie {
     /// Algorithm compared with the winner.

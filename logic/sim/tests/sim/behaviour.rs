@@ -193,8 +193,7 @@ fn a_dead_server_loses_what_it_had_and_gets_nothing_more_once_that_is_known() {
     assert!((1..20).contains(&retried.errors.broken), "{:?}", retried.errors);
     assert_eq!(retried.errors.refused, 0, "other servers take what it refuses");
     // The server is dead for 30 s, and for 4 s more the balancer does not know that it is back, out of a
-    // minute. So it does
-    // less than half of the others' work.
+    // minute. So it does less than half of the others' work.
     assert!(retried.utilisation[0] < retried.utilisation[1] * 0.6, "{:?}", retried.utilisation);
 
     scenario.balancer.retries = 0;

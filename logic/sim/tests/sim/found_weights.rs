@@ -39,8 +39,7 @@ fn servers_of_twice_the_speed_are_found_to_weigh_twice_as_much() {
         let ratio = sum(&found.found_weights[..4]) / sum(&found.found_weights[4..]);
         assert!((1.4..3.0).contains(&ratio), "{algorithm}: {:?}", found.found_weights);
         // With equal weights, round robin gives the slow servers more than they can handle. Random draws
-        // compare how busy servers
-        // are.
+        // compare how busy servers are.
         let (p99, p99_equal) = (found.quantile_s(0.99), equal.quantile_s(0.99));
         let most = if algorithm == Algorithm::RoundRobin { p99_equal / 2.0 } else { p99_equal };
         assert!(p99 < most, "{algorithm}: {p99} {p99_equal}");

@@ -1,6 +1,5 @@
 //! Tests that a pool's other features work as in the proxy: sticky clients, queues and rejections, slow
-//! start, adaptive
-//! limits and ejections.
+//! start, adaptive limits and ejections.
 
 use weir_balance::{Algorithm, ConcurrencyAlgorithm, ConcurrencyRule, Hundredths, Scheduling, SlowStart};
 use weir_config::plan::{WhenBusy, WhenGone};
@@ -322,8 +321,7 @@ fn no_more_servers_are_ejected_than_may_be() {
     })];
     let run = play(&Scenario { balancer: ejecting(3), ..minute(groups) }, Algorithm::RoundRobin);
     // At most half of the servers are ejected. So of three dead servers the third still refuses: every other
-    // request of two
-    // servers.
+    // request of two servers.
     let share = run.errors.refused as f64 / run.measured as f64;
     assert!((0.3..0.5).contains(&share), "{share}");
 }

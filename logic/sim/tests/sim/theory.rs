@@ -123,12 +123,10 @@ fn a_fast_server_is_a_slow_one_in_shorter_time() {
 }
 
 /// Returns the mean response time of the power of two choices among very many servers, in service times
-/// (Mitzenmacher 1996,
-/// Vvedenskaya et al. 1996).
+/// (Mitzenmacher 1996, Vvedenskaya et al. 1996).
 ///
 /// By Little's law it is the mean number of requests at a server over the load. The share of servers with at
-/// least i
-/// requests is load^(2^i - 1).
+/// least i requests is load^(2^i - 1).
 fn two_choices_response(load: f64) -> f64 {
     (1..60).map(|i| load.powf(2_f64.powi(i) - 1.0)).sum::<f64>() / load
 }
@@ -148,8 +146,7 @@ fn two_choices_answer_as_fast_as_theory_says() {
         for i in 1.. {
             let expected = load.powf(2_f64.powi(i) - 1.0);
             // The theory assumes infinitely many servers. With n servers, the share of a level that few of
-            // them reach is off by some
-            // n-ths, which is much for a handful of servers.
+            // them reach is off by some n-ths, which is much for a handful of servers.
             if expected < 0.01 {
                 break;
             }

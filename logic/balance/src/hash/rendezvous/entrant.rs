@@ -27,8 +27,7 @@ const MASK: u32 = BUCKETS - 1;
 
 impl Entrant {
     /// Creates a server. `weight` is in thousandths and above 0. Two servers with the same seed and weight
-    /// draw the same for
-    /// every bucket.
+    /// draw the same for every bucket.
     pub(super) fn new(slot: usize, seed: u64, weight: u32) -> Self {
         Self { slot, weight: f64::from(weight), order: Order::new(mix(seed)), seed }
     }

@@ -27,8 +27,7 @@ fn averaged(average: u64, ms: u64, times: u64) -> u64 {
         (_, 0) => average,
         (0, _) => ms,
         // Written like a single addition: where the sum lies between two numbers, another order of the terms
-        // may round
-        // differently.
+        // may round differently.
         (_, 1) => (0.5 + ms as f64 * 0.05 + average as f64 * 0.95) as u64,
         _ => (0.5 + ms as f64 * (1.0 - kept) + average as f64 * kept) as u64,
     }

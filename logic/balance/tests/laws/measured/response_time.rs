@@ -39,8 +39,7 @@ fn a_slow_server_is_tried_again_when_enough_of_its_time_is_forgiven() {
         assert!(requests < 1_000, "never tried again");
     };
     // The time of 800 ms is halved every 11 s. 400 and 200 exceed 90; 100 becomes 120 by rounding, above the
-    // other's 100; 50 is
-    // less. So the server is tried after 44 s, or one request later.
+    // other's 100; 50 is less. So the server is tried after 44 s, or one request later.
     assert!((43..=46).contains(&tried), "{tried}");
 }
 
