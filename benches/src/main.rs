@@ -6,6 +6,7 @@
 
 mod awake;
 mod comparison;
+mod connection_use;
 mod cpu;
 mod decisions;
 mod error;

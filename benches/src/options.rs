@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand};
 use weir_balance::Algorithm;
 
+use crate::connection_use::Usage;
 use crate::scenario::Scenario;
-use crate::servers::Usage;
 
 /// Compares Weir with its rivals.
 #[derive(Debug, Parser)]

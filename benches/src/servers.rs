@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 
 use weir_balance::Algorithm;
 
+use crate::connection_use::Usage;
 use crate::error::{Error, Result};
 use crate::machine;
 use crate::network;
@@ -22,8 +23,6 @@ use beside::Way;
 use origin::{Origin, addresses};
 use table::{Costs, Table};
 use turn::{Scripts, Turn};
-
-pub(crate) use turn::Usage;
 
 const FEW: usize = 3;
 

@@ -2,7 +2,8 @@
 
 use weir_access::basic::{Htpasswd, parse_authorization};
 use weir_access::issue::{Endpoint, MacaroonRequest, Minting, OwnKey, OwnKeys, Presentation, TokenRequest};
-use weir_access::jwt::{Algorithm, Claims, Issuer, Jws, KeySet, Metadata, issuer_of, verify};
+use weir_access::jwt::{Algorithm, Claims, Jws, KeySet, Metadata};
+use weir_access::token::{Issuer, issuer_of, verify};
 use weir_access::{AccessPath, Crypto, PublicKey};
 
 /// Runs the target on one input; panics when a property does not hold.

@@ -1,11 +1,12 @@
 //! Table of the results, with the verdict about the requirements.
 
+use crate::connection_use::Usage;
 use crate::error::{Error, Result};
 use crate::options::Servers;
 use crate::statistics::Spread;
 
 use super::FEW;
-use super::turn::{FEW_CLIENTS, Turn, Usage};
+use super::turn::{FEW_CLIENTS, Turn};
 
 /// Highest accepted ratio of the cost with many servers to few.
 const RATIO_MAX: f64 = 1.10;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::connection_use::Usage;
 use crate::cpu;
 use crate::error::{Context, Error, Result};
 use crate::options::Servers;
@@ -26,17 +27,6 @@ const HELD_TURNS: u64 = 3;
 
 /// Attempts at a turn in which too few connections were in use.
 const TRIES: usize = 3;
-
-/// Use of the connections to servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Usage {
-    /// A new connection for each request.
-    OneARequest,
-    /// Kept. At every moment, as many connections as there are clients have a request, even with few servers.
-    Held,
-    /// Kept, for a few clients: with few servers there are few connections; with many servers most are idle.
-    KeptByFew,
-}
 
 impl Usage {
     /// All uses; those with a requirement come first.

@@ -13,8 +13,8 @@ use crate::fingerprint::Fingerprint;
 use crate::gate::MoveGate;
 use crate::metadata::Found;
 use crate::purpose::Purpose;
-use crate::remove::{open_directory, survey_found};
 use crate::reserved::is_reserved;
+use crate::tree_walk::{open_directory, survey_found};
 use crate::{Failure, FileKind, Metadata, Moving, StorageError, Transferred, Tree, notes};
 
 impl Tree {

@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 use weir_dav::path::DavPath;
 
 use crate::metadata::Found;
-use crate::remove::survey_found;
+use crate::tree_walk::survey_found;
 use crate::{StorageError, Tree, reserved};
 
 /// The sticky bit of a directory: only owners may remove or replace members (inode(7)).

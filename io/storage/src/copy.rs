@@ -16,9 +16,9 @@ use crate::metadata::Found;
 use crate::notes::{self, Note, Side};
 use crate::permissions::Permissions;
 use crate::purpose::Purpose;
-use crate::remove::open_directory;
 use crate::rename::Replace;
 use crate::temporary::Temporary;
+use crate::tree_walk::open_directory;
 use crate::{Durability, Failure, FileKind, OpenFile, StorageError, Transferred, Tree, checksums};
 
 /// Options of a copy.

@@ -9,7 +9,7 @@ use weir_dav::path::DavPath;
 
 use crate::ledger::Tally;
 use crate::metadata::Found;
-use crate::remove::{DEPTH_MAX, open_directory, survey_found};
+use crate::tree_walk::{DEPTH_MAX, open_directory, survey_found};
 use crate::{Ledger, StorageError, Timestamp, Tree, notes, reserved};
 
 /// A running count. It keeps its directories open, so that a moved directory cannot lead it out of the tree.

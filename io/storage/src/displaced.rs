@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
 use crate::metadata::Found;
-use crate::remove::{open_directory, remove_tree};
 use crate::rename::{Replace, rename};
+use crate::tree_walk::{open_directory, remove_tree};
 use crate::{StorageError, Tree};
 
 /// A file or directory that was moved, under its own name, into a reserved directory of its own. No other

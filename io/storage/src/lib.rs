@@ -49,6 +49,7 @@ mod sweep;
 mod temporary;
 mod times;
 mod tree;
+mod tree_walk;
 mod turn;
 mod upload;
 mod usage;

@@ -5,7 +5,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use weir_dav::path::DavPath;
 
 use crate::metadata::Found;
-use crate::remove::open_directory;
+use crate::tree_walk::open_directory;
 use crate::{Metadata, StorageError, reserved};
 
 /// A file or directory that is moving to another file system, where its complete copy waits for its name. It

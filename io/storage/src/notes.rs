@@ -12,8 +12,8 @@ use rustix::io::{Errno, pread, pwrite};
 use weir_dav::digest::{Algorithm, Hasher};
 
 use crate::metadata::Found;
-use crate::remove::open_directory;
 use crate::rename::{Replace, rename};
+use crate::tree_walk::open_directory;
 use crate::{Durability, StorageError};
 
 /// Name of the side store's directory.

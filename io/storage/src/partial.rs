@@ -18,9 +18,9 @@ use crate::metadata::Found;
 use crate::mode::set_mode;
 use crate::notes::{read_all, replace_file};
 use crate::permissions::PRIVATE;
-use crate::remove::open_directory;
 use crate::sweep::is_aged;
 use crate::temporary::Temporary;
+use crate::tree_walk::open_directory;
 use crate::{Durability, StorageError, Tree, reserved};
 
 /// Directory of the uploads' states, in the reserved directory.

@@ -6,7 +6,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, flock, mkdirat, openat};
 use rustix::io::Errno;
 
 use crate::acting::as_self;
-use crate::remove::open_directory;
+use crate::tree_walk::open_directory;
 use crate::{StorageError, Tree, reserved};
 
 /// A lock that is held exclusively by one writer that reads, changes and writes something, or shared by

@@ -12,8 +12,8 @@ use crate::acting::as_user;
 use crate::displaced::{Fate, give_back};
 use crate::metadata::Found;
 use crate::notes::read_all;
-use crate::remove::{DEPTH_MAX, open_directory, open_up, remove_tree};
 use crate::rename::{Replace, rename};
+use crate::tree_walk::{DEPTH_MAX, open_directory, open_up, remove_tree};
 use crate::{LocalUser, StorageError, Tree, journal, reserved};
 
 /// Result of a sweep.

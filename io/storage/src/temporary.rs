@@ -6,8 +6,8 @@ use rustix::io::Errno;
 use weir_dav::path::DavPath;
 
 use crate::ledger::Tally;
-use crate::remove::{open_up, remove_tree};
 use crate::rename::{Replace, exchange, rename};
+use crate::tree_walk::{open_up, remove_tree};
 use crate::{Disk, StorageError, Tree};
 
 /// A file or directory under a reserved name. It is removed when this is dropped, unless it was placed. Its

@@ -1,7 +1,7 @@
 //! The interface to the crypto library. The caller passes the library as an argument, as it passes the time.
 //! So this crate depends on no C library, and the program chooses its one crypto stack when it is linked.
 
-use crate::jwt::Algorithm;
+use crate::algorithm::Algorithm;
 
 /// A crypto library. Every function is pure, except that ECDSA signatures draw random numbers. No decision in
 /// this crate depends on them.

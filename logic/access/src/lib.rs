@@ -7,7 +7,7 @@
 //!
 //! The steps for one request:
 //!
-//! 1. The credentials ([`identity`]) yield one [`identity::Identity`]. [`jwt`] and [`wlcg`] verify tokens;
+//! 1. The credentials ([`identity`]) yield one [`identity::Identity`]. [`token`], [`jwt`] and [`wlcg`] verify tokens;
 //!    [`basic`] verifies passwords.
 //! 2. The rules of the storage area ([`rule`]) decide.
 //! 3. A refusal becomes a status and a challenge ([`www_authenticate`]).
@@ -16,6 +16,7 @@
 //! logged, and [`convert`] translates a StoRM WebDAV configuration.
 
 mod action;
+mod algorithm;
 pub mod basic;
 mod budget;
 pub mod convert;
@@ -29,6 +30,7 @@ mod percent;
 pub mod redact;
 pub mod rule;
 mod text;
+pub mod token;
 pub mod wlcg;
 pub mod www_authenticate;
 

@@ -11,6 +11,7 @@ pub mod etag;
 pub mod header;
 pub mod if_header;
 pub mod lock;
+mod markup;
 pub mod method;
 pub mod mime;
 pub mod negotiate;

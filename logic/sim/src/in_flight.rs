@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use weir_balance::{RequestClass, Watch};
 use weir_health::Probe;
 
+use crate::flight_id::FlightId;
 use crate::waiting::Spot;
 
 /// A request between its arrival and its end.
@@ -84,13 +85,6 @@ struct Place {
     /// Number that differs for each request that has had the place.
     visit: u32,
     flight: Option<Flight>,
-}
-
-/// Identifier of a request in flight.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct FlightId {
-    place: u32,
-    visit: u32,
 }
 
 impl Flights {

@@ -28,9 +28,11 @@
 
 mod arrivals;
 mod bonds;
+mod client;
 mod crowd;
 mod engine;
 mod fleet;
+mod flight_id;
 mod in_flight;
 mod lru;
 mod pool;

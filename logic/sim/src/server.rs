@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use weir_balance::RequestClass;
 use weir_config::simulation::{Group, Sharing};
 
-use crate::in_flight::FlightId;
+use crate::flight_id::FlightId;
 use crate::lru::Lru;
 
 /// A server that works on requests.

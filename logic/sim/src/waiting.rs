@@ -2,7 +2,7 @@
 
 use weir_balance::{Admission, Departures, Next, Queue, Rank, RefusalCause, Ticket};
 
-use crate::in_flight::FlightId;
+use crate::flight_id::FlightId;
 
 /// Requests that wait in the balancer, as in the proxy: for any server, or for the one that they are bound
 /// to. Each queue has its own order and its own pace.

@@ -1,14 +1,15 @@
 //! The requests of a simulation, generated or read from a log.
 
 use std::io::BufRead;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 use weir_balance::RequestClass;
 use weir_config::simulation::{Arrivals as Plan, LoggedTimes, PriorityShare, Scenario, Volume};
 
 use crate::arrivals::Arrivals;
+use crate::client::client_address;
 use crate::replay::{LogError, Replayed};
-use crate::rng::{Rng, Stream, hash, mix};
+use crate::rng::{Rng, Stream, mix};
 use crate::service::Work;
 use crate::zipf::Zipf;
 
@@ -157,19 +158,5 @@ impl<'l> Workload<'l> {
             Source::Drawn(_) => 0,
             Source::Log { log, .. } => log.skipped(),
         }
-    }
-}
-
-/// Returns the address of a client with a number or a hash. Addresses are spread over the whole space, as
-/// real ones are.
-pub(crate) fn client_address(client: u64) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::from_bits((mix(client.wrapping_add(1)) >> 32) as u32))
-}
-
-/// Returns a number that identifies the client.
-pub(crate) fn client_key(client: IpAddr) -> u64 {
-    match client {
-        IpAddr::V4(address) => u64::from(address.to_bits()),
-        IpAddr::V6(address) => hash(&address.octets()),
     }
 }

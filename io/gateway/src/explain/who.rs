@@ -1,7 +1,8 @@
 //! As whom a request is judged.
 
 use weir_access::identity::{BasicUser, Identity, Voms, X509Subject};
-use weir_access::jwt::{TokenError, issuer_of};
+use weir_access::jwt::TokenError;
+use weir_access::token::issuer_of;
 use weir_config::Plan;
 use weir_config::plan::AreaPlan;
 

@@ -5,9 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, watch};
 use weir_access::identity::TokenIdentity;
-use weir_access::jwt::{
-    CachePolicy, Issuer, Jws, KeyCache, KeySearch, KeySet, Metadata, TokenError, metadata_urls, verify,
-};
+use weir_access::jwt::{CachePolicy, Jws, KeyCache, KeySearch, KeySet, Metadata, TokenError, metadata_urls};
+use weir_access::token::{Issuer, verify};
 use weir_config::plan::{KeySetSource, TlsOut, TlsVersion, TokenIssuerPlan};
 use weir_net::tls::ClientTls;
 

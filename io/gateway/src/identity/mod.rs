@@ -18,7 +18,8 @@ use weir_access::identity::{
     certificate_from_headers,
 };
 use weir_access::issue::{EndpointPage, Presentation};
-use weir_access::jwt::{KeySearch, TokenError, issuer_of};
+use weir_access::jwt::{KeySearch, TokenError};
+use weir_access::token::issuer_of;
 use weir_access::www_authenticate::{self, Schemes};
 use weir_access::{AccessPath, Action};
 use weir_config::Plan;

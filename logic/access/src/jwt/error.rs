@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::algorithm::Algorithm;
+use crate::algorithm::Algorithm;
 
 /// Reason why a token is rejected. It shows no part of the token; issuers are named as in the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
-use super::algorithm::Algorithm;
 use super::error::TokenError;
+use crate::algorithm::Algorithm;
 
 /// A token split into its parts (RFC 7515 section 7.1), not yet verified.
 pub struct Jws<'a> {

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
-use super::algorithm::Algorithm;
+use crate::algorithm::Algorithm;
 use crate::crypto::{Crypto, PublicKey};
 
 /// A public key that verifies signatures (RFC 7517).

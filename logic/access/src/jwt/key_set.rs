@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::algorithm::Algorithm;
 use super::key::{Jwk, VerificationKey};
+use crate::algorithm::Algorithm;
 
 /// The keys of an issuer (RFC 7517 section 5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -72,7 +72,7 @@ impl KeySet {
 
     /// Returns the keys that could have signed a token: those with its key id. If the token or a key has no
     /// id, every key that fits the algorithm is a candidate.
-    pub(super) fn candidates(
+    pub(crate) fn candidates(
         &self,
         id: Option<&str>,
         algorithm: Algorithm,

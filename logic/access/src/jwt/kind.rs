@@ -38,7 +38,7 @@ const OTHER_KINDS: &str = "it is an ID token, a logout token or the like, not an
 ///
 /// # Errors
 /// If the token is of another kind, or if nothing shows its kind.
-pub(super) fn check_kind(
+pub(crate) fn check_kind(
     header_type: Option<&str>,
     claims: &Claims,
     rule: TypeRule,

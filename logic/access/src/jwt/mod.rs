@@ -6,7 +6,6 @@
 //! ignored; tokens with `crit` are rejected. Tokens that are not access tokens are rejected. No error shows
 //! any part of a token.
 
-mod algorithm;
 mod cache;
 mod claims;
 mod error;
@@ -15,9 +14,9 @@ mod key;
 mod key_set;
 mod kind;
 mod metadata;
-mod verify;
+mod times;
 
-pub use algorithm::Algorithm;
+pub use crate::algorithm::Algorithm;
 pub use cache::{CachePolicy, KeyCache, KeySearch};
 pub use claims::Claims;
 pub use error::TokenError;
@@ -25,6 +24,6 @@ pub use jws::Jws;
 pub use key::VerificationKey;
 pub use key_set::{KeySet, KeySetError};
 pub use kind::TypeRule;
-pub(crate) use kind::check_own_type;
+pub(crate) use kind::{check_kind, check_own_type};
 pub use metadata::{Metadata, MetadataError, metadata_urls};
-pub use verify::{Audiences, Issuer, ProfileRule, check_times, issuer_of, verify};
+pub use times::check_times;

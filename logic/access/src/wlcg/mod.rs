@@ -5,5 +5,5 @@ mod permit;
 mod profile;
 mod scope;
 
-pub use profile::{AUDIENCE_ANY, ProfileVersion, check_profile};
+pub use profile::{AUDIENCE_ANY, ProfileRule, ProfileVersion, check_profile};
 pub use scope::{Operation, ScopeSet, StorageScope};

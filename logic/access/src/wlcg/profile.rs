@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::jwt::{Claims, ProfileRule, TokenError};
+use crate::jwt::{Claims, TokenError};
 
 /// The audience that stands for every service (WLCG profile, "aud").
 pub const AUDIENCE_ANY: &str = "https://wlcg.cern.ch/jwt/v1/any";
@@ -26,6 +26,16 @@ impl ProfileVersion {
         };
         Some(Self { major: number(major)?, minor: number(minor)? })
     }
+}
+
+/// Rule for following the WLCG profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ProfileRule {
+    /// A token that states a profile version must follow the profile.
+    #[default]
+    WhenStated,
+    /// Every token must state a profile version.
+    Required,
 }
 
 /// Checks the requirements of the profile beyond RFC 7519: a version 1.x, and the claims `sub`, `exp`, `aud`,

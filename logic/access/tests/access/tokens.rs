@@ -5,9 +5,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use weir_access::identity::TokenIdentity;
-use weir_access::jwt::{
-    Algorithm, Audiences, Issuer, KeySet, ProfileRule, TokenError, TypeRule, issuer_of, verify,
-};
+use weir_access::jwt::{Algorithm, KeySet, TokenError, TypeRule};
+use weir_access::token::{Audiences, Issuer, issuer_of, verify};
+use weir_access::wlcg::ProfileRule;
 
 use crate::common::{ISSUER, NOW, Signer, claims};
 use crate::crypto::AwsLc;

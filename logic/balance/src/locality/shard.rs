@@ -1,7 +1,7 @@
 //! One shard of the table of keys: its entries and their expiry.
 
 pub(super) use super::members::{Member, Members};
-use super::table::Table;
+use super::table::{Entry, Table};
 
 /// Part of the keys that shares one lock.
 #[derive(Debug)]
@@ -13,15 +13,6 @@ pub(super) struct Shard {
     sweeps: u32,
     /// Buffer for computing the median age.
     ages: Vec<u64>,
-}
-
-/// Data stored for a key.
-#[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) members: Members,
-    pub(super) used_ms: u64,
-    /// Time of the last change of the members.
-    pub(super) changed_ms: u64,
 }
 
 /// Wanted number of entries in a shard: the kernel's 1024 * 16 divided by the number of shards.

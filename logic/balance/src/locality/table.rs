@@ -1,7 +1,16 @@
 //! A hash table of keys in preallocated memory.
 
-use super::shard::Entry;
+use super::members::Members;
 use crate::mix::mix;
+
+/// Data stored for a key.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) members: Members,
+    pub(super) used_ms: u64,
+    /// Time of the last change of the members.
+    pub(super) changed_ms: u64,
+}
 
 /// Entries by key in memory allocated once, so that no pick waits for an allocator. The hash chains run
 /// through one vector.
@@ -127,7 +136,7 @@ impl Table {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::shard::Member;
+    use super::super::members::Member;
     use super::*;
 
     fn entry(used_ms: u64) -> Entry {

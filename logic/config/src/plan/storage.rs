@@ -3,8 +3,10 @@ use std::path::PathBuf;
 
 use ipnet::IpNet;
 use serde::Serialize;
-use weir_access::jwt::{Algorithm as JwtAlgorithm, Audiences, Issuer, ProfileRule, TypeRule};
+use weir_access::jwt::{Algorithm as JwtAlgorithm, TypeRule};
 use weir_access::rule::AreaSpec;
+use weir_access::token::{Audiences, Issuer};
+use weir_access::wlcg::ProfileRule;
 use weir_dav::digest::Algorithm;
 use weir_dav::mime::MediaTypes;
 use weir_model::{ByteSize, Millis, Name};

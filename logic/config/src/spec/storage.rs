@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use weir_access::jwt::{Algorithm as JwtAlgorithm, Issuer};
+use weir_access::jwt::Algorithm as JwtAlgorithm;
 use weir_access::rule::{AreaSpec, Effect, PolicyAction, PolicySpec, Principal, RuleError};
+use weir_access::token::Issuer;
 use weir_dav::digest::Algorithm;
 use weir_dav::mime::{MediaTypeError, MediaTypes};
 use weir_model::Millis;

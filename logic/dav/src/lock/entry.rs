@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::header::{Depth, LockToken};
+use crate::markup::Fragment;
 use crate::path::DavPath;
-use crate::xml::Fragment;
 
 /// Exclusive or shared (RFC 4918 section 6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,6 @@
 
 use crate::outcome::Outcome;
 use crate::path::DavPath;
-use crate::xml::Condition;
 
 /// The reason why LOCK or UNLOCK failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,18 +38,6 @@ impl LockError {
             Self::TokenTaken => Outcome::Failed,
             Self::NoSuchLock => Outcome::WrongLockToken,
             Self::NotOwner => Outcome::Forbidden,
-        }
-    }
-
-    /// Returns the precondition code (RFC 4918 section 16), which clients can evaluate.
-    pub fn condition(&self) -> Option<Condition> {
-        match self {
-            Self::Conflict(roots) => {
-                let hrefs = roots.iter().map(|(root, collection)| root.href(*collection));
-                Some(Condition::NoConflictingLock(hrefs.collect()))
-            }
-            Self::NoSuchLock => Some(Condition::LockTokenMatchesRequestUri),
-            Self::TooMany | Self::TooManyOfPrincipal | Self::TokenTaken | Self::NotOwner => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Precondition and postcondition codes in `DAV:error`.
 
-use super::{DAV, escape};
+use crate::lock::LockError;
+use crate::markup::{DAV, escape};
 
 /// A precondition or postcondition code for `DAV:error` (RFC 4918 section 16).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,5 +59,19 @@ impl Condition {
             out.push_str("</D:href>");
         }
         out.push_str(&format!("</D:{name}>"));
+    }
+}
+
+impl LockError {
+    /// Returns the precondition code (RFC 4918 section 16), which clients can evaluate.
+    pub fn condition(&self) -> Option<Condition> {
+        match self {
+            Self::Conflict(roots) => {
+                let hrefs = roots.iter().map(|(root, collection)| root.href(*collection));
+                Some(Condition::NoConflictingLock(hrefs.collect()))
+            }
+            Self::NoSuchLock => Some(Condition::LockTokenMatchesRequestUri),
+            Self::TooMany | Self::TooManyOfPrincipal | Self::TokenTaken | Self::NotOwner => None,
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Live properties, and the writing of property values.
 
 use super::locks::{append_active_locks, append_supported_locks};
-use super::{DAV, Fragment, PropName, escape};
 use crate::date::{http_date, rfc3339};
 use crate::etag::EntityTag;
 use crate::lock::Lock;
+use crate::markup::{DAV, Fragment, PropName, escape};
 
 /// Namespace of the property that holds a file's checksum; clients of StoRM WebDAV use it.
 const STORM: &str = "http://storm.italiangrid.org/2014/webdav";

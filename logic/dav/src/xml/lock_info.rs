@@ -1,10 +1,10 @@
 //! The body of LOCK.
 
-use super::decode::decode;
-use super::fragment::LANG;
-use super::reader::Reader;
-use super::{Fragment, XmlError, XmlLimits};
 use crate::lock::Scope;
+use crate::markup::decode::decode;
+use crate::markup::fragment::LANG;
+use crate::markup::reader::Reader;
+use crate::markup::{Fragment, XmlError, XmlLimits};
 
 /// The body of a LOCK that creates a lock (RFC 4918 sections 9.10.1 and 14.11). A LOCK without a body
 /// refreshes one.

@@ -1,9 +1,9 @@
 //! The XML form of locks (RFC 4918 sections 14.1, 15.8 and 15.10).
 
 use super::multistatus::DECLARATION;
-use super::{DAV, escape};
 use crate::header::timeout_text;
 use crate::lock::{Lock, Scope};
+use crate::markup::{DAV, escape};
 
 /// Appends the body of a LOCK response, with the new or refreshed lock (RFC 4918 section 9.10.1).
 pub fn write_lock_answer(out: &mut String, lock: &Lock, now_s: u64) {

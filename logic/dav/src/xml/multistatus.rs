@@ -1,6 +1,7 @@
 //! Bodies of 207 Multi-Status responses.
 
-use super::{Condition, DAV, Property, escape};
+use super::{Condition, Property};
+use crate::markup::{DAV, escape};
 use crate::outcome::Outcome;
 use crate::path::DavPath;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::decode::decode;
-use super::reader::Reader;
-use super::{PropName, XmlError, XmlLimits};
+use crate::markup::decode::decode;
+use crate::markup::reader::Reader;
+use crate::markup::{PropName, XmlError, XmlLimits};
 
 /// The properties that a PROPFIND requests (RFC 4918 sections 9.1 and 14.20).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! The body of PROPPATCH.
 
-use super::decode::decode;
-use super::fragment::LANG;
-use super::reader::{Element, Reader};
-use super::{Fragment, PropName, XmlError, XmlLimits};
+use crate::markup::decode::decode;
+use crate::markup::fragment::LANG;
+use crate::markup::reader::{Element, Reader};
+use crate::markup::{Fragment, PropName, XmlError, XmlLimits};
 
 /// One instruction of a PROPPATCH (RFC 4918 sections 9.2 and 14.19).
 #[derive(Debug, Clone, PartialEq, Eq)]

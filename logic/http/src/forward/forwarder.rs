@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
-use super::forwarded_for::Came;
+use super::client_address::{Came, client_address};
 use super::name_set::NameSet;
-use super::{Peer, RouteRewriter, Scheme, forwarded_for};
+use super::{Peer, RouteRewriter, Scheme};
 use crate::head::set;
 use crate::{ForwardedFor, ForwardingRules, HeaderTable, KnownHeader, PathRules, Span, TrailerRules};
 
@@ -140,7 +140,7 @@ impl Forwarder {
         if !peer.is_trusted() {
             return peer.ip();
         }
-        forwarded_for::client_address(buf, table, |ip| self.trusts(ip)).or(peer.ip())
+        client_address(buf, table, |ip| self.trusts(ip)).or(peer.ip())
     }
 
     /// Returns the client's own request id, if the rules accept it: 1 to 128 visible ASCII characters.

@@ -1,5 +1,6 @@
 //! Rewriting of message heads: hop-by-hop headers, forwarding headers and the rules of the route.
 
+mod client_address;
 mod context;
 mod destination;
 mod destination_path;

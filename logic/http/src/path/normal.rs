@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::PathFault;
-use super::plain::is_plain;
+use super::plain::{is_pchar, is_plain};
 use super::rules::{AboveRoot, Backslash, BadEscape, EncodedNul, EncodedSlash, PathParameters, PathRules};
 
 /// A path in its normal forms.
@@ -240,28 +240,4 @@ fn unescape(text: &[u8]) -> Option<u8> {
 pub(super) fn push_escaped(out: &mut Vec<u8>, byte: u8) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.extend([b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
-}
-
-/// Returns true if a segment may contain the byte unencoded (RFC 3986 section 3.3: `pchar`).
-pub(super) const fn is_pchar(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'-' | b'.'
-                | b'_'
-                | b'~'
-                | b'!'
-                | b'$'
-                | b'&'
-                | b'\''
-                | b'('
-                | b')'
-                | b'*'
-                | b'+'
-                | b','
-                | b';'
-                | b'='
-                | b':'
-                | b'@'
-        )
 }

@@ -1,7 +1,5 @@
 //! The fast check for plain paths, which have only one form under any rules. Most paths are plain.
 
-use super::normal::is_pchar;
-
 /// Returns true if the path has no other spelling. It then has only characters that are allowed unencoded in
 /// a path (RFC 3986 section 3.3) except `;`, no segment that begins with a dot, and no repeated slash.
 #[inline]
@@ -39,6 +37,30 @@ static CLASSES: [u8; 256] = {
     }
     classes
 };
+
+/// Returns true if a segment may contain the byte unencoded (RFC 3986 section 3.3: `pchar`).
+pub(super) const fn is_pchar(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'.'
+                | b'_'
+                | b'~'
+                | b'!'
+                | b'$'
+                | b'&'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+                | b'+'
+                | b','
+                | b';'
+                | b'='
+                | b':'
+                | b'@'
+        )
+}
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@ use weir_config::simulation::{Disturbance, Drain, Group};
 
 use super::ejection::JUDGED_EVERY_NS;
 use super::{Blame, Engine, Event};
-use crate::in_flight::FlightId;
+use crate::flight_id::FlightId;
 use crate::waiting::Goal;
 
 impl Engine<'_> {

@@ -5,9 +5,11 @@ use weir_config::plan::{WhenBusy, WhenGone};
 use weir_config::simulation::Scenario;
 
 use super::{Blame, Engine, Event};
-use crate::in_flight::{Flight, FlightId, Try};
+use crate::client::client_key;
+use crate::flight_id::FlightId;
+use crate::in_flight::{Flight, Try};
 use crate::waiting::{Goal, Terms};
-use crate::workload::{Request, client_key};
+use crate::workload::Request;
 
 /// Result of dispatching a request.
 enum Fate {

@@ -5,7 +5,8 @@ use weir_config::plan::HedgePlan;
 use weir_stats::{Histogram, RecentPercentile};
 
 use super::{Engine, Event};
-use crate::in_flight::{Flight, FlightId, Try};
+use crate::flight_id::FlightId;
+use crate::in_flight::{Flight, Try};
 use crate::waiting::Goal;
 
 /// Interval at which the delay is measured, the same as the proxy's.

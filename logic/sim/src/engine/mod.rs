@@ -20,7 +20,8 @@ use weir_http::RetryBudget;
 
 use crate::bonds::Bonds;
 use crate::crowd::Crowd;
-use crate::in_flight::{Flight, FlightId, Flights};
+use crate::flight_id::FlightId;
+use crate::in_flight::{Flight, Flights};
 use crate::pool::{Answer, Pool};
 use crate::replay::LogError;
 use crate::rng::{Rng, Stream};

@@ -3,7 +3,8 @@
 use weir_http::RetryBudget;
 
 use super::Engine;
-use crate::in_flight::{Flight, FlightId};
+use crate::flight_id::FlightId;
+use crate::in_flight::Flight;
 
 impl Engine<'_> {
     /// Returns true if a request whose server is dead may be retried, and then counts the retry. Call it

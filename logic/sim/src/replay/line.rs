@@ -1,15 +1,13 @@
-//! Log lines of all formats, parsed into entries.
+//! Data of a log line, whatever its format, and the rules that all formats share.
 
 use std::net::IpAddr;
 
 use weir_balance::RequestClass;
-use weir_config::simulation::{LogFormat, LoggedTimes};
+use weir_config::simulation::LoggedTimes;
 use weir_http::{PathPattern, PathRules, PathSet};
 
-use super::csv::Columns;
-use super::{csv, httplog, json, ncsa};
+use crate::client::client_address;
 use crate::rng::hash;
-use crate::workload::client_address;
 
 /// Data of a request in a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,14 +37,6 @@ pub(super) enum Verdict {
     Heading,
 }
 
-/// Parser for lines of one format.
-#[derive(Debug)]
-pub(super) struct Parser {
-    format: LogFormat,
-    rules: Rules,
-    columns: Option<Columns>,
-}
-
 /// Rules that apply to all formats.
 #[derive(Debug)]
 pub(super) struct Rules {
@@ -55,36 +45,15 @@ pub(super) struct Rules {
     static_paths: Option<PathSet>,
 }
 
-impl Parser {
-    pub(super) fn new(format: LogFormat, times: LoggedTimes, static_paths: &[PathPattern]) -> Self {
+impl Rules {
+    pub(super) fn new(times: LoggedTimes, static_paths: &[PathPattern]) -> Self {
         // The config has already rejected patterns that do not compile.
         let static_paths = PathSet::compile(static_paths, Some(&PathRules::default()))
             .ok()
             .filter(|paths| !paths.is_empty());
-        Self { format, rules: Rules { times, static_paths }, columns: None }
+        Self { times, static_paths }
     }
 
-    /// Parses a line, or returns a description of the error.
-    pub(super) fn parse(&mut self, line: &str) -> Result<Verdict, String> {
-        if self.format == LogFormat::Auto {
-            self.format = guess(line, &self.rules)?;
-        }
-        match self.format {
-            LogFormat::Json => json::parse(line, &self.rules),
-            LogFormat::Httplog => httplog::parse(line, &self.rules),
-            LogFormat::Csv => match &self.columns {
-                Some(columns) => csv::parse(columns, line, &self.rules),
-                None => {
-                    self.columns = Some(Columns::of(line)?);
-                    Ok(Verdict::Heading)
-                }
-            },
-            LogFormat::Auto | LogFormat::Common | LogFormat::Combined => ncsa::parse(line, &self.rules),
-        }
-    }
-}
-
-impl Rules {
     /// Returns the class of work by the proxy's rule; a line without a method counts as a GET.
     pub(super) fn class(&self, method: Option<&str>, target: &str) -> Option<RequestClass> {
         let paths = self.static_paths.as_ref()?;
@@ -101,22 +70,6 @@ impl Rules {
         let mut words = request.split(' ');
         let (method, target) = (words.next()?, words.next()?);
         self.class(Some(method), target)
-    }
-}
-
-fn guess(line: &str, rules: &Rules) -> Result<LogFormat, String> {
-    if line.starts_with('{') {
-        return Ok(LogFormat::Json);
-    }
-    if httplog::looks_like(line) {
-        return Ok(LogFormat::Httplog);
-    }
-    if ncsa::parse(line, rules).is_ok() {
-        return Ok(LogFormat::Common);
-    }
-    match Columns::of(line) {
-        Ok(_) => Ok(LogFormat::Csv),
-        Err(_) => Err("looks like none of the formats common, combined, httplog, json, csv".to_owned()),
     }
 }
 

@@ -7,6 +7,7 @@ mod json;
 mod line;
 mod lines;
 mod ncsa;
+mod parser;
 #[cfg(test)]
 mod tests;
 
@@ -20,9 +21,10 @@ use weir_http::PathPattern;
 use crate::rng::Rng;
 pub(crate) use csv::fields as csv_fields;
 pub(crate) use line::Entry;
-use line::{Parser, Verdict};
+use line::Verdict;
 pub(crate) use lines::Lines;
 pub use lines::LogError;
+use parser::Parser;
 
 /// A log during its replay.
 pub(crate) struct Replayed<'l> {

@@ -6,6 +6,7 @@ mod guards;
 mod patterns;
 mod positions;
 mod types;
+mod value_type;
 mod variables;
 
 use std::fmt;

@@ -9,7 +9,7 @@ use cel::context::VariableResolver;
 
 use super::Expression;
 use super::patterns::{self, Pattern};
-use super::types::Type;
+use super::value_type::Type;
 use crate::{RouteRequest, split_authority};
 
 pub(super) const HEADERS: &str = "headers";

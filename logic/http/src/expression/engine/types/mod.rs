@@ -4,16 +4,15 @@
 
 mod checker;
 mod functions;
-mod kinds;
 mod operators;
 mod suggestions;
 
 use cel::IdedExpr;
 
 use super::fault::NodeFault;
+use super::value_type::Type;
 use super::{ExpressionUse, variables};
 pub(super) use functions::names as function_names;
-pub(super) use kinds::Type;
 
 /// Checks that an expression has the type for its use.
 pub(super) fn check(root: &IdedExpr, wanted: ExpressionUse) -> Result<(), NodeFault> {

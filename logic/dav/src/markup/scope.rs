@@ -6,19 +6,19 @@ use super::XmlError;
 use super::chars::is_ncname;
 
 /// Namespace of the prefix `xml`, which needs no declaration.
-pub(super) const XML: &str = "http://www.w3.org/XML/1998/namespace";
+pub(crate) const XML: &str = "http://www.w3.org/XML/1998/namespace";
 const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
 /// A declaration: `xmlns:prefix="namespace"`, or `xmlns="namespace"` with an empty prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Binding {
-    pub(super) prefix: Box<str>,
-    pub(super) namespace: Arc<str>,
+pub(crate) struct Binding {
+    pub(crate) prefix: Box<str>,
+    pub(crate) namespace: Arc<str>,
 }
 
 impl Binding {
     /// Creates a declaration; refuses those that Namespaces in XML forbids (section 3).
-    pub(super) fn new(prefix: &str, namespace: &str) -> Result<Self, XmlError> {
+    pub(crate) fn new(prefix: &str, namespace: &str) -> Result<Self, XmlError> {
         let sound = match (prefix, namespace) {
             ("xmlns", _) | (_, XMLNS) => false,
             ("xml", namespace) => namespace == XML,
@@ -34,39 +34,39 @@ impl Binding {
     }
 
     /// Returns the name of the attribute that declares the namespace.
-    pub(super) fn attribute(&self) -> String {
+    pub(crate) fn attribute(&self) -> String {
         if self.prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{}", self.prefix) }
     }
 }
 
 /// The declarations of all open elements.
 #[derive(Debug, Default)]
-pub(super) struct Scope {
+pub(crate) struct Scope {
     bindings: Vec<Binding>,
     /// Number of bindings before each open element.
     marks: Vec<usize>,
 }
 
 impl Scope {
-    pub(super) fn enter(&mut self, declared: &[Binding], bindings_max: usize) -> Result<(), XmlError> {
+    pub(crate) fn enter(&mut self, declared: &[Binding], bindings_max: usize) -> Result<(), XmlError> {
         self.marks.push(self.bindings.len());
         self.bindings.extend_from_slice(declared);
         if self.bindings.len() > bindings_max { Err(XmlError::TooMany) } else { Ok(()) }
     }
 
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         if let Some(mark) = self.marks.pop() {
             self.bindings.truncate(mark);
         }
     }
 
     /// Returns the number of open elements.
-    pub(super) fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.marks.len()
     }
 
     /// Returns the namespace of a prefix; the empty prefix stands for the default namespace.
-    pub(super) fn resolve(&self, prefix: &str) -> Result<Arc<str>, XmlError> {
+    pub(crate) fn resolve(&self, prefix: &str) -> Result<Arc<str>, XmlError> {
         let bound = self.bindings.iter().rev().find(|binding| &*binding.prefix == prefix);
         match (bound, prefix) {
             (Some(binding), _) => Ok(Arc::clone(&binding.namespace)),
@@ -77,7 +77,7 @@ impl Scope {
     }
 
     /// Returns the declarations in scope, one for each prefix.
-    pub(super) fn in_force(&self) -> impl Iterator<Item = &Binding> {
+    pub(crate) fn in_force(&self) -> impl Iterator<Item = &Binding> {
         self.bindings.iter().enumerate().filter_map(|(at, binding)| {
             let hidden = self.bindings[at + 1..].iter().any(|later| later.prefix == binding.prefix);
             (!hidden).then_some(binding)

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use super::{XmlError, XmlLimits};
 
 /// A decoded body.
-pub(super) struct Decoded<'a> {
-    pub(super) text: Cow<'a, str>,
-    pub(super) utf16: bool,
+pub(crate) struct Decoded<'a> {
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) utf16: bool,
 }
 
 /// Decodes UTF-8 with or without a byte order mark, or UTF-16 with one. RFC 4918 section 8.2 refers to XML,
 /// which requires both.
-pub(super) fn decode<'a>(body: &'a [u8], limits: &XmlLimits) -> Result<Decoded<'a>, XmlError> {
+pub(crate) fn decode<'a>(body: &'a [u8], limits: &XmlLimits) -> Result<Decoded<'a>, XmlError> {
     if body.len() > limits.bytes_max {
         return Err(XmlError::TooLarge);
     }

@@ -23,7 +23,7 @@ impl PropName {
         sound.then(|| Self { namespace: namespace.into(), local: local.into() })
     }
 
-    pub(super) fn of(namespace: Arc<str>, local: &str) -> Self {
+    pub(crate) fn of(namespace: Arc<str>, local: &str) -> Self {
         Self { namespace, local: local.into() }
     }
 
@@ -44,7 +44,7 @@ impl PropName {
 
     /// Appends an empty element with this name to a document that binds `D` to `DAV:` and has no default
     /// namespace.
-    pub(super) fn append_empty_element(&self, out: &mut String) {
+    pub(crate) fn append_empty_element(&self, out: &mut String) {
         match &*self.namespace {
             DAV => {
                 out.push_str("<D:");

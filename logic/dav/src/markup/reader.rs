@@ -12,7 +12,7 @@ use super::decode::Decoded;
 use super::scope::{Binding, Scope};
 use super::{PropName, XmlError, XmlLimits};
 
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     events: quick_xml::Reader<&'a [u8]>,
     limits: &'a XmlLimits,
     utf16: bool,
@@ -24,34 +24,34 @@ pub(super) struct Reader<'a> {
 
 /// A start tag.
 #[derive(Debug)]
-pub(super) struct Element {
-    pub(super) name: PropName,
+pub(crate) struct Element {
+    pub(crate) name: PropName,
     /// Name as written, with its prefix.
-    pub(super) qualified: Box<str>,
-    pub(super) declared: Vec<Binding>,
+    pub(crate) qualified: Box<str>,
+    pub(crate) declared: Vec<Binding>,
     /// Names as written with unescaped values; without namespace declarations.
-    pub(super) attributes: Vec<(Box<str>, String)>,
+    pub(crate) attributes: Vec<(Box<str>, String)>,
 }
 
 impl Element {
-    pub(super) fn prefix(&self) -> &str {
+    pub(crate) fn prefix(&self) -> &str {
         split(&self.qualified).0
     }
 
-    pub(super) fn attribute(&self, qualified: &str) -> Option<&str> {
+    pub(crate) fn attribute(&self, qualified: &str) -> Option<&str> {
         self.attributes.iter().find(|(name, _)| &**name == qualified).map(|(_, value)| value.as_str())
     }
 }
 
 #[derive(Debug)]
-pub(super) enum Item<'a> {
+pub(crate) enum Item<'a> {
     Open(Element),
     Text(Cow<'a, str>),
     Close,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(decoded: &'a Decoded<'_>, limits: &'a XmlLimits) -> Self {
+    pub(crate) fn new(decoded: &'a Decoded<'_>, limits: &'a XmlLimits) -> Self {
         let mut events = quick_xml::Reader::from_str(&decoded.text);
         let config = events.config_mut();
         config.expand_empty_elements = true;
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the start of the root element.
-    pub(super) fn root(&mut self) -> Result<Element, XmlError> {
+    pub(crate) fn root(&mut self) -> Result<Element, XmlError> {
         match self.next()? {
             Some(Item::Open(element)) => Ok(element),
             _ => Err(XmlError::Malformed),
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the next child of the open element; `None` when that element ends. Skips text.
-    pub(super) fn child(&mut self) -> Result<Option<Element>, XmlError> {
+    pub(crate) fn child(&mut self) -> Result<Option<Element>, XmlError> {
         loop {
             match self.next()? {
                 Some(Item::Open(element)) => return Ok(Some(element)),
@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips to the end of the open element.
-    pub(super) fn skip(&mut self) -> Result<(), XmlError> {
+    pub(crate) fn skip(&mut self) -> Result<(), XmlError> {
         let around = self.scope.depth().saturating_sub(1);
         while self.scope.depth() > around {
             self.next()?;
@@ -90,19 +90,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads to the end of the document, after the end of the root element.
-    pub(super) fn end(&mut self) -> Result<(), XmlError> {
+    pub(crate) fn end(&mut self) -> Result<(), XmlError> {
         match self.next()? {
             None => Ok(()),
             Some(_) => Err(XmlError::Malformed),
         }
     }
 
-    pub(super) fn in_force(&self) -> impl Iterator<Item = &Binding> {
+    pub(crate) fn in_force(&self) -> impl Iterator<Item = &Binding> {
         self.scope.in_force()
     }
 
     /// Returns the next item; `None` at the end of a complete document.
-    pub(super) fn next(&mut self) -> Result<Option<Item<'a>>, XmlError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Item<'a>>, XmlError> {
         loop {
             let event = self.events.read_event().map_err(|_| XmlError::Malformed)?;
             let first = !std::mem::replace(&mut self.begun, true);

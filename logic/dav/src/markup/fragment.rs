@@ -39,7 +39,7 @@ impl Fragment {
     }
 
     /// Reads to the end of `outer`, the element just opened. `lang` is the xml:lang that applies around it.
-    pub(super) fn read(
+    pub(crate) fn read(
         reader: &mut Reader<'_>,
         outer: Element,
         lang: Option<&str>,
@@ -107,7 +107,7 @@ impl Fragment {
 }
 
 /// Name of the language attribute (XML 1.0 section 2.12).
-pub(super) const LANG: &str = "xml:lang";
+pub(crate) const LANG: &str = "xml:lang";
 
 /// Writer for the contents of an element.
 #[derive(Default)]

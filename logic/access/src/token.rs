@@ -1,15 +1,11 @@
 //! Verification of a token against the rules for its issuer.
 
-use super::algorithm::Algorithm;
-use super::claims::Claims;
-use super::error::TokenError;
-use super::jws::Jws;
-use super::key::VerificationKey;
-use super::key_set::KeySet;
-use super::kind::{TypeRule, check_kind};
 use crate::crypto::Crypto;
 use crate::identity::TokenIdentity;
-use crate::wlcg::{self, ScopeSet};
+use crate::jwt::{
+    Algorithm, Claims, Jws, KeySet, TokenError, TypeRule, VerificationKey, check_kind, check_times,
+};
+use crate::wlcg::{self, ProfileRule, ScopeSet};
 
 /// Rules for the tokens of one issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,16 +35,6 @@ pub enum Audiences {
     /// The token must name one of these, compared byte by byte. A token of the WLCG profile may also name the
     /// audience for any service.
     OneOf(Vec<String>),
-}
-
-/// Rule for following the WLCG profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ProfileRule {
-    /// A token that states a profile version must follow the profile.
-    #[default]
-    WhenStated,
-    /// Every token must state a profile version.
-    Required,
 }
 
 impl Issuer {
@@ -113,7 +99,7 @@ pub fn issuer_of(token: &str) -> Result<String, TokenError> {
 /// # Errors
 /// If the token is invalid for any reason. After [`TokenError::KeyUnknown`] and
 /// [`TokenError::SignatureInvalid`], the caller should fetch the keys again, within the limits of a
-/// [`KeyCache`](super::KeyCache).
+/// [`KeyCache`](crate::jwt::KeyCache).
 pub fn verify(
     token: &str,
     issuer: &Issuer,
@@ -159,22 +145,4 @@ pub fn verify(
         token_id: claims.jti,
         client_id: claims.client_id.or(claims.azp),
     })
-}
-
-/// Compares `exp`, `nbf` and `iat` with the clock (RFC 7519 sections 4.1.4 to 4.1.6) and returns the expiry.
-/// A token without `exp` is rejected.
-///
-/// # Errors
-/// If the token has expired or is not yet valid, or if `iat` is in the future.
-pub fn check_times(claims: &Claims, leeway_secs: u64, now_unix_secs: u64) -> Result<u64, TokenError> {
-    let end = claims.exp.ok_or(TokenError::ClaimMissing("exp"))?;
-    if end.saturating_add(leeway_secs) <= now_unix_secs {
-        return Err(TokenError::Expired { ago_secs: now_unix_secs.saturating_sub(end) });
-    }
-    let latest = now_unix_secs.saturating_add(leeway_secs);
-    match (claims.nbf, claims.iat) {
-        (Some(nbf), _) if nbf > latest => Err(TokenError::NotYetValid { in_secs: nbf - now_unix_secs }),
-        (_, Some(iat)) if iat > latest => Err(TokenError::IssuedInFuture { in_secs: iat - now_unix_secs }),
-        _ => Ok(end),
-    }
 }

@@ -1,17 +1,17 @@
 //! Character classes of XML (XML 1.0 fifth edition section 2.2, Namespaces in XML 1.0 section 4).
 
 /// Returns true for a character that a document may contain.
-pub(super) fn is_xml(c: char) -> bool {
+pub(crate) fn is_xml(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// Returns true for white space.
-pub(super) fn is_space(c: char) -> bool {
+pub(crate) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
 /// Returns true for a name without a colon.
-pub(super) fn is_ncname(name: &str) -> bool {
+pub(crate) fn is_ncname(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(starts_name) && chars.all(|c| starts_name(c) || continues_name(c))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::chars::is_xml;
 
 /// Appends text such that it parses back unchanged. Replaces characters that XML cannot contain with U+FFFD.
-pub(super) fn text(out: &mut String, text: &str) {
+pub(crate) fn text(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),
@@ -19,7 +19,7 @@ pub(super) fn text(out: &mut String, text: &str) {
 }
 
 /// Appends an attribute, with a space before it.
-pub(super) fn attribute(out: &mut String, name: &str, value: &str) {
+pub(crate) fn attribute(out: &mut String, name: &str, value: &str) {
     out.push(' ');
     out.push_str(name);
     out.push_str("=\"");
