@@ -1,4 +1,4 @@
-//! All areas of a plan, with what their requests need.
+//! All storage areas and offloads of a plan, with the identifier of their clients.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use crate::area::Area;
 use crate::identity::Identifier;
 use crate::offload::Offload;
 
-/// The storage areas and offloads in force.
+/// Storage areas and offloads in force.
 #[derive(Debug, Default)]
 pub(crate) struct Areas {
     pub(crate) by_name: BTreeMap<String, Arc<Area>>,
-    /// What the servers of pools may name, by pool.
+    /// Offload locations that the servers of a pool may name, by pool name.
     pub(crate) offloads: BTreeMap<String, Arc<Offload>>,
     pub(crate) identifier: Arc<Identifier>,
 }

@@ -1,4 +1,4 @@
-//! A request to a storage area that is being carried out.
+//! A request to a storage area while a method handler carries it out.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use crate::identity::denied_at;
 use crate::place::Place;
 use crate::refusal::Refusal;
 
-/// A request that is being carried out.
+/// One request, its client's identity and its target.
 pub(crate) struct Call {
     pub(crate) area: Arc<Area>,
     pub(crate) request: Request,
     pub(crate) body: Body,
-    /// Who asks.
+    /// Identity of the client.
     pub(crate) identity: Identity,
-    /// The threads that wait for files, as whom they do it for who asks.
+    /// Threads that run file operations, with the permissions of the operating-system user for this identity.
     pub(crate) disk: Disk,
-    /// For what.
+    /// Target of the request.
     pub(crate) place: Place,
-    /// When it came, in seconds since 1970.
+    /// Arrival time, in seconds since 1970.
     pub(crate) now_s: u64,
-    /// What else rules may ask about it.
+    /// Further facts that access rules may check.
     pub(crate) circumstances: Circumstances,
 }
 
 impl Call {
-    /// Whether the client may do this there.
+    /// Returns true if the access rules permit `action` at `place`.
     pub(crate) fn may(&self, action: &Action, place: &Place) -> Result<bool, Refusal> {
         let path = place.access_path()?;
         let circumstances = &self.circumstances;
@@ -40,7 +40,7 @@ impl Call {
         Ok(rule::decide(&self.area.rules, request).allowed())
     }
 
-    /// Goes on only if the client may do this there.
+    /// Succeeds only if the access rules permit `action` at `place`.
     pub(crate) fn permit(&self, action: &Action, place: &Place) -> Result<(), Refusal> {
         match self.may(action, place)? {
             true => Ok(()),
@@ -48,7 +48,7 @@ impl Call {
         }
     }
 
-    /// Does something with the files on a thread that may wait for them.
+    /// Runs a file operation on a thread that may block.
     pub(crate) async fn on_disk<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Arc<Tree>) -> Result<T, StorageError> + Send + 'static,
@@ -57,7 +57,7 @@ impl Call {
         self.disk.run(move || job(&tree)).await
     }
 
-    /// What is at a path; without a thread if the kernel knows.
+    /// Returns the metadata of `path`. Uses no thread if the kernel has it in its cache.
     pub(crate) async fn metadata(&self, path: &DavPath) -> Result<Metadata, StorageError> {
         match self.area.tree.metadata_cached(path) {
             Err(StorageError::WouldBlock) => {
@@ -68,7 +68,7 @@ impl Call {
         }
     }
 
-    /// What is at a path, or nothing.
+    /// Returns the metadata of `path`, or `None` if nothing exists there.
     pub(crate) async fn metadata_if(&self, path: &DavPath) -> Result<Option<Metadata>, StorageError> {
         match self.metadata(path).await {
             Ok(metadata) => Ok(Some(metadata)),
@@ -78,7 +78,7 @@ impl Call {
     }
 }
 
-/// What Cedar policies may ask about a request; nothing else does.
+/// Collects the facts that Cedar policies may check. Returns the default for areas without Cedar policies.
 pub(crate) fn circumstances(area: &Area, request: &Request, now_s: u64) -> Circumstances {
     if area.plan.access.cedar.is_empty() {
         return Circumstances::default();

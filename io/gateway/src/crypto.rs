@@ -1,4 +1,5 @@
-//! The one crypto library of the process, as `logic/access` asks for it.
+//! Implements the cryptography interface of `logic/access` with AWS-LC, the only crypto library of the
+//! process.
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{
@@ -9,7 +10,7 @@ use aws_lc_rs::{constant_time, digest, hmac};
 use weir_access::jwt::Algorithm;
 use weir_access::{Crypto, PublicKey};
 
-/// AWS-LC.
+/// Cryptography by AWS-LC.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AwsLc;
 
@@ -77,14 +78,14 @@ fn hash(algorithm: &'static digest::Algorithm, parts: &[&[u8]]) -> digest::Diges
     context.finish()
 }
 
-/// The bytes of a digest, whose length its algorithm fixes.
+/// Copies a digest, whose length is fixed by its algorithm, to an array.
 fn exactly<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut exact = [0; N];
     exact.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
     exact
 }
 
-/// Random bytes that nobody can guess; `None` if the system has none.
+/// Returns unpredictable random bytes; `None` if the system has none.
 pub(crate) fn random<const N: usize>() -> Option<[u8; N]> {
     let mut bytes = [0; N];
     aws_lc_rs::rand::fill(&mut bytes).ok()?;

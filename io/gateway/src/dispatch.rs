@@ -1,4 +1,5 @@
-//! One request, from its arrival to its answer: who asks, for what, and which method carries it out.
+//! One request from arrival to response: identifies the client, finds the target and calls the method
+//! handler.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::{method, tpc};
 
-/// Answers a request, whatever it is.
+/// Responds to any request to a storage area.
 pub(crate) async fn answer(
     area: Arc<Area>,
     identifier: Arc<Identifier>,
@@ -33,7 +34,7 @@ pub(crate) async fn answer(
     };
     let Some(place) = place else { return method::of_server(&area) };
     let Some(disk) = area.disk_for(&identity) else {
-        // Whoever it is, files are not theirs to ask for.
+        // No operating-system user belongs to this identity, so no file is accessible to it.
         return denied(&identity, &Action::Stat, &area.schemes).answer(area.offer(), &request);
     };
     let circumstances = circumstances(&area, &request, now_s);
@@ -49,7 +50,8 @@ pub(crate) async fn answer(
     }
 }
 
-/// What a request is about, and who asks. Without a place it is about the server as a whole.
+/// Parses the method and the target of a request and identifies its client. Returns no place for `OPTIONS *`,
+/// which is about the whole server.
 async fn begin(
     area: &Area,
     identifier: &Identifier,
@@ -72,13 +74,14 @@ async fn begin(
     Ok((method, Some(place), identity))
 }
 
-/// Carries out a request.
+/// Runs the handler of `method`.
 async fn carry_out(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
     if matches!(method, Method::Options | Method::Get | Method::Head) && call.request.header("If").is_some() {
-        // The others judge it together with the locks that they need.
+        // Other methods evaluate `If` together with the locks that they need.
         Box::pin(Act::of(call)?.run(Act::judge_if)).await?;
     }
-    // A future has room for the largest one within it: downloads are not to pay for the others'.
+    // An async function's future is as large as the largest future inside it. Boxing the others keeps
+    // downloads small.
     let other: Pin<Box<dyn Future<Output = Result<Answer, Refusal>> + '_>> = match method {
         Method::Get => return method::get::get(call, false).await,
         Method::Head => return method::get::get(call, true).await,
@@ -110,7 +113,7 @@ mod tests {
             size_of::<F>()
         }
         let bytes = bytes(|(area, identifier, request, body)| answer(area, identifier, request, body));
-        // It is asked for, filled and given back for each request.
+        // Each request allocates, fills and frees this future.
         assert!(bytes <= 3 * 1024, "{bytes}");
     }
 }

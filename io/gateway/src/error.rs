@@ -1,6 +1,9 @@
+//! Error for storage areas that cannot be opened.
+
 use std::fmt;
 
-/// Why storage areas cannot be served as a plan has them: each complaint names its place.
+/// Every reason why the storage areas of a plan cannot be opened. Each message names the area, pool or
+/// setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayError(pub Vec<String>);
 

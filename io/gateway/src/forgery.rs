@@ -1,13 +1,14 @@
-//! Requests that a browser sends because a page of somebody else has told it to.
+//! Cross-site request forgery: changes that a page of another origin makes a browser send.
 
 use weir_access::identity::Identity;
 use weir_net::service::Request;
 
-/// Whether a request that would change something was sent by a browser in the name of a page of another origin, with credentials
-/// that the browser adds by itself: a password, a certificate, or nothing but the place that it is at. A token is
-/// nothing that a foreign page could have added.
+/// Returns true if a page of another origin made a browser send this changing request with ambient
+/// credentials. These are a password, a certificate, or just the client's address. A foreign page cannot add
+/// a token, so requests with tokens pass.
 ///
-/// By Sec-Fetch-Site (Fetch Metadata) where the browser sends it, else by Origin (RFC 6454): other programs send neither.
+/// Uses Sec-Fetch-Site (Fetch Metadata) if the browser sends it, else Origin (RFC 6454). Other programs send
+/// neither.
 pub(crate) fn is_forged(request: &Request, identity: &Identity) -> bool {
     if is_safe(request.method()) || matches!(identity, Identity::Token(_) | Identity::Delegated(_)) {
         return false;
@@ -23,7 +24,8 @@ fn is_safe(method: &[u8]) -> bool {
     matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"PROPFIND")
 }
 
-/// Whether an origin is that of the host which the request is for. `null` is nobody's: pages in a sandbox have it.
+/// Returns true if an origin is that of the request's host. `null` is never the own origin: sandboxed pages
+/// send it.
 fn is_own(origin: &[u8], host: Option<&[u8]>) -> bool {
     let schemes = [(&b"https://"[..], &b":443"[..]), (&b"http://"[..], &b":80"[..])];
     let Some(host) = host else { return false };
@@ -61,7 +63,7 @@ mod tests {
         assert!(!forged("PUT", &[("Sec-Fetch-Site", "same-origin")]));
         assert!(!forged("MKCOL", &[("Origin", "https://DATA.example.org")]));
         assert!(!forged("MKCOL", &[("Origin", "http://data.example.org:80")]));
-        // Looking is no harm: the answer is not for the page to see.
+        // Reading is harmless: the browser does not show the response to the page.
         assert!(!forged("GET", &[("Sec-Fetch-Site", "cross-site")]));
     }
 }

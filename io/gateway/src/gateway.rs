@@ -1,3 +1,5 @@
+//! The [`Gateway`] service: prepares, publishes and retires the storage areas of a plan.
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -22,44 +24,45 @@ use crate::unlocking::Unlocking;
 use crate::upkeep::Upkeep;
 use crate::{dispatch, method, refusal};
 
-/// All storage areas.
+/// All storage areas of the process, as a service for the proxy.
 #[derive(Debug)]
 pub struct Gateway {
     areas: ArcSwap<Areas>,
     node: Node,
-    /// Started with the first area.
+    /// Background upkeep, started with the first area.
     upkeep: OnceLock<Upkeep>,
     transfers: Arc<Transfers>,
 }
 
-/// Which process this is among those that share a file system.
+/// Identity of this process among those that share a file system.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// Its name; letters, digits and `. - _` of it count.
+    /// Name of the node. Only ASCII letters, digits and `. - _` are used, at most 64 characters.
     pub name: String,
-    /// A random number of this start.
+    /// Random number that differs at each start of the process.
     pub boot: u64,
 }
 
-/// Areas that can be put into force: their roots are open, their files are read.
+/// Areas that are ready to be published: their roots are open and their files are read.
 #[derive(Debug)]
 pub struct Prepared {
     areas: Areas,
 }
 
 impl Gateway {
-    /// Without areas.
+    /// Creates a gateway without areas.
     pub fn new(node: Node) -> Self {
         Self { areas: ArcSwap::default(), node, upkeep: OnceLock::new(), transfers: Arc::default() }
     }
 
-    /// Opens what a plan names. Areas that are as they were keep their threads and what they remember. Blocks on the disk.
+    /// Opens all areas and offloads that a plan names. Unchanged areas keep their threads and their cached
+    /// state. Blocks on the disk.
     ///
     /// # Errors
-    /// Everything that is wrong.
+    /// If any area, offload, key file or TLS file cannot be loaded. The error lists all problems.
     pub fn prepare(&self, plan: &Plan) -> Result<Prepared, GatewayError> {
         if !plan.storage_areas.is_empty() && self.upkeep.get().is_none() {
-            // Somebody else may have been faster.
+            // Another thread may have set it first.
             let _ = self.upkeep.set(Upkeep::start().map_err(|error| GatewayError(vec![error]))?);
         }
         let before = self.areas.load();
@@ -76,7 +79,8 @@ impl Gateway {
             let before = before.by_name.get(area.name.as_str());
             match Area::open(area, (node.clone(), self.node.boot), before.map(|area| Kept::of(area))) {
                 Ok(mut opened) => {
-                    // Nobody knows whether one of its policies asks for a token; it may.
+                    // Cedar policies cannot be searched for conditions on tokens, so assume that they have
+                    // some.
                     opened.schemes.bearer |= !area.access.cedar.is_empty() && !plan.token_issuers.is_empty();
                     if let (true, Ok(Some(tls))) = (area.third_party_copy, &tls) {
                         let (copies, rate) = (&plan.third_party_copy, area.third_party_copy_rate);
@@ -105,8 +109,8 @@ impl Gateway {
         }
     }
 
-    /// From now on these areas are served. Those that are no longer among them stay until [`Self::retire`]: workers follow
-    /// the new plan from their next request on.
+    /// Puts these areas into force. Removed areas stay until [`Self::retire`], because workers switch to the
+    /// new plan only with their next request.
     pub fn publish(&self, prepared: Prepared) {
         let Areas { mut by_name, mut offloads, identifier } = prepared.areas;
         let names: Vec<String> = by_name.keys().cloned().collect();
@@ -125,25 +129,26 @@ impl Gateway {
         self.areas.store(Arc::new(Areas { by_name, offloads, identifier }));
     }
 
-    /// The copies between storage areas and other servers.
+    /// Returns the state of the third-party copies.
     pub fn transfers(&self) -> TransfersSnapshot {
         self.transfers.snapshot()
     }
 
-    /// Breaks locks for an operator, and returns them. Blocks on the disk.
+    /// Breaks locks for an operator and returns them. Blocks on the disk.
     ///
     /// # Errors
-    /// No lock was broken.
+    /// If no lock was broken.
     pub fn unlock(&self, unlocking: &Unlocking) -> Result<Vec<LockSnapshot>, Refusal> {
         unlocking.carry_out(self.areas.load().by_name.values())
     }
 
-    /// Ends those copies, each with a last line for its client, and begins no more: the process is about to end.
+    /// Ends all third-party copies at process shutdown and starts no new ones. Each copy sends a last line to
+    /// its client.
     pub fn end_transfers(&self) {
         self.transfers.stop();
     }
 
-    /// Lets go of areas that `plan` does not have.
+    /// Drops the areas and offloads that are not in `plan`.
     pub fn retire(&self, plan: &Plan) {
         let now = self.areas.load();
         let is_there = |name: &str| plan.storage_areas.iter().any(|area| area.name.as_str() == name);
@@ -159,7 +164,7 @@ impl Gateway {
 }
 
 impl Gateway {
-    /// How the areas stand, by their names. Does not block.
+    /// Returns the state of all areas, sorted by name. Does not block.
     pub fn snapshot(&self) -> Vec<StorageSnapshot> {
         let areas = self.areas.load();
         let mut snapshots: Vec<_> = areas.by_name.values().map(|area| area.snapshot()).collect();
@@ -168,7 +173,7 @@ impl Gateway {
     }
 }
 
-/// TLS towards other servers, if any area copies from or to them. Blocks on the disk.
+/// Loads the TLS settings for third-party copies, if an area permits them. Blocks on the disk.
 fn tls_of_transfers(plan: &Plan) -> Result<Option<TransferTls>, String> {
     if !plan.storage_areas.iter().any(|area| area.third_party_copy) {
         return Ok(None);
@@ -179,7 +184,7 @@ fn tls_of_transfers(plan: &Plan) -> Result<Option<TransferTls>, String> {
     Ok(Some(TransferTls { named: load(&named)?, elsewhere: load(&elsewhere)? }))
 }
 
-/// Headers by which proxies tell who a client is, by any listener's config.
+/// Returns the names of all headers in which the listeners' proxies pass a client's identity.
 fn identity_headers(plan: &Plan) -> Vec<String> {
     let names = plan.listeners.iter().filter_map(|listener| match &listener.mode {
         Mode::Http(http) => Some(http.forwarding.identity_headers.iter().cloned()),

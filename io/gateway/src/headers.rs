@@ -1,4 +1,4 @@
-//! Header lines of files, and conditions on them.
+//! Response headers of files, conditional requests and digest headers.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use weir_storage::Metadata;
 
 use crate::clock::unix_now_s;
 
-/// What a file can be recognised by.
+/// Returns the validators (ETag and Last-Modified) of a file.
 pub(crate) fn validators(metadata: &Metadata) -> Validators {
     Validators {
         etag: EntityTag::strong(&metadata.version()),
@@ -21,12 +21,12 @@ pub(crate) fn validators(metadata: &Metadata) -> Validators {
     }
 }
 
-/// The Last-Modified of something that was changed then. It is never later than the answer's Date (RFC 9110 section 8.8.2.1).
+/// Formats a Last-Modified value. It is never later than the response's Date (RFC 9110 section 8.8.2.1).
 pub(crate) fn last_modified(modified_s: i64) -> String {
     http_date(modified_s.min(unix_now_s().cast_signed()))
 }
 
-/// Adds ETag and Last-Modified.
+/// Adds the ETag and Last-Modified headers.
 pub(crate) fn with_validators(answer: Answer, validators: &Validators) -> Answer {
     let answer = match &validators.etag {
         Some(etag) => answer.with("ETag", etag.to_bytes()),
@@ -38,9 +38,11 @@ pub(crate) fn with_validators(answer: Answer, validators: &Validators) -> Answer
     }
 }
 
-/// What an answer with a file says of keeping it, where the area says `of_area`. What somebody in particular was given is not for
-/// others, and a cache that they share cannot always see that there is somebody: a certificate, or a token in the URL, is no
-/// Authorization (RFC 9111 section 3.5, RFC 6750 section 2.3).
+/// Returns the Cache-Control of a response with a file. `of_area` is the value that the area configures.
+///
+/// A shared cache must not give the response of an authenticated client to others. The cache cannot always
+/// detect such a response: a client certificate, or a token in the URL, is no Authorization header (RFC 9111
+/// section 3.5, RFC 6750 section 2.3).
 pub(crate) fn cache_control(of_area: Option<&str>, identity: &Identity) -> Option<String> {
     if !identity.is_authenticated() {
         return of_area.map(str::to_owned);
@@ -50,14 +52,15 @@ pub(crate) fn cache_control(of_area: Option<&str>, identity: &Identity) -> Optio
     if directives(value).any(|said| is(said, ["private", "no-store"])) {
         return Some(value.to_owned());
     }
-    // Some caches heed these before they heed `private`.
+    // Some caches prefer these directives over `private`.
     let is_for_shared = |said: &str| is(said.split('=').next().unwrap_or_default(), ["public", "s-maxage"]);
     let mut kept: Vec<&str> = directives(value).filter(|said| !is_for_shared(said)).collect();
     kept.push("private");
     Some(kept.join(", "))
 }
 
-/// The directives of a Cache-Control. A comma in quotes separates none (RFC 9110 section 5.6.4).
+/// Splits a Cache-Control value into directives. A comma in quotes does not separate (RFC 9110 section
+/// 5.6.4).
 fn directives(value: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     let ends = move |c: char| {
@@ -71,16 +74,16 @@ fn directives(value: &str) -> impl Iterator<Item = &str> {
     value.split(ends).map(str::trim).filter(|said| !said.is_empty())
 }
 
-/// What the conditions of a request say to a resource, or to the lack of one.
+/// Evaluates the conditions of a request against a resource, or against its absence.
 pub(crate) fn judge(request: &Request, access: Access, resource: Option<&Validators>, now_s: u64) -> Verdict {
     evaluate(request, request.header("If-Modified-Since"), access, resource, now_s)
 }
 
-/// Refuses a request, other than GET and HEAD, whose conditions are not met by what is at its target: a file, a directory, or
-/// nothing.
+/// Refuses a request, other than GET and HEAD, if its conditions do not hold for its target: a file, a
+/// directory, or nothing.
 ///
 /// # Errors
-/// 412 (RFC 9110 section 13.1): it must not be carried out.
+/// 412 if a condition fails (RFC 9110 section 13.1); the request must not be carried out.
 pub(crate) fn require_conditions(request: &Request, found: Option<&Metadata>) -> Result<(), Outcome> {
     match judge(request, Access::Other, found.map(validators).as_ref(), unix_now_s()) {
         Verdict::Failed => Err(Outcome::PreconditionFailed),
@@ -88,8 +91,8 @@ pub(crate) fn require_conditions(request: &Request, found: Option<&Metadata>) ->
     }
 }
 
-/// As [`judge`], where somebody else says which file it is for now: one that is older than what the client has is another, and
-/// only the date itself tells it again.
+/// Evaluates conditions as [`judge`] does, for a file that a pool server chose. The server may switch to an
+/// older file. Therefore If-Modified-Since counts only if its date equals the file's date.
 pub(crate) fn judge_chosen(request: &Request, access: Access, file: &Validators, now_s: u64) -> Verdict {
     let is_its_date = |text: &&[u8]| parse_http_date(text) == file.last_modified_s;
     let if_modified_since = request.header("If-Modified-Since").filter(is_its_date);
@@ -104,7 +107,7 @@ fn evaluate(
     now_s: u64,
 ) -> Verdict {
     if !request.has_initial(b'i') {
-        // All of them begin with it, and most downloads have none.
+        // All conditional headers begin with `I`, and most downloads have none.
         return Conditions::default().evaluate(access, resource, now_s);
     }
     let lists = [request.list("If-Match"), request.list("If-None-Match")];
@@ -119,24 +122,24 @@ fn evaluate(
     conditions.evaluate(access, resource, now_s)
 }
 
-/// Whether a request has a condition on what is there already.
+/// Returns true if a request has a condition on the existing resource.
 pub(crate) fn is_conditional(request: &Request) -> bool {
     ["If-Match", "If-None-Match", "If-Unmodified-Since"].iter().any(|name| request.header(name).is_some())
 }
 
-/// The digests that an upload must have, by its client's word (RFC 3230, RFC 9530, RFC 1864).
+/// Digests that the client requires of its upload (RFC 3230, RFC 9530, RFC 1864).
 #[derive(Debug)]
 pub(crate) struct Expected {
-    /// Of the file that it makes.
+    /// Digests of the complete file.
     pub(crate) representation: Vec<Digest>,
-    /// Of the bytes that come.
+    /// Digests of the bytes in the request body.
     pub(crate) content: Vec<Digest>,
 }
 
-/// Reads them.
+/// Parses the digest headers of a request.
 ///
 /// # Errors
-/// One of the headers cannot be read: what it says cannot be kept.
+/// If one of the headers is malformed, so that its digest cannot be verified.
 pub(crate) fn digests(request: &Request) -> Result<Expected, DigestError> {
     let none = || Ok(Vec::new());
     let list = |name| request.list(name);

@@ -1,8 +1,10 @@
-//! Storage areas over HTTP and WebDAV: what a request asks for is decided by `logic/dav`, whether its client may by
-//! `logic/access`, and the files are `io/storage`'s. This crate joins the three, one file for each method.
+//! Serves storage areas over HTTP and WebDAV.
 //!
-//! Its [`Gateway`] is a service that the proxy calls (see [`weir_net::service`]); it knows no sockets of clients, and no call of
-//! it waits for a disk on a worker's thread.
+//! `logic/dav` parses the request, `logic/access` decides whether the client is permitted, and `io/storage`
+//! reads and writes the files. This crate joins the three, with one file for each method.
+//!
+//! The proxy calls [`Gateway`] as a service (see [`weir_net::service`]). It never touches client sockets, and
+//! no call waits for a disk on a worker's thread.
 
 mod area;
 mod areas;

@@ -1,4 +1,4 @@
-//! Logins with a password, for what is no storage area: the users of an htpasswd file.
+//! Password logins outside storage areas, with the users of an htpasswd file.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
@@ -10,10 +10,11 @@ use crate::clock::unix_now_s;
 use crate::credentials::{PasswordChecks, Passwords};
 use crate::refusal::Refusal;
 
-/// A client may try again after so many seconds where too many checks wait.
+/// Retry time in seconds if too many checks wait.
 const BUSY_SECS: u64 = 5;
 
-/// Checks passwords of the users of an htpasswd file, on threads of its own, clients in turn. Wrong ones are limited by client and user.
+/// Checks passwords of the users of an htpasswd file, on its own threads. Clients take turns. Wrong passwords
+/// are limited by client and user.
 #[derive(Debug)]
 pub struct PasswordLogin {
     passwords: Passwords,
@@ -23,9 +24,9 @@ pub struct PasswordLogin {
 /// Reason why a client is not logged in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginRefusal {
-    /// There is no password, or it is wrong.
+    /// The password is missing or wrong.
     Wrong,
-    /// It is not checked now; after so many seconds it may be.
+    /// The password is not checked now. Retry after this many seconds.
     Later(u64),
 }
 
@@ -33,16 +34,17 @@ impl PasswordLogin {
     /// Reads an htpasswd file. Blocks.
     ///
     /// # Errors
-    /// The file cannot be read, or is none. The text names it.
+    /// If the file cannot be read or is invalid. The text names it.
     pub fn read(file: &Path) -> Result<Self, String> {
         let checks = PasswordChecks::new().ok_or("passwords: the system has no random numbers")?;
         Ok(Self { passwords: Passwords::read(file)?, checks: Arc::new(checks) })
     }
 
-    /// Returns the user whose password an `Authorization` header has (Basic, RFC 7617). `client`: `None` = it came through a Unix socket.
+    /// Returns the user whose password an `Authorization` header has (Basic, RFC 7617). `client` is `None`
+    /// for a Unix socket.
     ///
     /// # Errors
-    /// The client is not logged in.
+    /// If the password is missing, wrong, or not checked now.
     pub async fn check(
         &self,
         client: Option<IpAddr>,

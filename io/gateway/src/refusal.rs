@@ -1,4 +1,4 @@
-//! From what went wrong to what the client gets: the one place of this crate.
+//! Maps every reason for a refusal to a response. No other module of this crate does.
 
 use weir_access::www_authenticate::RefusalAnswer;
 use weir_dav::method::{Kind, Offer};
@@ -11,30 +11,30 @@ use weir_net::service::{Answer, Content, Request};
 use weir_net::ticket::TicketError;
 use weir_storage::StorageError;
 
-/// Why a request is not carried out.
+/// The reason why a request is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// In WebDAV's words.
+    /// A WebDAV outcome.
     Outcome(Outcome),
-    /// In WebDAV's words, with the cause for programs (RFC 4918 section 16).
+    /// A WebDAV outcome with a machine-readable cause (RFC 4918 section 16).
     Condition(Outcome, Condition),
-    /// Of its client more is to be known, or it may not.
+    /// The client must authenticate, or it lacks the permission.
     Access(RefusalAnswer),
-    /// The resource, which is of this kind, does not take the method.
+    /// The resource, which is of this kind, does not support the method.
     NotAllowed(Kind),
-    /// None of the ranges is in a file of this length.
+    /// No requested range lies in the file, which has this length.
     Range(u64),
-    /// A directory is meant, and its URL ends in a slash: this is it.
+    /// The target is a directory, but its URL has no slash at the end: redirect to this URL.
     Moved(String),
-    /// Too many wrong passwords: how many seconds until another one is looked at.
+    /// Too many wrong passwords. Seconds until the next attempt is checked.
     TooManyPasswords(u64),
-    /// Its client was sent on to here with something that does not hold.
+    /// A redirect sent the client here with an invalid ticket.
     Ticket(TicketError),
-    /// A third-party copy is asked for in a way that it is not made.
+    /// The request for a third-party copy is invalid.
     Transfer(TransferError),
-    /// The other server of a third-party copy is none that it may be made with.
+    /// The configuration forbids third-party copies with this server.
     Vetoed(Vetoed),
-    /// The body did not come whole; whoever reads it answers.
+    /// The body was incomplete. The code that reads the body responds.
     Body,
 }
 
@@ -56,7 +56,7 @@ impl From<StorageError> for Refusal {
 }
 
 impl Refusal {
-    /// The answer, in a form that the client likes.
+    /// Builds the response, as JSON or text by the client's Accept header.
     pub(crate) fn answer(self, offer: Offer, request: &Request) -> Answer {
         let outcome = match self {
             Self::Outcome(outcome) => outcome,
@@ -101,7 +101,7 @@ impl Refusal {
         };
         let answer = refuse(outcome, request);
         match outcome {
-            // Every 405 must say what is allowed (RFC 9110 section 15.5.6).
+            // Every 405 must have an Allow header (RFC 9110 section 15.5.6).
             Outcome::Exists | Outcome::PutOnCollection => answer.with("Allow", offer.allow(Kind::Collection)),
             Outcome::NotAllowed => answer.with("Allow", offer.allow(Kind::File)),
             // RFC 5789 section 2.2.
@@ -114,12 +114,12 @@ impl Refusal {
     }
 }
 
-/// An outcome as a page.
+/// Builds an error page for an outcome.
 pub(crate) fn refuse(outcome: Outcome, request: &Request) -> Answer {
     page(outcome.status(), outcome.text(), request)
 }
 
-/// The area is not served (any more, or yet).
+/// Refuses a request because the area is not in force, yet or any longer.
 pub(crate) fn unavailable(request: &Request) -> Answer {
     refuse(Outcome::Unavailable, request).with("Retry-After", "1")
 }

@@ -1,3 +1,5 @@
+//! The open file of a download as a source for the proxy.
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
@@ -9,25 +11,27 @@ use weir_storage::{Closing, OpenFile, StorageError};
 
 use crate::area::Area;
 
-/// What is read behind a piece that had to come from the disk, so that the next ones need not.
+/// Bytes to prefetch after a piece that had to be read from disk, so that the next pieces are in the page
+/// cache.
 const AHEAD_BYTES: u64 = 4 * 1024 * 1024;
 
 /// An open file that is being sent.
 pub(crate) struct ServedFile {
-    /// Before `closing`, which is to have the last hold of it.
+    /// Declared before `closing`, so that `closing` drops the last reference.
     pub(crate) file: Arc<OpenFile>,
     area: Arc<Area>,
     _closing: Closing,
 }
 
 impl ServedFile {
-    /// Of an area.
+    /// Wraps an open file of `area`.
     pub(crate) fn new(file: Arc<OpenFile>, area: &Arc<Area>) -> Self {
         let closing = Closing::new(Arc::clone(&file), Arc::clone(&area.tree), area.disk.clone());
         Self { file, area: Arc::clone(area), _closing: closing }
     }
 
-    /// Refuses to begin sending at this place if the disk has too much to do already and would have to be asked.
+    /// Refuses to start sending at offset `first` if the disk queue is full and the byte there is not in
+    /// memory.
     pub(crate) fn admit(&self, first: u64) -> Result<(), StorageError> {
         match self.area.disk.admit() {
             Err(_) if self.file.read_now(first, &mut [0]).is_ok() => Ok(()),
@@ -35,10 +39,10 @@ impl ServedFile {
         }
     }
 
-    /// Whether a part of it can be sent without asking the disk.
+    /// Returns true if this range can be sent without a disk read.
     fn has_in_cache(&self, offset: u64, length: u64) -> bool {
         match is_cached(self.file.as_fd(), offset, length) {
-            // The kernel reads ahead in order: if the last page has come, those before it have.
+            // The kernel reads ahead in order. If the last page is cached, so are the pages before it.
             Some(true) => length == 0 || self.file.read_now(offset + length - 1, &mut [0]).is_ok(),
             Some(false) => false,
             None => self.file.is_resident(offset, length),
@@ -69,7 +73,7 @@ impl FileSource for ServedFile {
 
     fn read(&self, offset: u64, length: usize) -> LocalFuture<io::Result<PageBuffer>> {
         let file = Arc::clone(&self.file);
-        // The head of the answer has been sent: who was let in waits, however busy the disk is.
+        // The response head is already sent. An admitted download waits, however busy the disk is.
         let reading = self.area.disk.run_on(move || {
             let mut bytes = PageBuffer::zeroed(length);
             let read = file.read(offset, &mut bytes)?;

@@ -1,11 +1,13 @@
+//! Prevents concurrent work on the same file or password.
+
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// What is under way about files or passwords, each by its key, so that nobody does the same beside: who comes later waits, and finds
-/// it done.
+/// Work in progress on files or passwords, by key. The first caller works; later callers for the same key
+/// wait and find the result.
 #[derive(Debug)]
 pub(crate) struct Flights<K> {
     by_file: Mutex<HashMap<K, Weak<Turn>>>,
@@ -14,7 +16,7 @@ pub(crate) struct Flights<K> {
 type Turn = tokio::sync::Mutex<()>;
 
 impl<K: Eq + Hash> Flights<K> {
-    /// Waits until nobody else is at work at a file. The turn ends when what is returned is dropped.
+    /// Waits until no other task holds the turn for `file`. Dropping the returned guard ends the turn.
     pub(crate) async fn turn(&self, file: K) -> OwnedMutexGuard<()> {
         self.of(file).lock_owned().await
     }
@@ -24,7 +26,8 @@ impl<K: Eq + Hash> Flights<K> {
         if let Some(turn) = by_file.get(&file).and_then(Weak::upgrade) {
             return turn;
         }
-        // There are no more of those that are over than of those that are not, but for this one.
+        // Removing dead entries at each insertion bounds the map: at most one turn per key that is in use,
+        // plus this one.
         by_file.retain(|_, turn| turn.strong_count() > 0);
         let turn = Arc::default();
         by_file.insert(file, Arc::downgrade(&turn));
@@ -45,7 +48,7 @@ mod tests {
 
     use super::*;
 
-    /// What it comes to without waiting.
+    /// Polls a future once and returns its output if it is ready.
     fn now<F: Future>(future: F) -> Option<F::Output> {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(output) => Some(output),
@@ -62,7 +65,7 @@ mod tests {
         drop(first);
         assert!(now(flights.turn((1, 1))).is_some());
         drop(other);
-        // What is over is forgotten.
+        // Turns that are over are removed.
         let _third = now(flights.turn((1, 3))).unwrap();
         assert_eq!(flights.by_file.lock().unwrap().len(), 1);
     }

@@ -1,4 +1,4 @@
-//! Jobs that may take long: whoever looks at the log sees that something is going on, and what.
+//! Logs jobs that take long, so that the log shows that they are at work.
 
 use std::fmt::Display;
 use std::pin::pin;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 
-/// What takes no longer needs no mention.
+/// Jobs that take no longer than this are not logged.
 const MENTIONED_AFTER: Duration = Duration::from_secs(10);
 
-/// Waits for a job. If that takes long, the log says that it is at work, and, when it has ended or nobody waits for it any more,
-/// how long it took. `area` and `what` name it.
+/// Waits for a job. If it takes longer than [`MENTIONED_AFTER`], logs that it is at work, and later how long
+/// it took. Also logs the end if the client leaves and the job is dropped. `area` and `what` name the job.
 pub(crate) async fn watched<T>(area: &str, what: impl Display, job: impl Future<Output = T>) -> T {
     watched_after(MENTIONED_AFTER, &mut |line| eprintln!("{line}"), area, what, job).await
 }
@@ -35,7 +35,7 @@ async fn watched_after<T>(
     done
 }
 
-/// Says how it ended, also if nobody waits for that.
+/// Logs the end of a job when dropped, also if the job was abandoned.
 struct Mention<'a> {
     say: &'a mut dyn FnMut(String),
     name: String,
@@ -67,7 +67,7 @@ mod tests {
             watched_after(Duration::from_secs(3_600), &mut say, "data", "COPY /a", async {}).await;
             let (end, ended) = oneshot::channel();
             let mut end = Some(end);
-            // It ends when it has been mentioned.
+            // The job ends once it has been logged.
             let mut say = |line| {
                 lines.push(line);
                 if let Some(end) = end.take() {

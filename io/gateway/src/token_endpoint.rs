@@ -1,4 +1,4 @@
-//! Weir's own tokens, issued: the token endpoint with its metadata and keys, and requests for macaroons.
+//! Token endpoint for Weir's own tokens, with its metadata and keys, and requests for macaroons.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::identity::OwnTokens;
 use crate::place::Place;
 use crate::refusal::Refusal;
 
-/// A request for a token, or for what is needed to verify one.
+/// A request for a token, or for the data needed to verify one.
 pub(crate) struct Issuing {
     areas: Arc<Areas>,
-    /// Where the request has come to: its users and certificates count.
+    /// Area that received the request. Its users and certificates apply.
     area: Arc<Area>,
     own: Arc<OwnTokens>,
     wanted: Wanted,
@@ -37,18 +37,18 @@ enum Wanted {
     Macaroon,
 }
 
-/// Why there is no token.
+/// The reason why no token is issued.
 enum NoToken {
-    /// In OAuth's words, with challenges where credentials would help.
+    /// An OAuth error. It has challenges if credentials would help.
     Request(RequestError, Vec<String>),
-    /// In the words of those who ask for macaroons.
+    /// An error of a macaroon request.
     Macaroon(MacaroonError),
-    /// In those of the area.
+    /// Any other refusal of the area.
     Refusal(Refusal),
 }
 
 impl Issuing {
-    /// `None`: the request is about something else.
+    /// Returns `None` if the request is about something else.
     pub(crate) fn of(areas: &Arc<Areas>, area: &Arc<Area>, request: &Request) -> Option<Self> {
         let own = areas.identifier.own(&area.plan);
         let page = own.and_then(|own| Some((own, own.endpoint.page(request.path())?)));
@@ -87,21 +87,21 @@ impl Issuing {
             Wanted::Macaroon => match self.macaroon(&request, &mut body).await {
                 Ok(issued) => secret(200, macaroon_response(&issued)),
                 Err(NoToken::Refusal(Refusal::TooManyPasswords(seconds))) => self.too_often(seconds),
-                // In one form, whoever has found it wrong.
+                // Macaroon clients get one error format, also for OAuth errors.
                 Err(NoToken::Request(error, _)) => no_macaroon(error_response(&error).0, &error),
                 Err(error) => self.refuse(error, &request),
             },
         }
     }
 
-    /// There is no token. Credentials that do not hold are guesses, and count for more than one request.
+    /// Responds that there is no token. Wrong credentials count as guesses, which cost more than one request.
     fn refuse(&self, error: NoToken, request: &Request) -> Answer {
         let is_guess = match &error {
             NoToken::Request(error, _) => *error == RequestError::Client,
             NoToken::Refusal(Refusal::Access(refused)) => refused.status == 401,
             NoToken::Refusal(_) | NoToken::Macaroon(_) => false,
         };
-        // Many ask without any first, to be told which.
+        // Many clients send a first request without credentials to learn the scheme.
         if is_guess && request.header("Authorization").is_some() {
             self.own.failed(request);
         }
@@ -164,7 +164,7 @@ impl Issuing {
         self.issue(&identity, &asked.scopes, asked.lifetime_secs, now_s)
     }
 
-    /// A token for what may be done of what is asked for, by the rules of all areas that accept it.
+    /// Issues a token, narrowed to the actions that the rules of all accepting areas permit.
     fn issue(
         &self,
         identity: &Identity,
@@ -197,8 +197,9 @@ impl Issuing {
         Ok(self.own.minting.issue(grant, &AwsLc, now_s).map_err(RequestError::from)?)
     }
 
-    /// Whether somebody may do this at a path and at all that is below it: in the area whose access point is the closest above,
-    /// and in all whose access points are further down. To others who verify a token, its scope says just that.
+    /// Returns true if the identity may do this at a path and everywhere below it. Both the area with the
+    /// closest access point above the path and all areas with access points below it must permit it. Other
+    /// verifiers of the token understand its scope that way.
     fn may_below(&self, identity: &Identity, action: &Action, path: &AccessPath) -> bool {
         let may = |area: &Area, path: &AccessPath| {
             self.counts(identity, area) && area.rules.permits_below(identity, action, path)
@@ -218,13 +219,13 @@ impl Issuing {
             && areas.clone().all(|area| further_down(area))
     }
 
-    /// Whether a token for somebody who has proved who they are in this area counts in another.
+    /// Returns true if a token for an identity that was proved in this area is valid in another area.
     fn counts(&self, identity: &Identity, other: &Area) -> bool {
         let (here, there) = (self.area.plan.name.as_str(), other.plan.name.as_str());
         other.plan.token_endpoint.as_ref() == Some(&self.own.plan.name)
             && match identity {
                 Identity::Basic(_) => self.own.shares_users(here, there),
-                // Another area may be reached through a listener with other authorities.
+                // The other area may be reached through a listener that trusts other authorities.
                 Identity::X509(_) => here == there,
                 _ => true,
             }
@@ -238,7 +239,7 @@ impl NoToken {
             Self::Macaroon(error) => no_macaroon(400, &error),
             Self::Request(error, challenges) => {
                 let (status, text) = error_response(&error);
-                // Without a challenge there is no 401 (RFC 9110 section 15.5.2).
+                // A 401 must have a challenge (RFC 9110 section 15.5.2).
                 let status = if status == 401 && challenges.is_empty() { 400 } else { status };
                 challenges.into_iter().fold(secret(status, text), |answer, challenge| {
                     answer.with("WWW-Authenticate", challenge)
@@ -270,7 +271,7 @@ fn no_macaroon(status: u16, error: &dyn Display) -> Answer {
     secret(status, json!({ "status": status, "error": error.to_string() }).to_string())
 }
 
-/// An answer that nobody may keep (RFC 6749 section 5.1).
+/// Builds a response that must not be cached (RFC 6749 section 5.1).
 fn secret(status: u16, body: String) -> Answer {
     Answer::new(status)
         .with("Cache-Control", "no-store")
@@ -278,7 +279,7 @@ fn secret(status: u16, body: String) -> Answer {
         .content("application/json", Content::Bytes(body.into_bytes()))
 }
 
-/// An answer for everybody.
+/// Builds a response that any cache may keep.
 fn public(document: &serde_json::Value) -> Answer {
     Answer::new(200)
         .with("Cache-Control", "max-age=300")

@@ -1,4 +1,4 @@
-//! Breaking locks for an operator, whoever holds them.
+//! Breaks WebDAV locks for an operator, whoever holds them.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::area::Area;
 use crate::clock::unix_now_s;
 use crate::place::Place;
 
-/// Which locks to break.
+/// The locks to break.
 #[derive(Debug)]
 pub struct Unlocking {
-    /// The storage area; `None` = the only one that has the path.
+    /// The storage area; `None` selects the only area that has the path.
     pub area: Option<String>,
-    /// The locked resource, as URLs have it.
+    /// The locked resource, as a URL path.
     pub path: String,
-    /// Also locks of what is below it.
+    /// Set to break also the locks of resources below `path`.
     pub below: bool,
-    /// Only locks of this holder; `None` = of any.
+    /// Break only locks of this holder; `None` means any holder.
     pub holder: Option<String>,
-    /// Breaks none, and tells which would be broken.
+    /// Set to break nothing and only return the locks that would be broken.
     pub dry_run: bool,
 }
 

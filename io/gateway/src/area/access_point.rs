@@ -1,24 +1,24 @@
-//! The paths of a server: where areas appear in it, and how access is judged by them.
+//! Access points: the URL paths at which areas appear, and the conversion of URL paths for access rules.
 
 use weir_access::AccessPath;
 use weir_dav::outcome::Outcome;
 use weir_dav::path::{DavPath, PathError};
 
-/// Where the tree of an area appears in URLs.
+/// The URL path at which the tree of an area appears.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessPoint {
     pub(crate) path: DavPath,
 }
 
 impl AccessPoint {
-    /// From config: written plainly.
+    /// Parses an access point from the config, which is not percent-encoded.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let path = plain_path(text).map_err(|error| format!("access point {text}: {error}"))?;
         Ok(Self { path })
     }
 }
 
-/// A path that is written plainly, in a config.
+/// Parses a path from the config, which is not percent-encoded.
 pub(crate) fn plain_path(text: &str) -> Result<DavPath, PathError> {
     let mut path = DavPath::root();
     for name in text.split('/').filter(|name| !name.is_empty() && *name != ".") {
@@ -27,7 +27,8 @@ pub(crate) fn plain_path(text: &str) -> Result<DavPath, PathError> {
     Ok(path)
 }
 
-/// A path as rules have it. Names are compared as text; what is no text in one stands there percent-encoded.
+/// Converts a path for access rules. Rules compare names as text; bytes that are not text stay
+/// percent-encoded.
 pub(crate) fn access_path(path: &DavPath, directory: bool) -> Result<AccessPath, Outcome> {
     let mut text = String::new();
     for segment in path.segments() {
@@ -43,7 +44,7 @@ pub(crate) fn access_path(path: &DavPath, directory: bool) -> Result<AccessPath,
     })
 }
 
-/// Returns the outcome for a request with a path that is none.
+/// Returns the outcome for a request with an invalid path.
 pub(crate) fn outcome_of(error: PathError) -> Outcome {
     match error {
         PathError::TooLong | PathError::TooDeep | PathError::NameTooLong => Outcome::PathTooLong,
@@ -67,7 +68,7 @@ mod tests {
         assert_eq!(judged_as(b"/a%20b/c"), "/a b/c");
         assert_eq!(judged_as(b"/caf%C3%A9/"), "/caf\u{e9}/");
         assert_eq!(judged_as(b"/caf%E9"), "/caf%E9");
-        // A name that consists of these characters is another one.
+        // A name that contains the characters `%E9` is a different name.
         assert_eq!(judged_as(b"/caf%25E9"), "/caf%25E9");
         assert_eq!(judged_as(b"/100%25/a%2520b"), "/100%/a%20b");
         assert_eq!(judged_as(b"/a%5Cb%07"), "/a%5Cb%07");

@@ -1,4 +1,4 @@
-//! As which local user a request's files are read and written.
+//! Mapping of identities to the local users that read and write files for them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -11,10 +11,10 @@ use weir_access::local::{Accounts, LocalIds, UserMap};
 use weir_config::plan::ActAsPlan;
 use weir_storage::LocalUser;
 
-/// Files of accounts are shorter.
+/// Maximum size of `/etc/passwd` and `/etc/group`, in bytes.
 const ACCOUNT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Who is who.
+/// The map from identities to local users.
 #[derive(Debug)]
 pub(crate) struct ActAs {
     map: UserMap,
@@ -22,18 +22,19 @@ pub(crate) struct ActAs {
     otherwise: Option<Arc<LocalUser>>,
 }
 
-/// Whether an area can act as local users: reads the map and the accounts. Blocks.
+/// Checks that an area can act as local users: reads the map and the accounts. Blocks.
 ///
 /// # Errors
-/// What is wrong.
+/// If the map or the accounts cannot be read, or if this process may not act as these users.
 pub fn check_act_as(plan: &ActAsPlan) -> Result<(), String> {
     ActAs::read(plan).map(drop)
 }
 
-/// Whether a local user stands for who has not said who they are: servers have uploads stored for nobody in particular. Blocks.
+/// Checks that the map has a local user for anonymous clients, because offloaded uploads are stored as
+/// anonymous. Blocks.
 ///
 /// # Errors
-/// What is wrong.
+/// If the map cannot be read or has no such user.
 pub fn check_act_as_for_uploads(plan: &ActAsPlan) -> Result<(), String> {
     match name_of(plan, &Identity::Anonymous)? {
         Some(_) => Ok(()),
@@ -46,7 +47,7 @@ pub fn check_act_as_for_uploads(plan: &ActAsPlan) -> Result<(), String> {
 /// Lists the local users that an area can act as, by their names in the map. Blocks.
 ///
 /// # Errors
-/// The map or the accounts cannot be read, or one of the users is none.
+/// If the map or the accounts cannot be read, or if a user in the map has no account.
 pub fn act_as_users(plan: &ActAsPlan) -> Result<Vec<(String, LocalIds)>, String> {
     let accounts = read_accounts()?;
     let map = read_map(plan)?;
@@ -64,7 +65,8 @@ fn read_accounts() -> Result<Accounts, String> {
     Ok(Accounts::parse(&passwd, &group))
 }
 
-/// What the map calls the local user for somebody, without asking for the account; `None` if there is none. Blocks.
+/// Returns the name of the local user for an identity, without a look at the accounts; `None` if there is
+/// none. Blocks.
 pub(crate) fn name_of(plan: &ActAsPlan, identity: &Identity) -> Result<Option<String>, String> {
     let map = read_map(plan)?;
     Ok(map.user_of(identity).map(str::to_owned).or_else(|| plan.otherwise.clone()))
@@ -76,7 +78,7 @@ fn read_map(plan: &ActAsPlan) -> Result<UserMap, String> {
 }
 
 impl ActAs {
-    /// Reads who is who, and tries whether this process may act as others at all. Blocks.
+    /// Reads the map and the accounts, and checks that this process may act as other users. Blocks.
     pub(crate) fn read(plan: &ActAsPlan) -> Result<Self, String> {
         LocalUser::can_be_acted_as().map_err(|error| format!("act-as: {error}"))?;
         let mut users = HashMap::new();
@@ -90,7 +92,7 @@ impl ActAs {
         Ok(Self { map: read_map(plan)?, users, otherwise })
     }
 
-    /// The local user for somebody; `None` if there is none.
+    /// Returns the local user for an identity; `None` if there is none.
     pub(crate) fn user_of(&self, identity: &Identity) -> Option<Arc<LocalUser>> {
         match self.map.user_of(identity) {
             Some(name) => self.users.get(name).cloned(),
@@ -107,6 +109,6 @@ fn text_of(path: &Path, bytes_max: usize) -> Result<String, String> {
     if bytes.len() > bytes_max {
         return Err(failed(&"too long"));
     }
-    // Comments in the files of accounts need not be text.
+    // Comments in account files may contain bytes that are not UTF-8.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

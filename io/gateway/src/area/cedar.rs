@@ -1,4 +1,4 @@
-//! The files of Cedar policies that an area names.
+//! Reads the Cedar policy files that an area names.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,21 +8,21 @@ use std::sync::Arc;
 use weir_access::rule::AreaRules;
 use weir_access::rule::cedar::{CedarFault, CedarFile, CedarPolicies, MISSING};
 
-/// More files than anybody has policies.
+/// Maximum number of files, larger than any real set of policies.
 const FILES_MAX: usize = 1_000;
 
-/// What is to be said of the files of Cedar policies.
+/// Result of a check of Cedar policy files.
 #[derive(Debug, Default)]
 pub struct CedarChecked {
-    /// Files that cannot be had, and why.
+    /// Files that cannot be read, each with its cause.
     pub unreadable: Vec<String>,
-    /// What is wrong in their texts.
+    /// Errors in the policies.
     pub wrong: Vec<CedarFault>,
-    /// What is doubtful in their texts.
+    /// Warnings about the policies.
     pub doubtful: Vec<CedarFault>,
 }
 
-/// Whether the Cedar policies in these files and directories can be used. Blocks.
+/// Checks that the Cedar policies in these files and directories are valid. Blocks.
 pub fn check_cedar(paths: &[PathBuf]) -> CedarChecked {
     match read(paths) {
         Err(unreadable) => CedarChecked { unreadable, ..CedarChecked::default() },
@@ -33,7 +33,7 @@ pub fn check_cedar(paths: &[PathBuf]) -> CedarChecked {
     }
 }
 
-/// Rules with the Cedar policies in these files and directories. Blocks.
+/// Adds the Cedar policies in these files and directories to `rules`. Blocks.
 pub(crate) fn with_policies(rules: AreaRules, paths: &[PathBuf]) -> Result<AreaRules, String> {
     if paths.is_empty() {
         return Ok(rules);
@@ -52,7 +52,7 @@ pub(crate) fn with_policies(rules: AreaRules, paths: &[PathBuf]) -> Result<AreaR
 }
 
 fn read(paths: &[PathBuf]) -> Result<Vec<CedarFile>, Vec<String>> {
-    // Not a fault of any file.
+    // This build lacks Cedar; no single file is at fault.
     if let (Some(missing), [_, ..]) = (MISSING, paths) {
         return Err(vec![missing.to_owned()]);
     }
@@ -80,7 +80,7 @@ fn read(paths: &[PathBuf]) -> Result<Vec<CedarFile>, Vec<String>> {
     if unreadable.is_empty() { Ok(texts) } else { Err(unreadable) }
 }
 
-/// The file, or what is in the directory in the order of the names.
+/// Returns the file, or the `*.cedar` files of the directory, sorted by name.
 fn list(path: &Path) -> Result<Vec<PathBuf>, String> {
     let failed = |cause: std::io::Error| cause.to_string();
     if !std::fs::metadata(path).map_err(failed)?.is_dir() {
@@ -95,7 +95,7 @@ fn list(path: &Path) -> Result<Vec<PathBuf>, String> {
         }
     }
     if files.is_empty() {
-        // Nothing would be forbidden.
+        // An empty directory would forbid nothing, so it is probably a mistake.
         return Err("no file *.cedar is in it".to_owned());
     }
     files.sort();
@@ -108,7 +108,7 @@ fn text_of(file: &Path) -> Result<String, String> {
         return Err("not a regular file".to_owned());
     }
     let mut text = String::new();
-    // One byte more tells that it is too long.
+    // One byte more than the limit shows that the file is too long.
     let limit = CedarPolicies::FILE_BYTES_MAX as u64 + 1;
     File::open(file).map_err(failed)?.take(limit).read_to_string(&mut text).map_err(failed)?;
     Ok(text)

@@ -1,4 +1,4 @@
-//! What was asked of a storage area, counted.
+//! Request counters of a storage area.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use weir_control::{MethodsSnapshot, Responses};
 use weir_net::service::Done;
 
-/// Enough that few workers share one.
+/// Number of shards, so that few workers share one.
 const SHARDS: usize = 16;
 
-/// Kinds of methods, by what they cost and who should know of them.
+/// Kinds of methods, grouped by their cost and purpose.
 const KINDS: [&str; 6] = ["read", "write", "list", "change", "lock", "other"];
 
-/// The counters of an area. Each worker has its own cache lines, as far as there are enough.
+/// Counters of an area. Each worker uses its own cache lines, as long as there are enough shards.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     shards: [Shard; SHARDS],
@@ -26,7 +26,7 @@ struct Shard {
 
 #[derive(Debug, Default)]
 struct Kind {
-    /// 1xx to 5xx, and others.
+    /// Responses by status class: 1xx to 5xx, and all others.
     responses: [AtomicU64; 6],
     aborted: AtomicU64,
     request_bytes: AtomicU64,
@@ -34,7 +34,7 @@ struct Kind {
 }
 
 impl Counters {
-    /// A request is over.
+    /// Counts a finished request.
     pub(crate) fn count(&self, done: &Done<'_>) {
         let Some(kind) = self.shards.get(shard()).and_then(|shard| shard.kinds.get(kind_of(done.method)))
         else {
@@ -56,7 +56,7 @@ impl Counters {
         add(&kind.response_bytes, done.response_bytes);
     }
 
-    /// The sums.
+    /// Sums the shards.
     pub(crate) fn snapshot(&self) -> Vec<MethodsSnapshot> {
         let each = KINDS.iter().enumerate().map(|(at, name)| {
             let kinds = || self.shards.iter().filter_map(|shard| shard.kinds.get(at));
@@ -92,7 +92,7 @@ fn kind_of(method: &[u8]) -> usize {
     }
 }
 
-/// Which shard is this thread's.
+/// Returns the shard of the current thread.
 fn shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

@@ -1,4 +1,4 @@
-//! A storage area while it is served: its files, its rules, and what is remembered of both.
+//! A storage area in service: its files, its access rules, and the caches for both.
 
 pub(crate) mod access_point;
 pub(crate) mod act_as;
@@ -36,57 +36,57 @@ use response_cache::Known;
 use upkeep_state::{BackfillState, UpkeepState};
 use upload_registry::Uploads;
 
-/// For how long a file that nobody asks for is kept open for whoever asks for it next.
+/// Time for which an unused file stays open for the next request.
 const OPEN_FILES_FOR: Duration = Duration::from_secs(1);
 
-/// A storage area that is being served.
+/// A storage area in service.
 #[derive(Debug)]
 pub(crate) struct Area {
     pub(crate) plan: AreaPlan,
-    /// Who may do what.
+    /// Access rules.
     pub(crate) rules: AreaRules,
-    /// Where the tree appears in URLs, longest first.
+    /// URL paths of the tree, deepest first.
     pub(crate) points: Vec<AccessPoint>,
-    /// The files.
+    /// Files of the area.
     pub(crate) tree: Arc<Tree>,
-    /// Those of them that were asked for a moment ago.
+    /// Recently requested files, kept open.
     pub(crate) open_files: OpenFiles<Known>,
-    /// Who has locked which of them.
+    /// WebDAV locks.
     pub(crate) locks: LockStore,
-    /// The threads that wait for them. Where the area acts as local users, what they do here is done as nobody in particular:
-    /// who asks has [`Self::disk_for`].
+    /// Disk threads. If the area acts as local users, these act as the user `nobody`. [`Self::disk_for`]
+    /// returns the threads that act for a client.
     pub(crate) disk: Disk,
-    /// The same threads as the process itself: for what is open already, and for its own business.
+    /// Disk threads that act as the process itself, for files that are already open and for upkeep.
     pub(crate) own_disk: Disk,
     act_as: Option<ActAs>,
-    /// Users and passwords; `None` = no passwords are accepted.
+    /// Users and passwords; `None` if no passwords are accepted.
     pub(crate) passwords: Option<Arc<Passwords>>,
-    /// Whose certificates belong to an organisation.
+    /// Members of virtual organisations, by certificate.
     pub(crate) vo_map: VoMap,
-    /// Reads what clients bring who were sent on to here; `None` = that means nothing.
+    /// Opens the tickets of redirected clients; `None` if redirect tickets are ignored.
     pub(crate) tickets: Option<Tickets>,
-    /// Which credentials clients are asked for.
+    /// Authentication schemes that the area offers.
     pub(crate) schemes: Schemes,
-    /// Whose checksums are being computed: by device and inode.
+    /// Checksums that are being computed, by device and inode.
     pub(crate) flights: Flights<(u64, u64)>,
-    /// Where uploads are about to be made visible of which a server has the word.
+    /// Paths at which uploads are being made visible after the pool server confirmed them.
     pub(crate) confirmations: Arc<Flights<DavPath>>,
-    /// Where the tree is for a proxy in front.
+    /// Path of the tree for a proxy in front that sends files itself (`X-Accel-Redirect`).
     accel_prefix: Option<DavPath>,
-    /// Which uploads somebody is at work on.
+    /// Resumable uploads that a request works on.
     pub(crate) uploads: Arc<Uploads>,
-    /// What was asked of it.
+    /// Request counters.
     pub(crate) counters: Arc<Counters>,
-    /// What upkeep knows of it.
+    /// State of the area's upkeep.
     pub(crate) kept: Arc<UpkeepState>,
-    /// When checksums were looked for that its files have not.
+    /// State of the search for files without checksums.
     pub(crate) looked: Arc<BackfillState>,
-    /// Where copies from and to other servers are begun; `None` = there are none.
+    /// Admission of third-party copies; `None` if the area permits none.
     pub(crate) desk: Option<Arc<Desk>>,
     swept: Arc<AtomicBool>,
 }
 
-/// What an area may take over from the one of its name before a reload.
+/// The former area of the same name, whose state may be taken over at a reload.
 pub(crate) struct Kept<'a>(&'a Area);
 
 impl<'a> Kept<'a> {
@@ -96,7 +96,7 @@ impl<'a> Kept<'a> {
 }
 
 impl Area {
-    /// Opens the root and reads what the plan names. Blocks.
+    /// Opens the root and reads the files that the plan names. Blocks.
     pub(crate) fn open(
         plan: &AreaPlan,
         (node, boot): (NodeId, u64),
@@ -125,7 +125,7 @@ impl Area {
         let before = before.map(|Kept(before)| before);
         let tree = Tree::open_root(&plan.root, options)
             .map_err(|error| format!("root {}: {error}", plan.root.display()))?;
-        // Something else may be mounted there by now.
+        // Another file system may be mounted at this path by now.
         let is_there_still = |before: &&Area| is_same_directory(&before.tree, &tree);
         let (tree, swept, kept, looked) = match before.filter(is_same_tree).filter(is_there_still) {
             Some(before) => (
@@ -137,7 +137,7 @@ impl Area {
             None => (tree, Arc::default(), Arc::default(), Arc::default()),
         };
         if plan.usage_interval.is_some() {
-            // What cannot be read is counted soon.
+            // If the stored count cannot be read, upkeep counts the files soon.
             let _ = tree.recall_count();
         }
         let uploads = before.map(|before| Arc::clone(&before.uploads)).unwrap_or_default();
@@ -195,8 +195,11 @@ impl Area {
         })
     }
 
-    /// Where the tree is for a proxy that sends its files itself; `None` = who asks is none. An address alone makes nobody one:
-    /// a balancer or a client on the same machine would take the answer without a body for the file.
+    /// Returns the path of the tree for a proxy that sends files itself; `None` for other clients.
+    ///
+    /// The peer's address alone is not sufficient. A balancer or client on the same machine would take the
+    /// response without a body for the file. So the request must have `X-Sendfile-Type: X-Accel-Redirect`
+    /// too.
     pub(crate) fn accel_redirect(&self, request: &Request) -> Option<&DavPath> {
         let plan = self.plan.accel_redirect.as_ref()?;
         let is_trusted = request.peer.is_none_or(|peer| {
@@ -208,12 +211,12 @@ impl Area {
         self.accel_prefix.as_ref().filter(|_| sends_files)
     }
 
-    /// What it offers.
+    /// Returns the features of the area that determine the Allow header.
     pub(crate) fn offer(&self) -> Offer {
         Offer { read_only: self.plan.read_only, locks: !self.plan.read_only }
     }
 
-    /// The threads of the disk, as whom they do what somebody asks for; `None` if nobody here stands for them.
+    /// Returns disk threads that act as the local user of this identity; `None` if it has no local user.
     pub(crate) fn disk_for(&self, identity: &Identity) -> Option<Disk> {
         match &self.act_as {
             None => Some(self.own_disk.clone()),
@@ -221,7 +224,7 @@ impl Area {
         }
     }
 
-    /// What must be on the disk when a change is confirmed.
+    /// Returns the data that must be on disk before a change is confirmed.
     pub(crate) fn durability(&self) -> Durability {
         match self.plan.durability {
             plan::Durability::None => Durability::None,
@@ -230,7 +233,7 @@ impl Area {
         }
     }
 
-    /// What faces show of it.
+    /// Returns the state of the area for operators.
     pub(crate) fn snapshot(&self) -> StorageSnapshot {
         let (account, load) = (self.tree.ledger().account(), self.own_disk.load());
         let available = self.kept.available();
@@ -247,26 +250,26 @@ impl Area {
         }
     }
 
-    /// What a plan says that holds for the tree as long as it lives.
+    /// Applies the quota settings of the plan to the tree.
     pub(crate) fn apply(&self) {
         self.tree.ledger().set_quota(self.plan.quota.map(|quota| quota.0));
         self.tree.ledger().set_entries_max(self.plan.files_max.map(u64::from));
     }
 
-    /// Whether what earlier starts of this process left is to be removed: the first time that this is asked.
+    /// Returns true at the first call, if leftovers of earlier processes should be removed.
     pub(crate) fn is_to_be_swept(&self) -> bool {
         !self.plan.read_only && !self.swept.swap(true, Ordering::Relaxed)
     }
 }
 
-/// With the secret of who sends clients on to here. Blocks on the disk.
+/// Reads the key of the server that redirects clients here. Blocks on the disk.
 fn tickets(plan: &AreaPlan) -> Result<Option<Tickets>, String> {
     let Some(place) = &plan.redirect_key else { return Ok(None) };
     let secret = Secret::read(place).map_err(|cause| format!("redirect key: {cause}"))?;
     Ok(Some(Tickets::new(&secret).ok_or("redirect key: no key can be made of it")?))
 }
 
-/// Which links are followed.
+/// Returns the policy for symbolic links.
 pub(crate) fn symlinks(plan: &AreaPlan) -> SymlinkPolicy {
     match plan.symlinks {
         plan::Symlinks::Never => SymlinkPolicy::Never,
@@ -275,7 +278,7 @@ pub(crate) fn symlinks(plan: &AreaPlan) -> SymlinkPolicy {
     }
 }
 
-/// Whether two trees have the same root. Blocks.
+/// Returns true if two trees have the same root directory. Blocks.
 fn is_same_directory(one: &Tree, other: &Tree) -> bool {
     let identity = |tree: &Tree| {
         let root = tree.metadata(&DavPath::root()).ok()?;
@@ -284,7 +287,7 @@ fn is_same_directory(one: &Tree, other: &Tree) -> bool {
     identity(one).is_some() && identity(one) == identity(other)
 }
 
-/// Whether a token could help.
+/// Returns true if some access rule could be satisfied by a token.
 fn asks_for_tokens(plan: &AreaPlan) -> bool {
     let of_token = |principal: &Principal| {
         matches!(

@@ -1,4 +1,4 @@
-//! What need not be found out anew for each request for a file, as long as the file is kept open.
+//! Values cached with an open file, so that they are not computed for each request.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,37 +11,39 @@ use weir_storage::Metadata;
 use crate::clock::unix_now_s;
 use crate::headers::validators;
 
-/// Of one file, as it was when it was opened.
+/// Cached values of one open file, valid for the state in which it was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
-    /// Everybody may read it by this path: the rules of an area stay as they are, and nothing but the path matters to them then.
+    /// Path by which every client may read the file. The rules of an area never change, and such a permission
+    /// depends only on the path.
     public: OnceLock<DavPath>,
     marks: OnceLock<Marks>,
-    /// All lines of an answer with the whole of it, for who does not say who they are.
+    /// All header lines of a full response to an anonymous client.
     lines: OnceLock<Vec<(&'static str, Value)>>,
 }
 
-/// What the file can be recognised by.
+/// Validators of the file.
 #[derive(Debug)]
 pub(crate) struct Marks {
     pub(crate) validators: Validators,
-    /// As header lines have them.
+    /// The ETag as a header value.
     etag: Option<Value>,
     last_modified: Option<Value>,
 }
 
 impl Known {
-    /// Remembers that every client may read the file by this path. By another path it may be known already.
+    /// Remembers that every client may read the file by this path. Keeps an earlier path if there is one.
     pub(crate) fn set_public(&self, path: &DavPath) {
         let _ = self.public.set(path.clone());
     }
 
-    /// Whether it is known that everybody may read the file by this path.
+    /// Returns true if every client is known to be permitted to read the file by this path.
     pub(crate) fn is_public(&self, path: &DavPath) -> bool {
         self.public.get() == Some(path)
     }
 
-    /// All lines of an answer with the whole of it, for who does not say who they are, as `make` makes them.
+    /// Returns all header lines of a full response to an anonymous client; `make` builds them at the first
+    /// call.
     pub(crate) fn lines_for_anybody(
         &self,
         metadata: &Metadata,
@@ -59,7 +61,8 @@ impl Known {
             let validators = validators(metadata);
             let shared = |bytes: Vec<u8>| Value::from(Arc::<[u8]>::from(bytes));
             let etag = validators.etag.as_ref().map(|etag| shared(etag.to_bytes()));
-            // This is kept for a second or longer: a time that is still to come would have to be told as another one each time.
+            // Last-Modified must not be later than Date. A file time in the future would need a different
+            // value at each request, so it is not cached.
             let past = validators.last_modified_s.filter(|at| *at <= unix_now_s().cast_signed());
             let last_modified = past.map(|at| shared(http_date(at).into_bytes()));
             Marks { validators, etag, last_modified }
@@ -68,7 +71,7 @@ impl Known {
 }
 
 impl Marks {
-    /// An answer with ETag and Last-Modified before further lines.
+    /// Builds a response with ETag and Last-Modified before `lines`.
     pub(crate) fn answer(&self, status: u16, mut lines: Vec<(&'static str, Value)>) -> Answer {
         if let Some(date) = &self.last_modified {
             lines.insert(0, ("Last-Modified", date.clone()));

@@ -1,17 +1,17 @@
-//! The state of an area's upkeep, which outlives reloads.
+//! State of an area's upkeep. It outlives reloads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What upkeep knows of an area.
+/// State of the upkeep of one area.
 #[derive(Debug)]
 pub(crate) struct UpkeepState {
-    /// Bytes that the file system has room for; `u64::MAX` = nobody has looked yet.
+    /// Free bytes on the file system; `u64::MAX` means that they are not known yet.
     pub(crate) available: AtomicU64,
-    /// When the last count of files began, in seconds since 1970; 0 = none in this process.
+    /// Start of the last file count, in seconds since 1970; 0 means none in this process.
     pub(crate) counted_at_s: AtomicU64,
-    /// When uploads were looked at last, in seconds since 1970.
+    /// Last check for abandoned uploads, in seconds since 1970.
     pub(crate) swept_at_s: AtomicU64,
-    /// A count is under way.
+    /// Set while a count is in progress.
     pub(crate) counting: AtomicBool,
 }
 
@@ -27,17 +27,17 @@ impl Default for UpkeepState {
 }
 
 impl UpkeepState {
-    /// Bytes that the file system has room for; `None` = nobody has looked yet.
+    /// Returns the free bytes on the file system; `None` if they are not known yet.
     pub(crate) fn available(&self) -> Option<u64> {
         Some(self.available.load(Ordering::Relaxed)).filter(|bytes| *bytes != u64::MAX)
     }
 }
 
-/// The search of an area for files without checksums. It outlives reloads.
+/// State of the search for files without checksums. It outlives reloads.
 #[derive(Debug, Default)]
 pub(crate) struct BackfillState {
-    /// When the last look began, in seconds since 1970; 0 = none in this process.
+    /// Start of the last search, in seconds since 1970; 0 means none in this process.
     pub(crate) began_s: AtomicU64,
-    /// One is under way.
+    /// Set while a search is in progress.
     pub(crate) is_looking: AtomicBool,
 }

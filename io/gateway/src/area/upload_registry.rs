@@ -1,4 +1,4 @@
-//! Turns at unfinished uploads: one client works on an upload at a time.
+//! Registry of unfinished uploads: only one request works on an upload at a time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -6,29 +6,29 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::{OwnedMutexGuard, watch};
 use weir_storage::PartialId;
 
-/// The uploads that somebody is at work on here.
+/// Uploads that requests work on in this process.
 #[derive(Debug, Default)]
 pub(crate) struct Uploads(Mutex<HashMap<PartialId, Weak<Turns>>>);
 
-/// Whose turn it is with one upload. Who comes later ends the turn of who was before (section 4.6 of the draft): its client has
-/// taken it for lost.
+/// Requests for one upload. A later request ends the turn of an earlier one, because the client considers
+/// that one lost (section 4.6 of the resumable-uploads draft).
 #[derive(Debug)]
 struct Turns {
     came: watch::Sender<u64>,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// The right to work on an upload.
+/// The exclusive right to work on an upload.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    /// Changes when somebody else wants it.
+    /// Changes when a later request wants the upload.
     pub(crate) came: watch::Receiver<u64>,
     _turns: Arc<Turns>,
     _guard: OwnedMutexGuard<()>,
 }
 
 impl Uploads {
-    /// Waits until the client that works on an upload has stopped.
+    /// Waits until the request that works on an upload has stopped.
     pub(crate) async fn turn(&self, id: PartialId) -> Turn {
         let turns = {
             let mut by_id = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,23 +1,25 @@
+//! Bodies of responses from other servers.
+
 use tokio::task::yield_now;
 use weir_http::{Dechunker, Framing};
 
 use super::{Connection, Fault, Head};
 
-/// So much of a chunked body is read at a time.
+/// Number of bytes of a chunked body that are read at a time.
 const READ_BYTES: usize = 64 * 1024;
 
-/// After so many bytes of a body, framing included, it is the turn of the worker's other tasks.
+/// Bytes of a body, including framing, after which the task yields to other tasks of the worker.
 const TURN_BYTES: usize = 512 * 1024;
-/// The same for a chunked body, each byte of which is looked at.
+/// The same limit for a chunked body, because each of its bytes is parsed.
 const CHUNKED_TURN_BYTES: usize = READ_BYTES;
-/// What a read counts for at least: it may have decrypted thousands of TLS records with a byte of data each.
+/// Minimum cost of one read. It may have decrypted thousands of TLS records with one byte each.
 const READ_COST_BYTES: usize = READ_BYTES;
 
-/// A body on its way in, its framing taken off.
+/// Incoming response body without its framing.
 pub(crate) struct Incoming {
     connection: Connection,
     left: Left,
-    /// Bytes that came since other tasks have had their turn.
+    /// Bytes received since the task last yielded.
     turn_bytes: usize,
 }
 
@@ -25,18 +27,19 @@ enum Left {
     Length(u64),
     Chunked {
         chunks: Dechunker,
-        /// Data that was taken out of its chunks.
+        /// Decoded data.
         data: Vec<u8>,
         at: usize,
     },
-    /// Until TLS says that the server has ended its direction.
+    /// Reads until the server ends TLS.
     UntilClose,
-    /// That was all.
+    /// The body is complete.
     Nothing,
 }
 
 impl Incoming {
-    /// Of a response. One that ends with its connection is refused unless TLS tells the end: nobody could say whether it is whole.
+    /// Creates the body of a response. Refuses a body that ends with its connection, except over TLS. Without
+    /// TLS, a truncated body cannot be detected.
     pub(crate) fn new(connection: Connection, head: &Head) -> Result<Self, Fault> {
         let left = match head.framing {
             Framing::None => Left::Nothing,
@@ -48,7 +51,7 @@ impl Incoming {
         Ok(Self { connection, left, turn_bytes: 0 })
     }
 
-    /// How much is still to come, where that is known.
+    /// Returns the number of remaining bytes, if known.
     pub(crate) fn length(&self) -> Option<u64> {
         match self.left {
             Left::Length(left) => Some(left),
@@ -57,7 +60,7 @@ impl Incoming {
         }
     }
 
-    /// Reads into `buffer`, which is not empty; 0 = the body is complete.
+    /// Reads into `buffer`, which must not be empty. Returns 0 at the end of the body.
     pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         let Self { connection, left, turn_bytes } = self;
         let turn_bytes_max = match left {
@@ -117,7 +120,7 @@ impl Incoming {
         }
     }
 
-    /// Reads all of it, which must not be more than `bytes_max`.
+    /// Reads the whole body, of at most `bytes_max` bytes.
     pub(crate) async fn read_all(&mut self, bytes_max: usize) -> Result<Vec<u8>, Fault> {
         let mut all = Vec::new();
         let mut buffer = vec![0; READ_BYTES];

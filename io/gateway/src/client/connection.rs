@@ -1,3 +1,5 @@
+//! One HTTP/1.1 connection to another server.
+
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -13,16 +15,16 @@ use super::{Fault, Head};
 
 const LIMITS: HeadLimits = HeadLimits { head_bytes_max: 32 * 1024, headers_max: 128, target_bytes_max: 0 };
 
-/// So many interim responses are more than any server has to say.
+/// Maximum number of interim responses to one request.
 const INTERIM_MAX: u32 = 20;
 
-/// So much of a head is read at a time.
+/// Number of bytes of a head that are read at a time.
 const READ_BYTES: usize = 8 * 1024;
 
 /// A connection to a server, for one request.
 pub(crate) struct Connection {
     stream: Stream,
-    /// What was read and belongs to nothing yet.
+    /// Received bytes that are not consumed yet.
     received: Vec<u8>,
     address: SocketAddr,
     idle_timeout: Duration,
@@ -34,7 +36,7 @@ impl Connection {
         Self { stream, received: Vec::new(), address, idle_timeout, floor }
     }
 
-    /// The other end.
+    /// Returns the server's address.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -43,7 +45,7 @@ impl Connection {
         matches!(self.stream, Stream::Tls(_))
     }
 
-    /// Sends all of these bytes. What TLS has encrypted goes out by [`Self::flush`] at the latest.
+    /// Sends all bytes. Data that TLS buffers is sent by [`Self::flush`] at the latest.
     pub(crate) async fn send(&mut self, mut bytes: &[u8]) -> Result<(), Fault> {
         while !bytes.is_empty() {
             let stream = &mut self.stream;
@@ -61,14 +63,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits until all that was sent has left this process.
+    /// Waits until all sent data has left this process.
     pub(crate) async fn flush(&mut self) -> Result<(), Fault> {
         let stream = &mut self.stream;
         let flushed = timeout(self.idle_timeout, poll_fn(|cx| stream.poll_flush(cx))).await;
         flushed.map_err(|_| self.silent())?.map_err(Fault::passing)
     }
 
-    /// Waits for the head of the final response. Each head must come whole in this time.
+    /// Waits for the head of the final response. `patience` limits the time for each head.
     pub(crate) async fn response(&mut self, is_head: bool, patience: Duration) -> Result<Head, Fault> {
         for _ in 0..=INTERIM_MAX {
             let next = timeout(patience, self.next_head(is_head)).await;
@@ -80,7 +82,8 @@ impl Connection {
         Err(Fault::lasting("too many interim responses"))
     }
 
-    /// Waits for a response until `patience` is over: the final one, or 100; `None` = there is no final one yet.
+    /// Waits until `patience` is over for a final response or a 100. Returns `None` if there is no final
+    /// response yet.
     pub(crate) async fn response_or_continue(&mut self, patience: Duration) -> Result<Option<Head>, Fault> {
         let patience = patience.min(self.idle_timeout / 2);
         let waiting = async {
@@ -93,11 +96,11 @@ impl Connection {
             }
             Err(Fault::lasting("too many interim responses"))
         };
-        // Silence is no fault here.
+        // A timeout is no error here.
         timeout(patience, waiting).await.unwrap_or(Ok(None))
     }
 
-    /// A final response that has come already, while the request is still being sent. Does not wait.
+    /// Returns a final response that has already come while the request is still being sent. Does not wait.
     pub(crate) async fn early_response(&mut self) -> Result<Option<Head>, Fault> {
         let mut buffer = [0; READ_BYTES];
         let stream = &mut self.stream;
@@ -120,7 +123,7 @@ impl Connection {
         }
     }
 
-    /// Takes the next head from what was received.
+    /// Parses the next head from the received bytes.
     fn parse(&mut self, is_head: bool) -> Result<Option<Next>, Fault> {
         let mut table = HeaderTable::new();
         let to = ResponseTo { is_head, ..ResponseTo::default() };
@@ -134,7 +137,7 @@ impl Connection {
         Ok(Some(next))
     }
 
-    /// The next head, however long it takes: who calls keeps the time.
+    /// Waits for the next head without a timeout; the caller limits the time.
     async fn next_head(&mut self, is_head: bool) -> Result<Next, Fault> {
         let mut before = 0;
         loop {
@@ -145,7 +148,7 @@ impl Connection {
             }
             before = self.received.len();
             let mut buffer = [0; READ_BYTES];
-            // From the server: what was received already stays where it is.
+            // Read from the stream only: bytes received earlier stay where they are.
             let stream = &mut self.stream;
             match poll_fn(|cx| stream.poll_read(cx, &mut buffer)).await.map_err(Fault::passing)? {
                 0 => return Err(Fault::passing("broken off before the response")),
@@ -154,14 +157,14 @@ impl Connection {
         }
     }
 
-    /// Reads what comes next; 0 = the server has ended its direction.
+    /// Reads the next bytes. Returns 0 if the server has closed its sending direction.
     pub(super) async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Fault> {
         if self.received.is_empty() {
             let stream = &mut self.stream;
             let begun = Instant::now();
             let read = timeout(self.idle_timeout, poll_fn(|cx| stream.poll_read(cx, buffer))).await;
             let read = read.map_err(|_| self.silent())?.map_err(Fault::passing)?;
-            // Whoever has ended has not been slow.
+            // The end of the stream does not count as slow.
             if read > 0 {
                 self.floor.moved(begun.elapsed(), read)?;
             }

@@ -1,3 +1,5 @@
+//! Connects to other servers.
+
 use std::future::poll_fn;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -13,31 +15,32 @@ use weir_net::{Socket, Stream};
 use super::floor::Floor;
 use super::{Connection, Fault};
 
-/// Makes connections to other servers.
+/// Settings for connections to other servers.
 #[derive(Debug)]
 pub(crate) struct Dialer<'a> {
-    /// TLS towards them.
+    /// TLS settings.
     pub(crate) tls: &'a ClientTls,
-    /// Who may be connected to; `None` = whoever the operator has named.
+    /// Rules for permitted servers; `None` if the operator chose the server.
     pub(crate) rules: Option<&'a RemoteRules>,
-    /// For the name, the connection and TLS together.
+    /// Time limit for name resolution, connection and TLS handshake together.
     pub(crate) connect_timeout: Duration,
-    /// A server may be silent so long.
+    /// Idle timeout of the remote server.
     pub(crate) idle_timeout: Duration,
-    /// So many bytes must move in each second at least, over as long as a server may be silent; 0 = no such limit.
+    /// Minimum rate in bytes per second, measured over one idle timeout; 0 means no limit.
     pub(crate) rate_min: u64,
 }
 
-/// An address is given so long even if many others wait behind it.
+/// Minimum time for one address, even if many others follow.
 const SHARE_MIN: Duration = Duration::from_secs(1);
 
-/// The time for the first of the addresses that are left.
+/// Returns the time for the first of the remaining addresses.
 fn share(left: Duration, addresses: usize) -> Duration {
     (left / u32::try_from(addresses).unwrap_or(u32::MAX).max(1)).max(SHARE_MIN)
 }
 
 impl Dialer<'_> {
-    /// Connects to the server of a URL: its name is resolved, its addresses are vetted, and of those that pass one is connected to.
+    /// Connects to the server of a URL. Resolves its name, checks its addresses against the rules, and tries
+    /// the permitted ones in turn.
     pub(crate) async fn connect(&self, url: &RemoteUrl) -> Result<Connection, Fault> {
         let connected = timeout(self.connect_timeout, self.dial(url)).await;
         let late = || Fault::passing(format!("no connection within {} ms", self.connect_timeout.as_millis()));
@@ -61,7 +64,7 @@ impl Dialer<'_> {
         }
         let mut last = vetoed.unwrap_or_else(|| Fault::passing("the name has no address"));
         for (at, address) in addresses.iter().enumerate() {
-            // One that does not answer leaves time for those behind it.
+            // An address that does not respond must leave time for the next ones.
             let left = end.saturating_duration_since(Instant::now());
             let share = share(left, addresses.len() - at);
             match timeout(share, self.connect_to(url, *address)).await {

@@ -1,6 +1,8 @@
+//! Error of a request to another server.
+
 use std::fmt;
 
-/// Why an exchange with another server did not work.
+/// The reason why an exchange with another server failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     text: String,
@@ -8,22 +10,22 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Another try would end in the same way.
+    /// Creates an error for which a retry would fail in the same way.
     pub(crate) fn lasting(text: impl fmt::Display) -> Self {
         Self { text: text.to_string(), is_passing: false }
     }
 
-    /// Another try may work.
+    /// Creates an error for which a retry may succeed.
     pub(crate) fn passing(text: impl fmt::Display) -> Self {
         Self { text: text.to_string(), is_passing: true }
     }
 
-    /// Whether another try may work.
+    /// Returns true if a retry may succeed.
     pub(crate) fn is_passing(&self) -> bool {
         self.is_passing
     }
 
-    /// With what it is about.
+    /// Prefixes the text with the name of the server or URL.
     pub(crate) fn of(self, victim: impl fmt::Display) -> Self {
         Self { text: format!("{victim}: {}", self.text), ..self }
     }

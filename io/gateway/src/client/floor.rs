@@ -1,30 +1,32 @@
+//! Minimum data rate of a connection.
+
 use std::time::Duration;
 
 use super::Fault;
 
-/// The least that must move through a connection. Whoever sends or takes a byte now and then is never silent, and would hold for
-/// ever what others wait for.
+/// Minimum data rate of a connection. A peer that moves one byte now and then never reaches the idle timeout,
+/// but would occupy its slot forever.
 ///
-/// Only the time that is spent waiting for the other side counts: neither that of a disk here nor that of a rate that is kept.
+/// Only the time spent waiting for the peer counts, not the time of the local disk or of a rate limit.
 #[derive(Debug)]
 pub(super) struct Floor {
     bytes_per_second: u64,
-    /// It is looked at after so much waiting.
+    /// Waiting time after which the rate is checked.
     window: Duration,
     waited: Duration,
     bytes: u64,
 }
 
 impl Floor {
-    /// 0 bytes per second: none.
+    /// Creates a limit; 0 bytes per second means no limit.
     pub(super) fn new(bytes_per_second: u64, window: Duration) -> Self {
         Self { bytes_per_second, window, waited: Duration::ZERO, bytes: 0 }
     }
 
-    /// Bytes have moved, after waiting for so long.
+    /// Records that bytes moved after a wait of this length.
     ///
     /// # Errors
-    /// It was too slow.
+    /// If the rate was too low.
     pub(super) fn moved(&mut self, waited: Duration, bytes: usize) -> Result<(), Fault> {
         self.waited += waited;
         self.bytes = self.bytes.saturating_add(bytes as u64);
@@ -60,11 +62,11 @@ mod tests {
         let fault = floor.moved(SECOND, 1).unwrap_err();
         assert_eq!(fault.to_string(), "too slow: 10 bytes in 10000 ms, and 100 a second are the least");
         assert!(fault.is_passing());
-        // Each window is looked at for itself.
+        // Each window is checked separately.
         floor.moved(9 * SECOND, 1).unwrap();
         floor.moved(SECOND, 999).unwrap();
         assert!(floor.moved(10 * SECOND, 999).is_err());
-        // What came without being waited for takes no time.
+        // Data that came without waiting takes no time.
         for _ in 0..1_000 {
             floor.moved(Duration::ZERO, 1).unwrap();
         }

@@ -1,19 +1,21 @@
+//! Request and response heads of the HTTP client.
+
 use weir_http::{Framing, HeaderTable, ResponseHead};
 
-/// The head of a request.
+/// Head of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestHead<'a> {
     pub(crate) method: &'a str,
-    /// Path and query, or what else stands there.
+    /// Request target: path and query.
     pub(crate) target: &'a str,
-    /// The Host header.
+    /// Value of the Host header.
     pub(crate) authority: &'a str,
-    /// Further lines.
+    /// Further header lines.
     pub(crate) lines: &'a [(String, Vec<u8>)],
 }
 
 impl RequestHead<'_> {
-    /// As it is sent. The connection is not used again.
+    /// Serializes the head. Requests that the connection is closed after the response.
     pub(crate) fn write(&self) -> Vec<u8> {
         let Self { method, target, authority, lines } = self;
         let mut head = format!("{method} {target} HTTP/1.1\r\nHost: {authority}\r\n").into_bytes();
@@ -33,30 +35,30 @@ impl RequestHead<'_> {
     }
 }
 
-/// The head of a final response.
+/// Head of a final response.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
-    /// 200 to 999.
+    /// Status code, 200 to 999.
     pub(crate) status: u16,
-    /// How its body ends.
+    /// Framing of the body.
     pub(crate) framing: Framing,
     lines: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Head {
-    /// Of a head in its buffer.
+    /// Copies a parsed head out of its buffer.
     pub(super) fn new(head: &ResponseHead, buf: &[u8], table: &HeaderTable) -> Self {
         let lines = table.entries().iter();
         let lines = lines.map(|entry| (entry.name().of(buf).to_vec(), entry.value().of(buf).to_vec()));
         Self { status: head.status, framing: head.framing, lines: lines.collect() }
     }
 
-    /// The value of the first line of this name, in any case.
+    /// Returns the value of the first header line with this name, ignoring case.
     pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
         self.all(name).next()
     }
 
-    /// The value of a header that is a list: all of its lines, joined; empty if there is none.
+    /// Returns the value of a list header: all of its lines, joined. Empty if there is none.
     pub(crate) fn list(&self, name: &str) -> Vec<u8> {
         self.all(name).collect::<Vec<_>>().join(&b", "[..])
     }

@@ -1,9 +1,8 @@
-//! A small HTTP/1.1 client: requests of this process to servers elsewhere, over the sockets of `io/net` with the parsers of
-//! `logic/http`. One request on each connection.
+//! A small HTTP/1.1 client for requests to other servers. It uses the sockets of `io/net` and the parsers of
+//! `logic/http`, with one request on each connection.
 //!
-//! A server that somebody else has named is connected to only at an address that rules let through ([`Dialer::rules`]). Heads are
-//! bounded, bodies are read piece by piece, and nothing waits longer for a silent server, or one that is next to
-//! silent, than it is told to.
+//! If a client chose the server, only addresses that the rules permit are connected to ([`Dialer::rules`]).
+//! Heads are limited in size, bodies are read in pieces, and timeouts and a minimum rate limit every wait.
 
 mod body;
 mod connection;

@@ -1,4 +1,4 @@
-//! What an area knows of its users: passwords, and who belongs to which organisation.
+//! User data of an area: passwords, and members of virtual organisations.
 
 mod password_checks;
 mod passwords;
@@ -13,5 +13,5 @@ use weir_dav::outcome::Outcome;
 
 use crate::refusal::Refusal;
 
-/// Too many passwords wait for their check.
+/// Refusal for a request when too many passwords wait to be checked.
 pub(crate) const TOO_MANY: Refusal = Refusal::Outcome(Outcome::Unavailable);

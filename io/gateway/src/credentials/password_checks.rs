@@ -1,3 +1,5 @@
+//! Threads that check passwords, with fair turns among clients and a limit on attempts.
+
 use std::net::IpAddr;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,21 +16,21 @@ use weir_access::identity::{BadPassword, BasicUser};
 use crate::crypto::{self, AwsLc};
 use crate::refusal::Refusal;
 
-/// Checks that wait for a thread: of clients that are known, and of strangers.
+/// Maximum number of queued checks in each lane. One lane is for known clients, one for unknown clients.
 const LANE_MAX: usize = 128;
 const THREADS_MAX: usize = 8;
-/// Workers serve requests before passwords are checked.
+/// Niceness of the threads: serving requests has priority over checking passwords.
 const NICENESS: i32 = 10;
 
-/// Checks passwords for all areas of the process: on a few threads, clients in turn, and no more than
-/// [`PasswordAttempts`] permits. Its threads end with it.
+/// Checks passwords for all areas of the process on a few threads. Clients take turns, and
+/// [`PasswordAttempts`] limits their attempts. Dropping this ends the threads.
 #[derive(Debug)]
 pub(crate) struct PasswordChecks(Arc<Shared>);
 
-/// What becomes of a check: it is called on the thread that has made it.
+/// The password check, which runs on a password thread.
 pub(super) type Check = Box<dyn FnOnce() -> Result<BasicUser, BadPassword> + Send>;
 
-/// Who presents a password, and of which user.
+/// The client that presents a password, and the user name that it claims.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Presenter {
     pub(super) client: IpAddr,
@@ -38,7 +40,7 @@ pub(super) struct Presenter {
 #[derive(Debug)]
 struct Shared {
     threads_max: usize,
-    /// When the clock of the attempts began.
+    /// Start of the clock for attempts.
     since: Instant,
     attempts: Mutex<PasswordAttempts>,
     state: Mutex<State>,
@@ -60,7 +62,7 @@ struct Job {
 }
 
 impl PasswordChecks {
-    /// `None`: the system has no random numbers.
+    /// Creates a checker without threads. Returns `None` if the system has no random numbers.
     pub(crate) fn new() -> Option<Self> {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         Some(Self(Arc::new(Shared {
@@ -77,16 +79,16 @@ impl PasswordChecks {
         })))
     }
 
-    /// Who presents a password of a user of a file.
+    /// Returns the presenter for a client and a user of an htpasswd file.
     pub(super) fn presenter(&self, client: IpAddr, file: &Path, user: &str) -> Presenter {
         let file = file.as_os_str().as_encoded_bytes();
         Presenter { client, user: self.0.attempts().user(file, user, &AwsLc) }
     }
 
-    /// Returns whether what a client says of a user may be looked at.
+    /// Checks that a password of this client and user may be examined.
     ///
     /// # Errors
-    /// It has been wrong too often.
+    /// If there were too many wrong passwords.
     pub(super) fn admit(&self, who: Presenter) -> Result<(), Refusal> {
         match self.0.attempts().wait_secs(who.client, who.user, self.0.now_ms()) {
             None => Ok(()),
@@ -94,10 +96,10 @@ impl PasswordChecks {
         }
     }
 
-    /// Checks a password in its client's turn. The check is left out if nobody waits for it by then.
+    /// Checks a password when it is the client's turn. Skips the check if the request has ended by then.
     ///
     /// # Errors
-    /// The client or others have been wrong too often, or too many checks wait.
+    /// If there were too many wrong passwords from this client or for this user, or if too many checks wait.
     pub(super) async fn run(
         &self,
         who: Presenter,
@@ -111,7 +113,7 @@ impl PasswordChecks {
         };
         let (reply, checked) = oneshot::channel();
         Shared::push(&self.0, who.client, is_known, Job { attempt, check, reply });
-        // Without a reply there was no room, or the check has panicked.
+        // No reply means that the queue was full or the check panicked.
         checked.await.map_err(|_| super::TOO_MANY)
     }
 }
@@ -123,10 +125,10 @@ impl Shared {
         if state.idle < state.queue.len() && state.threads < this.threads_max {
             let shared = Arc::clone(this);
             let thread = thread::Builder::new().name("passwords".to_owned()).spawn(move || shared.work());
-            // Without a new one those that there are get to it.
+            // If no thread can be started, the existing threads run the job later.
             state.threads += usize::from(thread.is_ok());
         }
-        // There may be no thread: nobody must wait for one that does not come.
+        // If there is no thread, fail all queued jobs: they would wait forever.
         let mut lost: Vec<Job> = without_room.into_iter().collect();
         while state.threads == 0
             && let Some(job) = state.queue.pop()
@@ -141,7 +143,7 @@ impl Shared {
     }
 
     fn work(&self) {
-        // Without it, checks compete with workers.
+        // If this fails, checks compete with the workers.
         let _ = nice(NICENESS);
         let mut state = self.lock();
         loop {
@@ -166,7 +168,8 @@ impl Shared {
             self.end(attempt, AttemptEnd::NotChecked);
             return;
         }
-        // Releases abort on a panic. In tests a check that panics must not end the thread, for whose place others would wait.
+        // Release builds abort on a panic. In tests, a panicking check must not end the thread that other
+        // checks wait for.
         let checked = catch_unwind(AssertUnwindSafe(check));
         let end = if matches!(checked, Ok(Ok(_))) { AttemptEnd::Right } else { AttemptEnd::Wrong };
         self.end(attempt, end);

@@ -1,3 +1,5 @@
+//! The users of an area, from an htpasswd file.
+
 use std::fs::File;
 use std::io::Read;
 use std::net::IpAddr;
@@ -12,20 +14,20 @@ use crate::crypto::{self, AwsLc};
 use crate::refusal::Refusal;
 use crate::single_flight::Flights;
 
-/// How long a password need not be checked again, in seconds.
+/// Time for which a check result is cached, in seconds.
 const REMEMBERED_SECS: u64 = 300;
 const REMEMBERED_MAX: usize = 10_000;
 
-/// The users of an area.
+/// Users of an area and their recently checked passwords.
 pub(crate) struct Passwords {
     file: PathBuf,
     users: Htpasswd,
     remembered: Arc<Mutex<Remembered>>,
-    /// Passwords that are being checked: a client that begins with many requests causes one check.
+    /// Passwords that are being checked. A client that starts with many requests causes one check.
     under_way: Flights<PasswordFingerprint>,
 }
 
-/// Passwords that were checked a short time ago.
+/// Passwords that were checked recently.
 struct Remembered {
     right: PasswordCache,
     wrong: PasswordCache,
@@ -37,7 +39,7 @@ impl Passwords {
         let failed = |error: &dyn std::fmt::Display| format!("htpasswd {}: {error}", path.display());
         let mut text = String::new();
         let file = File::open(path).map_err(|error| failed(&error))?;
-        // One byte more tells that it is too long.
+        // One byte more than the limit shows that the file is too long.
         let limit = Htpasswd::BYTES_MAX as u64 + 1;
         file.take(limit).read_to_string(&mut text).map_err(|error| failed(&error))?;
         let users = Htpasswd::parse(&text).map_err(|error| failed(&error))?;
@@ -51,15 +53,15 @@ impl Passwords {
         })
     }
 
-    /// What a user's password is checked with.
+    /// Returns the stored password hash of a user.
     pub(crate) fn hash_of(&self, user: &str) -> Option<&str> {
         self.users.hash_of(user)
     }
 
-    /// Whether it is the user's password.
+    /// Checks the password of a user.
     ///
     /// # Errors
-    /// The client or others have been wrong too often, or too many passwords are being checked.
+    /// If there were too many wrong passwords from this client or for this user, or if too many checks wait.
     pub(crate) async fn check(
         &self,
         checks: &PasswordChecks,
@@ -77,7 +79,7 @@ impl Passwords {
             return Ok(known);
         }
         let _turn = self.under_way.turn(fingerprint).await;
-        // The one before may have found it out.
+        // The previous holder of the turn may have checked this password.
         if let Some(known) = self.recall(checks, who, fingerprint, user, now_s)? {
             return Ok(known);
         }
@@ -92,10 +94,10 @@ impl Passwords {
         checks.run(who, Box::new(check)).await
     }
 
-    /// What is remembered of a password.
+    /// Returns the cached result for a password.
     ///
     /// # Errors
-    /// The client has been wrong too often to be told.
+    /// If there were too many wrong passwords. Then the cache does not reveal a right password either.
     fn recall(
         &self,
         checks: &PasswordChecks,

@@ -1,3 +1,5 @@
+//! The state of a WebDAV request that disk threads work with, and the lock checks around its changes.
+
 use std::sync::Arc;
 
 use weir_access::Action;
@@ -13,21 +15,22 @@ use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::slow_jobs::watched;
 
-/// All that a method needs of its request once the body has been read, in a form that a thread of the disk can take along.
+/// Everything that a method needs from its request after the body has been read. It can be sent to a disk
+/// thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Act {
     pub(crate) asker: Asker,
     pub(crate) place: Place,
     pub(crate) terms: Terms,
-    /// Its method, for messages.
+    /// Method, for log messages.
     method: Arc<str>,
 }
 
 impl Act {
-    /// Of a request.
+    /// Creates the act of a request.
     ///
     /// # Errors
-    /// Its If header cannot be read.
+    /// If the request's If header is malformed.
     pub(crate) fn of(call: &Call) -> Result<Self, Refusal> {
         let asker = Asker::of(call);
         let terms = Terms::read(&call.request, asker.principal())?;
@@ -43,7 +46,7 @@ impl Act {
         &self.asker.area.locks
     }
 
-    /// Does a job on a thread of the disk.
+    /// Runs a job on a disk thread.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
@@ -52,7 +55,7 @@ impl Act {
         self.asker.disk.run(move || Ok(job(&act))).await?
     }
 
-    /// Does a job that goes on with what an earlier one has begun.
+    /// Runs a job that continues an admitted one: it is queued even if the disk is busy.
     pub(crate) async fn run_on<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
@@ -61,7 +64,7 @@ impl Act {
         self.asker.disk.run_on(move || Ok(job(&act))).await?
     }
 
-    /// Does a job that may take long.
+    /// Runs a job that may take long.
     pub(crate) async fn run_long<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
@@ -70,7 +73,7 @@ impl Act {
         self.watched(self.asker.disk.run_long(move || Ok(job(&act)))).await?
     }
 
-    /// Does a job that may take long and goes on with what an earlier one has begun.
+    /// Runs a job that may take long and continues an admitted one.
     pub(crate) async fn run_long_on<T: Send + 'static>(
         &self,
         job: impl FnOnce(&Self) -> Result<T, Refusal> + Send + 'static,
@@ -84,12 +87,12 @@ impl Act {
         watched(self.asker.area.plan.name.as_str(), what, job).await
     }
 
-    /// What is at the target; `None` if nothing is. Blocks.
+    /// Returns the metadata of the target; `None` if it does not exist. Blocks.
     pub(crate) fn look(&self) -> Result<Option<Metadata>, StorageError> {
         look(self.tree(), &self.place.path)
     }
 
-    /// Refuses a method that a resource of this kind does not take.
+    /// Refuses a method that resources of this kind do not support.
     pub(crate) fn allow(&self, method: Method, kind: Kind) -> Result<(), Refusal> {
         match kind {
             _ if self.asker.area.offer().allows(method, kind) => Ok(()),
@@ -98,20 +101,22 @@ impl Act {
         }
     }
 
-    /// Refuses what the client may not do to the target.
+    /// Refuses an action on the target that the client is not permitted to do.
     pub(crate) fn require(&self, action: &Action, directory: bool) -> Result<(), Refusal> {
         self.asker.require(action, &self.place.full, directory || self.place.trailing_slash)
     }
 
-    /// Judges the If header of a request that changes nothing. Who may not look at the target is told nothing by it. Blocks.
+    /// Evaluates the If header of a request that changes nothing. A client without the right to stat the
+    /// target learns nothing from it. Blocks.
     pub(crate) fn judge_if(&self) -> Result<(), Refusal> {
         self.require(&Action::Stat, false)?;
         let locks = self.locks().view()?;
         self.terms.check(&self.asker.area, &locks, &self.place, &[])
     }
 
-    /// Makes a change whose visible step goes through a gate. The gate does the step if the terms of the request hold at that moment;
-    /// no lock can be taken meanwhile. The inner error means that the terms hold and the change failed. Blocks.
+    /// Makes a change whose visible step goes through a gate. The gate does the step if locks and conditions
+    /// permit it at that moment; no lock can be taken meanwhile. The inner error means that they permit it
+    /// and the change failed. Blocks.
     pub(crate) fn through<T>(
         &self,
         changes: &[(DavPath, weir_dav::lock::Change)],
@@ -127,8 +132,8 @@ impl Act {
         refusal.map_or(Ok(done), Err)
     }
 
-    /// Judges the terms of the request and, if they hold, does something short; no lock can be taken meanwhile. `act` must not begin
-    /// a change of the tree: a change takes its turn before it takes the guard of the locks. Blocks.
+    /// Checks locks and conditions and then runs a short job; no lock can be taken meanwhile. `act` must not
+    /// begin a change of the tree: a change takes its turn before it takes the guard of the locks. Blocks.
     pub(crate) fn locked<T>(
         &self,
         changes: &[(DavPath, weir_dav::lock::Change)],
@@ -137,7 +142,8 @@ impl Act {
         self.locked_while(None, changes, act)
     }
 
-    /// The same while something of the area is out of sight, on its way to another file system. Blocks.
+    /// Does the same while a resource of the area is invisible because it moves to another file system.
+    /// Blocks.
     fn locked_while<T>(
         &self,
         moving: Option<&Moving<'_>>,
@@ -151,12 +157,12 @@ impl Act {
     }
 }
 
-/// Lets the step of a change that others see be done only while locks and conditions let it: they were judged when the change
-/// was begun, and what takes long has been done since.
+/// Gate that checks locks and conditions again before the visible step of a change. They were checked when
+/// the change began, but the steps since then may have taken long.
 pub(crate) struct Again<'a> {
     act: &'a Act,
     changes: Vec<(DavPath, weir_dav::lock::Change)>,
-    /// Whether the target still is what the request is meant for.
+    /// Returns true if the target is still the resource that the request means.
     still_meant: &'a dyn Fn(Option<&Metadata>) -> bool,
     refusal: Option<Refusal>,
 }
@@ -170,7 +176,8 @@ impl<'a> Again<'a> {
         Self { act, changes, still_meant, refusal: None }
     }
 
-    /// The gate that a change goes through. `moving`: its target, if it has been taken out of sight; then that is judged.
+    /// Does the step if the checks pass. `moving` is the target while it is invisible on its way to another
+    /// file system; then that is checked.
     pub(crate) fn pass(
         &mut self,
         step: &mut Step<'_>,
@@ -193,13 +200,13 @@ impl<'a> Again<'a> {
         })
     }
 
-    /// Why it was closed, if it was.
+    /// Returns the refusal if the gate stayed closed.
     pub(crate) fn refusal(self) -> Result<(), Refusal> {
         self.refusal.map_or(Ok(()), Err)
     }
 }
 
-/// What is at a path; `None` if nothing is.
+/// Returns the metadata of a path; `None` if it does not exist.
 pub(crate) fn look(tree: &Tree, path: &DavPath) -> Result<Option<Metadata>, StorageError> {
     match tree.metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -208,7 +215,7 @@ pub(crate) fn look(tree: &Tree, path: &DavPath) -> Result<Option<Metadata>, Stor
     }
 }
 
-/// In WebDAV's words.
+/// Converts metadata to the WebDAV kind of resource.
 pub(crate) fn kind(metadata: Option<&Metadata>) -> Kind {
     metadata.map_or(Kind::Missing, Metadata::dav_kind)
 }

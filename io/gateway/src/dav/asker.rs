@@ -1,3 +1,5 @@
+//! Permission checks on disk threads.
+
 use std::sync::Arc;
 
 use weir_access::Action;
@@ -12,26 +14,27 @@ use crate::call::Call;
 use crate::identity::denied_at;
 use crate::refusal::Refusal;
 
-/// Who asks, in a form that threads which wait for the disk can take along: they ask for every member of a tree.
+/// The client of a request, in a form that disk threads can use. They check permissions for every member of a
+/// tree.
 #[derive(Debug, Clone)]
 pub(crate) struct Asker {
     pub(crate) area: Arc<Area>,
     pub(crate) identity: Arc<Identity>,
-    /// The threads that wait for files, as whom they do it for them.
+    /// Disk threads that act for this client.
     pub(crate) disk: Disk,
-    /// What else rules may ask about their request.
+    /// Further facts that access rules may check.
     pub(crate) circumstances: Circumstances,
 }
 
 impl Asker {
-    /// Of a request.
+    /// Returns the client of a request.
     pub(crate) fn of(call: &Call) -> Self {
         let (disk, circumstances) = (call.disk.clone(), call.circumstances.clone());
         let identity = Arc::new(call.identity.clone());
         Self { area: Arc::clone(&call.area), identity, disk, circumstances }
     }
 
-    /// Whether the rules let them do this at a path of the server.
+    /// Returns true if the rules permit the action at a path of the server.
     pub(crate) fn may(&self, action: &Action, full: &DavPath, directory: bool) -> bool {
         let Ok(path) = access_path(full, directory) else { return false };
         let circumstances = &self.circumstances;
@@ -39,13 +42,13 @@ impl Asker {
         decide(&self.area.rules, request).allowed()
     }
 
-    /// The same for moving something to another path of the server.
+    /// Returns true if the rules permit a rename to another path of the server.
     pub(crate) fn may_rename(&self, from: &DavPath, to: &DavPath, directory: bool) -> bool {
         let Ok(to) = access_path(to, directory) else { return false };
         self.may(&Action::Rename { to }, from, directory)
     }
 
-    /// The same, with the refusal that the client gets if they may not.
+    /// Checks the same as [`Self::may`], and returns the refusal for the client if it is denied.
     pub(crate) fn require(&self, action: &Action, full: &DavPath, directory: bool) -> Result<(), Refusal> {
         if self.may(action, full, directory) {
             return Ok(());
@@ -54,7 +57,7 @@ impl Asker {
         Err(denied_at(&self.identity, action, &path, &self.area.schemes))
     }
 
-    /// Who they are as the holder of a lock (RFC 4918 section 6.4). Without a name, all are one.
+    /// Returns the client's name as a lock holder (RFC 4918 section 6.4). All anonymous clients share one.
     pub(crate) fn principal(&self) -> String {
         principal(&self.identity)
     }

@@ -1,3 +1,5 @@
+//! Builds the PROPFIND response for a resource.
+
 use std::sync::Arc;
 
 use weir_dav::digest::Algorithm;
@@ -11,17 +13,17 @@ use weir_storage::{Metadata, StorageError};
 use crate::area::Area;
 use crate::clock::unix_now_s;
 
-/// Answers a PROPFIND for one resource after the other.
+/// Writes the requested properties, one resource after the other.
 #[derive(Debug)]
 pub(crate) struct Describer {
     pub(crate) area: Arc<Area>,
     pub(crate) asked: Propfind,
-    /// Where the tree begins in URLs.
+    /// URL path of the area's root.
     pub(crate) prefix: DavPath,
     pub(crate) locks: Arc<LockTable>,
 }
 
-/// A resource with what has been read of it.
+/// A resource and the data that has been read from it.
 struct Subject<'a> {
     path: &'a DavPath,
     metadata: &'a Metadata,
@@ -29,8 +31,8 @@ struct Subject<'a> {
 }
 
 impl Describer {
-    /// What was asked for, of the resource at a path of the tree. `may_have_dead`: asked where dead properties are wanted,
-    /// because looking for them costs more than all the rest. Blocks.
+    /// Returns the requested properties of the resource at a path of the tree. Calls `may_have_dead` before
+    /// it reads dead properties, because that is the most expensive step. Blocks.
     pub(crate) fn describe(
         &self,
         path: &DavPath,
@@ -89,7 +91,7 @@ impl Describer {
         }
     }
 
-    /// Gives the value of a live property; `false` if the resource has none.
+    /// Passes the value of a live property to `give`. Returns false if the resource has no such property.
     fn live(
         &self,
         property: LiveProperty,
@@ -135,7 +137,8 @@ impl Describer {
             LiveProperty::SupportedLock => give(&Property::SupportedLock { locks: self.area.offer().locks }),
             LiveProperty::QuotaAvailable | LiveProperty::QuotaUsed => {
                 let Ok(usage) = self.area.tree.usage(path) else { return false };
-                // Of the area where its files are counted, else of the file system (RFC 4331 sections 3 and 4).
+                // Quota of the area if its files are counted, else of the file system (RFC 4331 sections 3
+                // and 4).
                 let account = self.area.tree.ledger().account();
                 let left = account.left.unwrap_or(u64::MAX);
                 match property {
@@ -162,7 +165,7 @@ impl Describer {
         digests.iter().find(|digest| digest.algorithm() == Algorithm::Adler32).map(|digest| digest.to_hex())
     }
 
-    /// Whether dead properties have to be looked up.
+    /// Returns true if the request needs dead properties.
     fn needs_dead(&self) -> bool {
         match &self.asked {
             Propfind::AllProp { .. } | Propfind::PropName => true,
@@ -174,14 +177,14 @@ impl Describer {
 
     fn dead(&self, path: &DavPath) -> Result<Vec<Fragment>, StorageError> {
         match self.area.tree.properties(path) {
-            // Not readable for this process, or gone just now: its metadata was seen, and is told.
+            // The file is not readable by this process, or was just removed. Its metadata is still reported.
             Err(StorageError::Refused | StorageError::NotFound) => Ok(Vec::new()),
             read => read,
         }
     }
 }
 
-/// Whether resources of this kind have the property. Whether there is a checksum is known only after a look.
+/// Returns true if resources of this kind have the property. False for the checksum, which requires reading.
 fn is_defined(property: LiveProperty, metadata: &Metadata) -> bool {
     match property {
         LiveProperty::ContentLength | LiveProperty::ContentType | LiveProperty::Etag => {
@@ -193,7 +196,7 @@ fn is_defined(property: LiveProperty, metadata: &Metadata) -> bool {
     }
 }
 
-/// A lock as clients see it: with the path of the server.
+/// Returns the lock with its path in URLs.
 pub(crate) fn with_prefix(lock: &Lock, prefix: &DavPath) -> Lock {
     Lock { root: prefix.append(&lock.root), ..lock.clone() }
 }

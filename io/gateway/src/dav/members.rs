@@ -1,3 +1,5 @@
+//! Checks permissions for all members of a tree.
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_access::Action;
@@ -9,32 +11,32 @@ use weir_storage::StorageError;
 use super::{Asker, Reply};
 use crate::place::Place;
 
-/// How many members an answer names; that the request was not carried out is said by the first one.
+/// Maximum number of members in a response. The first one already shows that the request was not carried out.
 const NAMED_MAX: usize = 1_000;
 
-/// The members of a tree that a request may not do something to.
+/// Members of a tree for which a request is denied.
 #[derive(Debug)]
 pub(crate) struct Denied {
-    /// There are some.
+    /// True if any member is denied.
     any: bool,
-    /// Those of which the client may know: paths of the server, and whether they are directories.
+    /// Denied members that the client may know of: path of the server, and true for a directory.
     named: Vec<(DavPath, bool)>,
-    /// The tree itself.
+    /// Path of the tree's root.
     root: DavPath,
 }
 
-/// The resource at a place and all that is below it.
+/// The resource at a place and everything below it.
 #[derive(Debug)]
 pub(crate) struct Members<'a> {
     pub(crate) asker: &'a Asker,
     pub(crate) place: &'a Place,
-    /// Set when nobody waits for the answer any more.
+    /// Set when the client has left.
     pub(crate) cancelled: &'a AtomicBool,
 }
 
 impl Members<'_> {
-    /// Asks about everything below the place, not about the resource itself. Nothing is changed before all of them are
-    /// allowed: half of a tree is worse than none. Blocks.
+    /// Checks everything below the place, but not the resource itself. A request changes nothing until all
+    /// members are allowed, because a half-done tree is worse than none. Blocks.
     pub(crate) fn denied(&self, may: &mut dyn FnMut(&DavPath, bool) -> bool) -> Result<Denied, StorageError> {
         let mut denied = Denied { any: false, named: Vec::new(), root: self.place.full.clone() };
         self.asker
@@ -44,7 +46,7 @@ impl Members<'_> {
         Ok(denied)
     }
 
-    /// Asks whether everything below the place may be overwritten, by the rules and by the kernel. Blocks.
+    /// Checks that everything below the place may be overwritten, by the rules and by the kernel. Blocks.
     pub(crate) fn not_changeable(&self) -> Result<Denied, StorageError> {
         let mut denied = Denied { any: false, named: Vec::new(), root: self.place.full.clone() };
         let tree = &self.asker.area.tree;
@@ -78,12 +80,12 @@ impl Members<'_> {
 }
 
 impl Denied {
-    /// Whether everything is allowed.
+    /// Returns true if nothing is denied.
     pub(crate) fn is_empty(&self) -> bool {
         !self.any
     }
 
-    /// A 207 that names them; the tree itself, if the client may know of none of them.
+    /// Builds a 207 that names the denied members. Names the root if the client may know of none of them.
     pub(crate) fn reply(mut self) -> Reply {
         if self.named.is_empty() {
             self.named.push((self.root, true));
@@ -91,7 +93,7 @@ impl Denied {
         failures(self.named.into_iter().map(|(path, directory)| (path, directory, Outcome::Forbidden)))
     }
 
-    /// The same for a lock of the tree, which depends on all of them (RFC 4918 section 9.10.9).
+    /// Builds the same for a lock of the tree, which depends on all members (RFC 4918 section 9.10.9).
     pub(crate) fn reply_to_lock(self) -> Reply {
         let root = (self.root, true, Outcome::FailedDependency);
         let named = self.named.into_iter().map(|(path, directory)| (path, directory, Outcome::Forbidden));
@@ -99,7 +101,8 @@ impl Denied {
     }
 }
 
-/// A 207 with what became of these resources (RFC 4918 section 13): path of the server, whether it is a collection, outcome.
+/// Builds a 207 with an outcome for each resource (RFC 4918 section 13). The items are: path of the server,
+/// true for a collection, outcome.
 pub(crate) fn failures(list: impl IntoIterator<Item = (DavPath, bool, Outcome)>) -> Reply {
     let mut out = String::new();
     let mut multistatus = Multistatus::begin(&mut out);

@@ -1,4 +1,4 @@
-//! What the WebDAV methods share.
+//! Parts that the WebDAV methods share.
 
 mod act;
 mod asker;

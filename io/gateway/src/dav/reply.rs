@@ -1,8 +1,10 @@
+//! Response that a disk thread can build.
+
 use weir_dav::outcome::Outcome;
 use weir_dav::xml::CONTENT_TYPE;
 use weir_net::service::{Answer, Content};
 
-/// An answer as threads of the disk make it: it can leave them, which an [`Answer`] cannot.
+/// A response built on a disk thread. Unlike an [`Answer`], it can be sent between threads.
 #[derive(Debug)]
 pub(crate) struct Reply {
     outcome: Outcome,
@@ -11,17 +13,17 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Without body.
+    /// Creates a response without body.
     pub(crate) const fn new(outcome: Outcome) -> Self {
         Self { outcome, headers: Vec::new(), xml: None }
     }
 
-    /// With a body of XML.
+    /// Creates a response with an XML body.
     pub(crate) const fn xml(outcome: Outcome, xml: String) -> Self {
         Self { outcome, headers: Vec::new(), xml: Some(xml) }
     }
 
-    /// With a further header line.
+    /// Adds a header line.
     pub(crate) fn with(mut self, name: &'static str, value: String) -> Self {
         self.headers.push((name, value));
         self

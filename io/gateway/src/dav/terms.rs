@@ -1,4 +1,4 @@
-//! On which terms a request is to be carried out: what its If header says, and which locks it may pass.
+//! Conditions under which a request may be carried out: its If header, and the locks it may pass.
 
 use weir_dav::etag::EntityTag;
 use weir_dav::header::{Destination, LockToken, OwnNames};
@@ -15,7 +15,7 @@ use crate::clock::unix_now_s;
 use crate::place::Place;
 use crate::refusal::Refusal;
 
-/// The terms of one request.
+/// The If header and lock holder of one request.
 #[derive(Debug, Clone)]
 pub(crate) struct Terms {
     if_header: Option<IfHeader>,
@@ -24,7 +24,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// From the request's headers.
+    /// Parses the request's headers.
     pub(crate) fn read(request: &Request, principal: String) -> Result<Self, Refusal> {
         let if_header = match request.list("If") {
             Some(text) => Some(IfHeader::parse(&text).map_err(|_| Outcome::BadHeader)?),
@@ -33,23 +33,23 @@ impl Terms {
         Ok(Self { if_header, own: own_names(request), principal })
     }
 
-    /// The only token of the If header, for refreshing a lock.
+    /// Returns the token of the If header if it has exactly one, to refresh that lock.
     pub(crate) fn single_token(&self) -> Option<&LockToken> {
         self.if_header.as_ref().and_then(IfHeader::single_token)
     }
 
-    /// Who asks, as the holder of locks.
+    /// Returns the client's name as a lock holder.
     pub(crate) fn principal(&self) -> &str {
         &self.principal
     }
 
-    /// Whether there is an If header.
+    /// Returns true if there is an If header.
     pub(crate) fn has_if(&self) -> bool {
         self.if_header.is_some()
     }
 
-    /// Refuses a request whose If header does not hold, or that would change what others have locked. Looks at files, so it
-    /// belongs on a thread that may wait.
+    /// Refuses a request whose If header does not hold, or that would change a resource locked by another
+    /// client. Blocks, because it looks at files.
     pub(crate) fn check(
         &self,
         area: &Area,
@@ -60,8 +60,8 @@ impl Terms {
         self.check_while(None, area, locks, target, changes)
     }
 
-    /// The same while something of the area is out of sight, on its way to another file system: for this request it still is where
-    /// it was.
+    /// Does the same while a resource of the area is invisible because it moves to another file system. This
+    /// request still sees it at its old path.
     pub(crate) fn check_while(
         &self,
         moving: Option<&Moving<'_>>,
@@ -93,14 +93,14 @@ impl Terms {
     }
 }
 
-/// The names by which this client may mean this service.
+/// Returns the names by which this client may refer to this service.
 pub(crate) fn own_names(request: &Request) -> OwnNames {
     let host = request.host().and_then(|host| std::str::from_utf8(host).ok());
     let own = OwnNames::default();
     host.map_or(own.clone(), |host| own.and_host(host))
 }
 
-/// What If headers ask about.
+/// State that If headers are evaluated against.
 struct View<'a> {
     area: &'a Area,
     moving: Option<&'a Moving<'a>>,

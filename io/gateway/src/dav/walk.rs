@@ -1,3 +1,5 @@
+//! Walks a tree for PROPFIND and writes the response in pieces.
+
 use weir_access::Action;
 use weir_dav::path::DavPath;
 use weir_dav::xml::Multistatus;
@@ -5,31 +7,30 @@ use weir_storage::{Entry, Listing, Metadata, StorageError};
 
 use super::{Asker, Describer};
 
-/// Bytes after which a piece is complete: enough for few pieces, not too much for memory.
+/// Bytes after which a piece is complete. Larger pieces would need more memory, smaller ones more steps.
 const PIECE_BYTES: usize = 48 << 10;
 
-/// Members that are looked at at once.
+/// Number of members that are read at a time.
 const BATCH: usize = 64;
 
-/// The answer to a PROPFIND, made piece by piece; each is no larger than what there is to say of one member beyond
-/// [`PIECE_BYTES`].
+/// A PROPFIND response in progress. A piece exceeds [`PIECE_BYTES`] by at most the description of one member.
 #[derive(Debug)]
 pub(crate) struct Walk {
     asker: Asker,
     describer: Describer,
-    /// Below the members, too.
+    /// Set to descend below the members.
     deep: bool,
     multistatus: Option<Multistatus>,
-    /// The target, until it was told of.
+    /// The target, until it has been described.
     target: Option<(DavPath, Metadata)>,
-    /// What is left to be listed, the next one last.
+    /// Directories that are left to list, the next one last.
     left: Vec<Directory>,
 }
 
 #[derive(Debug)]
 enum Directory {
     Begun(Begun),
-    /// Opened when its turn comes, so that no more directories are open than are within each other.
+    /// A directory to open when its turn comes, so that only nested directories are open at once.
     Waiting(DavPath),
 }
 
@@ -37,12 +38,12 @@ enum Directory {
 struct Begun {
     path: DavPath,
     listing: Listing,
-    /// Those that were read and not yet told of.
+    /// Members that were read but not yet described.
     entries: std::vec::IntoIter<Entry>,
 }
 
 impl Walk {
-    /// Of a resource and, with `members`, of what is in it.
+    /// Starts with a resource; includes its members if `members` is set.
     pub(crate) fn new(
         asker: Asker,
         describer: Describer,
@@ -56,7 +57,8 @@ impl Walk {
         Self { asker, describer, deep, multistatus: None, target: Some((path, metadata)), left }
     }
 
-    /// The next piece, and what makes the ones after it; `None` after the last. Blocks.
+    /// Writes the next piece. Returns it with the rest of the walk, or with `None` after the last piece.
+    /// Blocks.
     pub(crate) fn piece(mut self) -> Result<(Vec<u8>, Option<Self>), StorageError> {
         let mut out = String::with_capacity(PIECE_BYTES + (4 << 10));
         if let Some((path, metadata)) = self.target.take() {
@@ -77,7 +79,8 @@ impl Walk {
                         let entries = Vec::new().into_iter();
                         self.left.push(Directory::Begun(Begun { path, listing, entries }));
                     }
-                    // Gone since, or not readable for this process: it was told of, and that is all there is to tell.
+                    // The directory was removed or is not readable by this process. It has been described,
+                    // but has no visible members.
                     Err(StorageError::NotFound | StorageError::Refused | StorageError::NotDirectory) => {}
                     Err(error) => return Err(error),
                 },
@@ -87,7 +90,7 @@ impl Walk {
         Ok((out.into_bytes(), Some(self)))
     }
 
-    /// Tells of members until the piece is complete.
+    /// Describes members until the piece is complete.
     fn members(&mut self, mut directory: Begun, out: &mut String) -> Result<(), StorageError> {
         if directory.entries.len() == 0 {
             directory.entries = directory.listing.next_batch(BATCH)?.into_iter();
@@ -102,7 +105,7 @@ impl Walk {
             let member = directory.path.join(&entry.name).map_err(|_| StorageError::Refused)?;
             let is_directory = entry.metadata.is_directory();
             let full = self.describer.prefix.append(&member);
-            // What may not be seen is not there.
+            // Members that the client may not see are omitted.
             if !self.asker.may(&Action::Stat, &full, is_directory) {
                 continue;
             }
@@ -111,7 +114,7 @@ impl Walk {
                 let response = self.describer.describe(&member, &entry.metadata, may_have_dead)?;
                 multistatus.response(out, &response);
             }
-            // A link may lead to where it is.
+            // Do not follow links, which may lead to a directory above.
             if self.deep && is_directory && !entry.link && self.asker.may(&Action::List, &full, true) {
                 below.push(Directory::Waiting(member));
             }

@@ -1,28 +1,30 @@
+//! The actions for which a request needs permission.
+
 use weir_access::{AccessPath, Action};
 use weir_config::plan::AreaPlan;
 use weir_dav::method::{Kind, Method};
 
 use super::{Judge, Resource};
 
-/// What is asked for, and where.
+/// Actions of a request, each with its path.
 pub(super) type Actions = Vec<(Action, AccessPath)>;
 
-/// A request, as far as rules are asked about it.
+/// The properties of a request that the access rules depend on.
 pub(super) struct Asked<'a> {
     pub(super) method: Method,
     pub(super) source: &'a Resource,
     pub(super) destination: Option<&'a Resource>,
-    /// A COPY that fetches the file from another server.
+    /// Set for a COPY that fetches the file from another server.
     pub(super) from_elsewhere: bool,
-    /// The index file of the directory that is asked for.
+    /// Index file of the requested directory.
     pub(super) index: Option<AccessPath>,
-    /// Without what is in a directory.
+    /// Set if the members of a directory are not included (`Depth: 0`).
     pub(super) shallow: bool,
 }
 
 impl Asked<'_> {
-    /// What it asks for at its path and at its destination. A MOVE to nowhere in particular is judged as a renaming that stays
-    /// where it is.
+    /// Returns the actions at the path and at the destination. A MOVE without a destination is evaluated as a
+    /// rename to its own path.
     pub(super) fn actions(&self, judge: &Judge<'_>) -> Result<Actions, String> {
         let path = self.source.access_path()?;
         let kind = self.source.kind;
@@ -45,7 +47,7 @@ impl Asked<'_> {
             (Method::Delete, _) => vec![Action::Delete],
             (Method::Move, _) => {
                 let to = match self.destination {
-                    // Whatever is there: it is judged as it is written.
+                    // The path is used as written, whatever exists there.
                     Some(destination) => super::judged_as(&destination.full, destination.trailing_slash)?,
                     None => path.clone(),
                 };
@@ -61,8 +63,8 @@ impl Asked<'_> {
         Ok(actions)
     }
 
-    /// What a GET or HEAD of a directory asks for: its index file if it has one, else a listing. Without a slash at the end the
-    /// client is sent to where it has one, if it may know at all what is there.
+    /// Returns the action for a GET or HEAD of a directory: its index file if there is one, else a listing.
+    /// Without a slash at the end, the client is redirected, if it may know that the directory exists.
     fn of_directory(&self, judge: &Judge<'_>, path: AccessPath) -> Result<Actions, String> {
         let content = if self.method == Method::Head { Action::Stat } else { Action::Read };
         if !self.source.trailing_slash {
@@ -75,7 +77,7 @@ impl Asked<'_> {
         })
     }
 
-    /// Why nobody may do this in the area, whoever it is.
+    /// Returns the reason why the area permits this to no client.
     pub(super) fn ruled_out(&self, area: &AreaPlan) -> Option<(bool, String)> {
         let is_copied_elsewhere =
             self.method == Method::Copy && self.destination.is_none() && !self.from_elsewhere;
@@ -101,13 +103,13 @@ impl Asked<'_> {
         let directory = self.source.kind == Some(Kind::Collection);
         let there = destination.kind == Some(Kind::Collection);
         let actions = match destination.kind {
-            // A renaming has asked for it.
+            // `Action::Rename` already covers this.
             Some(Kind::Missing) | None if self.method == Method::Move => vec![],
             Some(Kind::Missing) | None if directory => {
                 return Ok(vec![(Action::MakeDirectory, super::judged_as(&destination.full, true)?)]);
             }
             Some(Kind::Missing) | None => vec![Action::Create],
-            // It is not its bytes that are replaced: it goes.
+            // The old resource is removed, not overwritten.
             Some(_) if directory || there => vec![Action::Overwrite, Action::Delete],
             Some(_) => vec![Action::Overwrite],
         };

@@ -1,3 +1,5 @@
+//! Evaluates the access rules for the members of a directory.
+
 use std::sync::Arc;
 
 use weir_access::{AccessPath, Action};
@@ -8,25 +10,26 @@ use weir_storage::{StorageError, Tree};
 use super::asked::{Actions, Asked};
 use super::{Judge, Resource, judged_as};
 
-/// So many denials are told in full.
+/// Maximum number of denials that are listed with their reasons.
 const SHOWN_MAX: usize = 10;
-/// So many members are read at a time.
+/// Number of members that are read at a time.
 const BATCH: usize = 1_000;
 
-/// What is said of what is in a directory.
+/// Result for the members of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MembersExplained {
-    /// How many were asked about.
+    /// Number of members that were evaluated.
     pub judged: u64,
-    /// How many of these are denied.
+    /// Number of these that are denied.
     pub denied: u64,
-    /// One denial refuses the request as a whole; else what is denied is left out of the answer.
+    /// True if one denied member refuses the whole request. False if denied members are only omitted from the
+    /// response.
     pub all_needed: bool,
-    /// Why, for the first of them.
+    /// Reasons for the first denials.
     pub reasons: Vec<String>,
 }
 
-/// Judges the members that a request is about. Blocks.
+/// Evaluates the members that a request covers. Blocks.
 pub(super) fn explain(
     asked: &Asked<'_>,
     judge: &Judge<'_>,
@@ -57,13 +60,13 @@ struct Survey<'a> {
 }
 
 impl Survey<'_> {
-    /// Asks for one action on each member of a tree.
+    /// Evaluates one action for each member of a tree.
     fn all(&mut self, resource: Option<&Resource>, action: &Action) -> Result<(), String> {
         let Some(resource) = resource else { return Ok(()) };
         self.walk(resource, &mut |full, directory| Ok(vec![(action.clone(), judged_as(full, directory)?)]))
     }
 
-    /// Asks what COPY and MOVE ask for each member: it leaves here, and comes there.
+    /// Evaluates the actions of COPY or MOVE for each member, at its source and its destination.
     fn taken(&mut self, method: Method, source: &Resource, destination: &Resource) -> Result<(), String> {
         self.walk(source, &mut |full, directory| {
             let below = full.strip_prefix(&source.full).unwrap_or_default();
@@ -77,7 +80,7 @@ impl Survey<'_> {
         })
     }
 
-    /// Asks whether the members of a directory may be seen.
+    /// Evaluates `Action::Stat` for the members of a directory.
     fn children(&mut self, resource: Option<&Resource>) -> Result<(), String> {
         let Some(resource) = resource else { return Ok(()) };
         self.found.get_or_insert_default();
@@ -96,7 +99,7 @@ impl Survey<'_> {
         }
     }
 
-    /// Counts a member, for which these are asked.
+    /// Counts a member that needs these permissions.
     fn count(&mut self, asked: &[(Action, AccessPath)]) {
         let found = self.found.get_or_insert_default();
         found.judged += 1;

@@ -1,4 +1,4 @@
-//! `weir storage explain`: what a storage area would decide, and by which rule.
+//! `weir storage explain`: shows how a storage area would decide about a request, and by which rule.
 
 mod asked;
 mod members;
@@ -25,44 +25,45 @@ pub use members::MembersExplained;
 use who::Somebody;
 pub use who::{Certificate, Who};
 
-/// What is to be judged.
+/// The request to evaluate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question<'a> {
-    /// In this area; else in the one whose access point is the longest.
+    /// The area; by default, the one with the longest matching access point.
     pub area: Option<&'a str>,
-    /// Who asks.
+    /// Identity of the client.
     pub who: Who,
-    /// The method.
+    /// Method.
     pub method: &'a str,
-    /// The path, as a URL has it.
+    /// URL path.
     pub path: &'a str,
-    /// The path of the destination of a COPY or MOVE.
+    /// URL path of the destination of a COPY or MOVE.
     pub destination: Option<&'a str>,
-    /// A COPY that fetches the file from another server: its URL.
+    /// URL of the source, for a COPY that fetches the file from another server.
     pub from_elsewhere: Option<&'a str>,
-    /// Only the directory itself is meant, not what is in it (`Depth: 0`).
+    /// Set if only the directory itself is included, not its members (`Depth: 0`).
     pub shallow: bool,
-    /// The client's address, for Cedar policies that ask for it; `None`: that of nobody.
+    /// Client address for Cedar policies that check it; `None` if unknown.
     pub client: Option<IpAddr>,
 }
 
-/// A decision, for people.
+/// A decision in readable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
-    /// The area that the path is in.
+    /// Name of the area that the path is in.
     pub area: String,
-    /// Whether the request may go on.
+    /// True if the request is permitted.
     pub allowed: bool,
-    /// Each action that the request asks for, and why it is allowed or not.
+    /// Each action of the request, with the reason why it is allowed or denied.
     pub reasons: Vec<String>,
-    /// What is said of members of a directory; `None` = they are not asked about.
+    /// Result for the members of a directory; `None` if they are not checked.
     pub members: Option<MembersExplained>,
 }
 
-/// What becomes of a request. Fetches the keys of a token's issuer if need be, and looks at the files. Blocks.
+/// Evaluates a request without sending it. Looks at the files, and fetches the keys of a token's issuer if
+/// necessary. Blocks.
 ///
 /// # Errors
-/// There is no such area, or the request is none.
+/// If there is no such area, or the request is invalid.
 pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String> {
     let Question { area, who, method: written, path, destination, from_elsewhere, shallow, client } =
         question;
@@ -121,7 +122,7 @@ pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String>
         None => None,
     };
     let refused = members.as_ref().is_some_and(|members| members.denied > 0 && members.all_needed);
-    // What might be either of two must be permitted for the one that it is; where that is not known, both are told.
+    // If the kind of the target is unknown, the request may need either of two actions. Then both are listed.
     Ok(Explained {
         area: area.name.to_string(),
         allowed: decisions.iter().all(|(allowed, _)| *allowed) && !refused,
@@ -130,7 +131,7 @@ pub fn explain(plan: &Plan, question: Question<'_>) -> Result<Explained, String>
     })
 }
 
-/// Asks the rules as one somebody.
+/// Evaluates the access rules for one identity.
 struct Judge<'a> {
     rules: &'a AreaRules,
     identity: &'a Identity,
@@ -138,7 +139,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Whether it is allowed, and why.
+    /// Returns whether the action is allowed, and the reason.
     fn decide(&self, action: &Action, path: &AccessPath) -> (bool, String) {
         let decision = rule::decide(self.rules, self.request(action, path));
         (decision.allowed(), decision.to_string())
@@ -153,14 +154,14 @@ impl Judge<'_> {
     }
 }
 
-/// A path of the server in an area.
+/// A path of the server and its path in the area.
 struct Target {
     full: DavPath,
     below: DavPath,
     trailing_slash: bool,
 }
 
-/// The area that a path is in.
+/// Returns the area that contains a path.
 fn find<'p>(plan: &'p Plan, area: Option<&str>, path: &str) -> Result<(&'p AreaPlan, Target), String> {
     let read = DavPath::parse(path.as_bytes(), &PathLimits::default());
     let read = read.map_err(|error| format!("{path}: {error}"))?;
@@ -183,11 +184,11 @@ fn find<'p>(plan: &'p Plan, area: Option<&str>, path: &str) -> Result<(&'p AreaP
     Ok((found, Target { full: read.path, below, trailing_slash: read.trailing_slash }))
 }
 
-/// A path, and what is there.
+/// A path, with the kind of resource that exists there.
 struct Resource {
     full: DavPath,
     below: DavPath,
-    /// `None`: that cannot be seen from here.
+    /// Kind of the resource; `None` if the files are not accessible from here.
     kind: Option<Kind>,
     is_directory: bool,
     trailing_slash: bool,
@@ -205,7 +206,7 @@ impl Resource {
         Self { full, below, kind, is_directory, trailing_slash }
     }
 
-    /// What access is judged by.
+    /// Returns the path that the access rules are applied to.
     fn access_path(&self) -> Result<AccessPath, String> {
         judged_as(&self.full, self.is_directory)
     }
@@ -215,7 +216,7 @@ fn judged_as(full: &DavPath, is_directory: bool) -> Result<AccessPath, String> {
     access_path(full, is_directory).map_err(|outcome| outcome.text().to_owned())
 }
 
-/// The index file that a GET of a directory gets, if there is one.
+/// Returns the index file that a GET of a directory would send, if there is one.
 fn index_of(area: &AreaPlan, tree: &Tree, directory: &Resource) -> Result<Option<AccessPath>, String> {
     let named = |path: &DavPath, name: &str| path.join(name.as_bytes()).map_err(|error| error.to_string());
     if directory.kind != Some(Kind::Collection) {
@@ -229,7 +230,7 @@ fn index_of(area: &AreaPlan, tree: &Tree, directory: &Resource) -> Result<Option
     Ok(None)
 }
 
-/// The files, if they can be seen from here.
+/// Opens the files of the area, if they are accessible from here.
 fn open(area: &AreaPlan) -> Option<Arc<Tree>> {
     let node = NodeId::new("explain").ok()?;
     let options = TreeOptions { symlinks: symlinks(area), ..TreeOptions::new(node, 0) };

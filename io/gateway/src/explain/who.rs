@@ -1,4 +1,4 @@
-//! As whom a request is judged.
+//! Identity for which `weir storage explain` evaluates a request.
 
 use weir_access::identity::{BasicUser, Identity, Voms, X509Subject};
 use weir_access::jwt::TokenError;
@@ -11,44 +11,45 @@ use crate::clock::unix_now_s;
 use crate::credentials::{Passwords, read_vo_maps};
 use crate::identity::{Asked, Identifier};
 
-/// As whom a request is judged.
+/// Identity for which a request is evaluated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
-    /// Nobody in particular.
+    /// An anonymous client.
     Anonymous,
-    /// The bearer of this token.
+    /// The holder of this token.
     Token(String),
-    /// The user of this name, as if the password were right.
+    /// The user with this name, with a correct password assumed.
     User(String),
-    /// Who holds a client certificate.
+    /// The holder of a client certificate.
     Certificate(Certificate),
 }
 
-/// A client certificate, as if somebody had verified it.
+/// A client certificate, assumed to be verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Certificate {
-    /// Its subject, as RFC 2253 writes it.
+    /// Subject of the certificate, in the form of RFC 2253.
     pub subject: String,
-    /// Its issuer, in the same form; `None`: any that would do.
+    /// Issuer in the same form; `None` means any accepted issuer.
     pub issuer: Option<String>,
-    /// The organisation that a VOMS server has stated; `None`: none has stated any.
+    /// Virtual organisation from VOMS; `None` if there is none.
     pub vo: Option<String>,
-    /// The groups and roles in it.
+    /// VOMS groups and roles.
     pub fqans: Vec<String>,
 }
 
-/// Somebody in an area.
+/// An identity in an area.
 pub(super) struct Somebody {
     pub(super) identity: Identity,
-    /// What there is to be said of who that is, and whether it is no obstacle.
+    /// A remark about the identity, with false if it denies the request.
     pub(super) said: Option<(bool, String)>,
 }
 
 impl Somebody {
-    /// Who that is. Reads the files of the area, and fetches the keys of a token's issuer if need be. Blocks.
+    /// Resolves the identity. Reads the files of the area, and fetches the keys of a token's issuer if
+    /// necessary. Blocks.
     ///
     /// # Errors
-    /// There can be nobody like that, or it cannot be found out.
+    /// If the identity is impossible in this area, or cannot be verified.
     pub(super) fn of(plan: &Plan, area: &AreaPlan, who: Who, source: &Resource) -> Result<Self, String> {
         match who {
             Who::Anonymous => Ok(Self { identity: Identity::Anonymous, said: None }),
@@ -62,7 +63,7 @@ impl Somebody {
     }
 }
 
-/// A user, as if the password were right; but whom nobody knows no password lets in.
+/// Returns the user, with a correct password assumed. Denies a user that is not in the htpasswd file.
 fn user(area: &AreaPlan, name: String) -> Result<Somebody, String> {
     let is_there = match area.htpasswd.as_deref() {
         Some(file) => Passwords::read(file)?.hash_of(&name).is_some(),
@@ -77,7 +78,7 @@ fn user(area: &AreaPlan, name: String) -> Result<Somebody, String> {
     Ok(Somebody { identity, said })
 }
 
-/// The holder of a certificate.
+/// Returns the holder of a certificate.
 fn holder(area: &AreaPlan, certificate: Certificate) -> Result<Somebody, String> {
     let Certificate { subject, issuer, vo, fqans } = certificate;
     if vo.is_some() && area.identity_from.is_empty() {
@@ -104,16 +105,16 @@ fn holder(area: &AreaPlan, certificate: Certificate) -> Result<Somebody, String>
     Ok(Somebody { identity: Identity::X509(Box::new(x509)), said })
 }
 
-/// The bearer of a token.
+/// Verifies a token and returns its holder.
 fn bearer(plan: &Plan, area: &AreaPlan, token: &str, source: &Resource) -> Result<Identity, String> {
     let issuer = issuer_of(token).map_err(|error| format!("the token does not hold: {error}"))?;
-    // Keys and passwords that it has nothing to do with need not be readable.
+    // Unrelated keys and password files need not be readable.
     let mut plan = plan.clone();
     plan.token_endpoints.retain(|endpoint| endpoint.issuer == issuer);
     let identifier = Identifier::new(&plan, &Identifier::default())?;
     let htpasswd = area.htpasswd.as_deref().filter(|_| !plan.token_endpoints.is_empty());
     let users = htpasswd.map(Passwords::read).transpose()?;
-    // A token for one request only is none for a question.
+    // The empty method matches no token that is bound to a single request.
     let (passwords, path) = (users.as_ref(), source.access_path()?);
     let asked = Asked { area, passwords, method: "", path, client: None };
     let runtime = tokio::runtime::Builder::new_current_thread()

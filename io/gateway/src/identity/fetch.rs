@@ -1,4 +1,4 @@
-//! Documents of issuers over https: one GET, no redirects, bounded in time and size.
+//! Fetches the documents of token issuers over HTTPS: one GET, no redirects, limited in time and size.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use weir_net::tls::ClientTls;
 
 use crate::client::{Dialer, Fault, Incoming, RequestHead};
 
-/// All of it.
+/// Time limit for the whole fetch.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The document at an https URL, of at most `bytes_max`.
+/// Fetches the document at an HTTPS URL, of at most `bytes_max` bytes.
 ///
 /// # Errors
-/// It cannot be had; the text begins with the URL.
+/// If the document cannot be fetched. The message begins with the URL.
 pub(super) async fn get(url: &str, tls: &ClientTls, bytes_max: usize) -> Result<Vec<u8>, String> {
     let fetched = timeout(PATIENCE, fetch(url, tls, bytes_max)).await;
     let fetched = fetched.unwrap_or_else(|_| Err(Fault::passing("no answer in time")));
@@ -27,7 +27,7 @@ async fn fetch(url: &str, tls: &ClientTls, bytes_max: usize) -> Result<Vec<u8>, 
     if url.scheme != Scheme::Https {
         return Err(Fault::lasting("not an https URL"));
     }
-    // The operator has named the issuer.
+    // No address rules apply, because the operator configured the issuer.
     let dialer = Dialer { tls, rules: None, connect_timeout: PATIENCE, idle_timeout: PATIENCE, rate_min: 0 };
     let mut connection = dialer.connect(&url).await?;
     let head = RequestHead {

@@ -1,3 +1,5 @@
+//! A trusted token issuer and the cache of its keys.
+
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -13,22 +15,23 @@ use weir_net::tls::ClientTls;
 use super::fetch::get;
 use crate::crypto::AwsLc;
 
-/// An issuer whose tokens count, and its keys.
+/// A trusted token issuer and its keys.
 #[derive(Debug)]
 pub(super) struct TrustedIssuer {
     pub(super) plan: TokenIssuerPlan,
     rules: Issuer,
-    /// TLS towards its server, if it has one.
+    /// TLS settings for the issuer's server; `None` if the keys come from a file.
     tls: Option<ClientTls>,
     keys: Mutex<KeyCache>,
-    /// Told when its keys should be looked at.
+    /// Wakes the keeper to check whether keys must be fetched.
     pub(super) wake: Notify,
-    /// Counts the fetches.
+    /// Number of finished fetches, for tasks that wait for one.
     fetches: watch::Sender<u64>,
 }
 
 impl TrustedIssuer {
-    /// Reads its keys if they are in a file; else they will be fetched. Blocks on the disk.
+    /// Creates an issuer. Reads the keys if they are in a file; otherwise the keeper fetches them. Blocks on
+    /// the disk.
     pub(super) fn new(plan: &TokenIssuerPlan) -> Result<Self, String> {
         let mut keys = KeyCache::new(CachePolicy {
             refresh_secs: (plan.refresh.0 / 1000).max(1),
@@ -60,23 +63,24 @@ impl TrustedIssuer {
         })
     }
 
-    /// Whose token it is, by the keys of the version that comes with it.
+    /// Verifies a token. Also returns the version of the keys that were used.
     pub(super) fn verify(&self, token: &str, now_s: u64) -> (Result<TokenIdentity, TokenError>, u64) {
         let (keys, version) = self.keys().keys(now_s);
         (verify(token, &self.rules, &keys, &AwsLc, now_s), version)
     }
 
-    /// Whether one of its tokens, verified before, would be accepted still.
+    /// Returns true if a token that was verified earlier would still be accepted.
     pub(super) fn accepts(&self, token: &TokenIdentity, now_s: u64) -> bool {
         self.rules.check_again(token, now_s).is_ok()
     }
 
-    /// Told after each fetch.
+    /// Subscribes to finished fetches.
     pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
         self.fetches.subscribe()
     }
 
-    /// Has the keys fetched again for a token that those of a version do not verify, unless that was done a short time ago.
+    /// Requests a fetch of the keys for a token that key version `version` does not verify. Does nothing if
+    /// the last fetch was a short time ago.
     pub(super) fn search(&self, token: &str, version: u64, now_s: u64) -> KeySearch {
         let key_id = Jws::parse(token).ok().and_then(|jws| jws.key_id);
         let search = self.keys().search(key_id.as_deref(), version, now_s);
@@ -84,12 +88,12 @@ impl TrustedIssuer {
         search
     }
 
-    /// When its keys are to be fetched.
+    /// Returns the time of the next fetch, in seconds since 1970.
     pub(super) fn due_at(&self) -> u64 {
         self.keys().due_at()
     }
 
-    /// Fetches its keys. What is there stays if that fails.
+    /// Fetches the keys. Keeps the present keys if that fails.
     pub(super) async fn refresh(&self) -> Result<(), String> {
         self.keys().started(crate::clock::unix_now_s());
         let fetched = self.fetch().await;
@@ -142,7 +146,7 @@ fn read(path: &Path) -> Result<KeySet, String> {
     let place = path.display();
     let mut document = Vec::new();
     let file = File::open(path).map_err(|error| format!("key-set {place}: {error}"))?;
-    // One byte more tells that it is too long.
+    // One byte more than the limit shows that the file is too long.
     let limit = KeySet::BYTES_MAX as u64 + 1;
     file.take(limit).read_to_end(&mut document).map_err(|error| format!("key-set {place}: {error}"))?;
     KeySet::parse(&document).map_err(|error| format!("key-set {place}: {error}"))

@@ -1,4 +1,4 @@
-//! The thread that keeps the keys of issuers fresh.
+//! The thread that refreshes the keys of token issuers.
 
 use std::sync::{Arc, Weak};
 use std::thread;
@@ -12,10 +12,10 @@ use tokio::time::timeout;
 use super::issuer::TrustedIssuer;
 use crate::clock::unix_now_s;
 
-/// A task looks at least so often whether its issuer is still there.
+/// Interval at which a task checks that its issuer still exists.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// Ends with the last handle.
+/// Handle of the key thread. The thread ends when the last handle is dropped.
 #[derive(Debug)]
 pub(super) struct Keeper {
     issuers: mpsc::UnboundedSender<Weak<TrustedIssuer>>,
@@ -43,9 +43,9 @@ impl Keeper {
         Ok(Self { issuers })
     }
 
-    /// Keeps the keys of an issuer fresh for as long as it is there.
+    /// Refreshes the keys of an issuer until the issuer is dropped.
     pub(super) fn keep(&self, issuer: &Arc<TrustedIssuer>) {
-        // The thread lives as long as this handle.
+        // Cannot fail: the thread lives as long as this handle.
         let _ = self.issuers.send(Arc::downgrade(issuer));
     }
 }
@@ -54,7 +54,7 @@ async fn keep(issuer: Weak<TrustedIssuer>) {
     while let Some(issuer) = issuer.upgrade() {
         let wait = Duration::from_secs(issuer.due_at().saturating_sub(unix_now_s()));
         if !wait.is_zero() {
-            // Whether it was told or the time has come, the loop looks again.
+            // The loop checks again after a wake-up and after a timeout.
             let _ = timeout(wait.min(LOOK), issuer.wake.notified()).await;
         } else if let Err(error) = issuer.refresh().await {
             eprintln!("weir: token issuer {}: {error}", issuer.plan.name);

@@ -1,4 +1,4 @@
-//! Who is asking: what a request presents, verified.
+//! Identification of clients: verifies the credentials of a request.
 
 mod fetch;
 mod issuer;
@@ -36,23 +36,24 @@ use issuer::TrustedIssuer;
 use keeper::Keeper;
 pub(crate) use own::OwnTokens;
 
-/// A request with a token that none of the known keys fits waits so long for new keys.
+/// Maximum wait for new keys, for a request whose token fits none of the known keys.
 const KEYS_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Knows who to trust.
+/// Verifies credentials against all trusted issuers, token endpoints and password files.
 #[derive(Debug, Default)]
 pub(crate) struct Identifier {
     issuers: HashMap<String, Arc<TrustedIssuer>>,
-    /// Who issues Weir's own, by name.
+    /// Token endpoints that issue Weir's own tokens, by name.
     own: HashMap<String, Arc<OwnTokens>>,
-    /// Fetches keys; `None` = nobody's.
+    /// Fetches the keys of issuers; `None` if no issuers are configured.
     keeper: Option<Arc<Keeper>>,
-    /// Checks passwords; `None` = no area has users.
+    /// Checks passwords; `None` if no area has users.
     password_checks: Option<Arc<PasswordChecks>>,
 }
 
 impl Identifier {
-    /// Trusts the issuers of a plan. Those that are as before keep their keys. Blocks on the disk.
+    /// Creates an identifier for the issuers of a plan. Unchanged issuers keep their keys. Blocks on the
+    /// disk.
     pub(crate) fn new(plan: &Plan, before: &Self) -> Result<Arc<Self>, String> {
         let mut own = HashMap::new();
         for endpoint in &plan.token_endpoints {
@@ -97,13 +98,13 @@ impl Identifier {
         Ok(Arc::new(Self { issuers, own, keeper: Some(keeper), password_checks }))
     }
 
-    /// Who issues tokens in an area.
+    /// Returns the token endpoint of an area.
     pub(crate) fn own(&self, area: &AreaPlan) -> Option<&Arc<OwnTokens>> {
         self.own.get(area.token_endpoint.as_ref()?.as_str())
     }
 
-    /// Who issues tokens at the host that a request names, at that path: what is published of an issuer is never somebody's
-    /// file.
+    /// Returns the token endpoint and the page that a request names by host and path. Pages of an issuer take
+    /// precedence over files at the same path.
     pub(crate) fn published_at(&self, request: &Request) -> Option<(&Arc<OwnTokens>, EndpointPage)> {
         let host = request.host()?;
         let mut own = self.own.values().filter(|own| own.endpoint.is_at(host));
@@ -113,10 +114,10 @@ impl Identifier {
         })
     }
 
-    /// Who asks for something in an area.
+    /// Identifies the client of a request to an area.
     ///
     /// # Errors
-    /// What is presented does not hold.
+    /// If the credentials are invalid.
     pub(crate) async fn identify(
         &self,
         area: &Area,
@@ -126,14 +127,15 @@ impl Identifier {
         if !may_tell_who(area, request) {
             return Ok(Identity::Anonymous);
         }
-        // What most downloads have no need of takes no room in them.
+        // Boxed, because most downloads do not need this large future.
         Box::pin(self.identify_with(area, request, now_s, false)).await
     }
 
-    /// Who asks for a token: user and password may be written as OAuth's clients do.
+    /// Identifies the client of a token request. User and password may be form-encoded, as OAuth clients send
+    /// them.
     ///
     /// # Errors
-    /// What is presented does not hold.
+    /// If the credentials are invalid.
     pub(crate) async fn identify_client(
         &self,
         area: &Area,
@@ -159,7 +161,8 @@ impl Identifier {
             return Err(malformed());
         }
         let passed_on = passed_on(area, request, now_s)?;
-        // Clients keep theirs to themselves when they are sent on to another host.
+        // Clients drop the Authorization header when they follow a redirect to another host. The ticket
+        // carries it instead.
         let authorization = match passed_on.as_deref().or(authorization) {
             None => Authorization::Other,
             Some(value) => std::str::from_utf8(value)
@@ -197,7 +200,7 @@ impl Identifier {
                 area: &area.plan,
                 passwords: area.passwords.as_deref(),
                 method: std::str::from_utf8(request.method()).unwrap_or_default(),
-                // A token that is for one path is for none that is not in the area.
+                // A path outside the area becomes the default path, which no token for a single path covers.
                 path: path.unwrap_or_default(),
                 client: request.client,
             };
@@ -206,12 +209,13 @@ impl Identifier {
         let mut identity = presented
             .settle()
             .map_err(|fault| refused(www_authenticate::Refusal::Credential(&fault), &area.schemes))?;
-        // Also of whose certificate a token rests on: who is taken out of the files since has lost what they gave.
+        // Applies also to the certificate behind a token. A member removed from the VO files since then loses
+        // the VO.
         identity.map_vos(&area.vo_map);
         Ok(identity)
     }
 
-    /// The bearer of a token.
+    /// Verifies a bearer token and returns the identity of its holder.
     pub(crate) async fn bearer(
         &self,
         token: &str,
@@ -237,14 +241,15 @@ impl Identifier {
     }
 }
 
-/// The bearer of a token of another issuer. Waits for keys that may have been rotated in.
+/// Verifies a token of another issuer. Waits for new keys if none of the present keys fits.
 async fn foreign(issuer: &TrustedIssuer, token: &str) -> Result<TokenIdentity, TokenError> {
     let deadline = Instant::now() + KEYS_PATIENCE;
     loop {
-        // Before the look at the keys: what is told in between is not missed.
+        // Subscribe before the keys are read, so that no fetch in between is missed.
         let mut news = issuer.subscribe();
         let now_s = unix_now_s();
-        // An issuer may give a new key the name of the one before it, or none: then it is the signature that does not fit.
+        // An issuer may reuse the key ID for a new key, or use none. Then the signature fails instead of the
+        // key lookup.
         let (error, version) = match issuer.verify(token, now_s) {
             (Err(error @ (TokenError::KeyUnknown { .. } | TokenError::SignatureInvalid)), version) => {
                 (error, version)
@@ -263,23 +268,23 @@ async fn foreign(issuer: &TrustedIssuer, token: &str) -> Result<TokenIdentity, T
     }
 }
 
-/// What a token is presented for.
+/// The request for which a token is presented.
 pub(crate) struct Asked<'a> {
     pub(crate) area: &'a AreaPlan,
-    /// The area's users.
+    /// Users of the area.
     pub(crate) passwords: Option<&'a Passwords>,
     pub(crate) method: &'a str,
     pub(crate) path: AccessPath,
-    /// `None` on a Unix socket.
+    /// Address of the client; `None` on a Unix socket.
     pub(crate) client: Option<IpAddr>,
 }
 
-/// A key of a token endpoint that is of no use.
+/// An unusable key of a token endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrongKey {
-    /// Not the key in use, but one before it.
+    /// True for a previous key, false for the current one.
     pub is_previous: bool,
-    /// Which file, and what is wrong with it.
+    /// The file and its error.
     pub cause: String,
 }
 
@@ -291,15 +296,15 @@ impl fmt::Display for WrongKey {
 
 impl std::error::Error for WrongKey {}
 
-/// Whether tokens can be issued: reads the keys of an endpoint. Blocks on the disk.
+/// Checks that an endpoint can issue tokens: reads its keys. Blocks on the disk.
 ///
 /// # Errors
-/// What is wrong.
+/// If a key cannot be read or the issuer's URL is invalid.
 pub fn check_token_endpoint(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<(), WrongKey> {
     OwnTokens::new(plan, endpoint).map(drop)
 }
 
-/// Whether a request, or its connection, may have something by which it can be told who asks.
+/// Returns true if a request or its connection may carry credentials.
 pub(crate) fn may_tell_who(area: &Area, request: &Request) -> bool {
     let has_certificate = request.tls.as_ref().is_some_and(|tls| !tls.subject.is_empty());
     let has_proxies = !area.plan.identity_from.is_empty();
@@ -307,15 +312,16 @@ pub(crate) fn may_tell_who(area: &Area, request: &Request) -> bool {
     has_certificate || has_proxies || is_in_query || request.header("Authorization").is_some()
 }
 
-/// The subject of the certificate that TLS has verified, or that a proxy in front has: the proxy's own is not its clients'.
+/// Returns the subject of the client certificate that TLS, or a trusted proxy in front, has verified. The
+/// certificate of the proxy itself is ignored.
 ///
 /// # Errors
-/// The proxy says what cannot be read.
+/// If the proxy's headers are malformed.
 fn certificate(area: &Area, request: &Request, now_s: u64) -> Result<Option<X509Subject>, ProxyHeaderFault> {
     let proxies = &area.plan.identity_from;
     let peer = request.peer.map(|peer| peer.ip().to_canonical());
     if let Some(peer) = peer.filter(|peer| proxies.iter().any(|network| network.contains(peer))) {
-        // What is no text in any of them is no name either.
+        // A header that is not valid UTF-8 matches no header name or value that is expected here.
         let lines: Vec<_> = request
             .pairs()
             .map(|(name, value)| (String::from_utf8_lossy(name), String::from_utf8_lossy(value)))
@@ -332,19 +338,20 @@ fn certificate(area: &Area, request: &Request, now_s: u64) -> Result<Option<X509
     }))
 }
 
-/// `access_token` of the query (RFC 6750 section 2.3).
+/// Returns `access_token` from the query (RFC 6750 section 2.3).
 fn token_in(request: &Request) -> Result<Option<String>, ()> {
     let query = request.query().unwrap_or_default();
     let mut tokens = query.split(|byte| *byte == b'&').filter_map(|pair| pair.strip_prefix(b"access_token="));
     match (tokens.next(), tokens.next()) {
         (None, _) => Ok(None),
-        // Nothing in a token needs an escape.
+        // Tokens contain no characters that need percent-encoding.
         (Some(token), None) => String::from_utf8(token.to_vec()).map(Some).map_err(drop),
         (Some(_), Some(_)) => Err(()),
     }
 }
 
-/// What the client has presented to who has sent it on to here.
+/// Returns the Authorization value that a redirect ticket carries: the client sent it to the redirecting
+/// server.
 fn passed_on(area: &Area, request: &Request, now_s: u64) -> Result<Option<Vec<u8>>, Refusal> {
     let Some(tickets) = &area.tickets else { return Ok(None) };
     let query = request.query().unwrap_or_default();
@@ -360,12 +367,12 @@ fn passed_on(area: &Area, request: &Request, now_s: u64) -> Result<Option<Vec<u8
     tickets.open(&ticket, &errand, now_s).map_err(Refusal::Ticket)
 }
 
-/// The refusal of what somebody may not do.
+/// Builds the refusal of an action that the client is not permitted to do.
 pub(crate) fn denied(identity: &Identity, action: &Action, schemes: &Schemes) -> Refusal {
     refused(www_authenticate::Refusal::Denied { identity, action }, schemes)
 }
 
-/// The same where the path is known: a wider token is asked for only if it could help.
+/// Builds the same refusal for a known path. It asks for a token with wider scope only if that could help.
 pub(crate) fn denied_at(
     identity: &Identity,
     action: &Action,
@@ -379,7 +386,7 @@ fn refused(refusal: www_authenticate::Refusal<'_>, schemes: &Schemes) -> Refusal
     Refusal::Access(www_authenticate::answer(refusal, schemes))
 }
 
-/// A client as limits count it: all that come over a Unix socket are one.
+/// Returns the client's address for rate limits. All clients of a Unix socket count as one.
 fn client_of(request: &Request) -> IpAddr {
     request.client.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED))
 }

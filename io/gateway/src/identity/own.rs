@@ -1,3 +1,5 @@
+//! Weir's own tokens: issues and verifies them.
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
@@ -15,28 +17,29 @@ use weir_net::service::Request;
 use super::{Asked, WrongKey, client_of};
 use crate::crypto::AwsLc;
 
-/// Files that hold no key are longer than this, in bytes.
+/// Maximum size of a key file, in bytes.
 const KEY_BYTES_MAX: u64 = 64 * 1024;
-/// How far the clocks of those who share a key may differ, in seconds.
+/// Tolerated clock difference between processes that share a key, in seconds.
 const LEEWAY_SECS: u64 = 30;
 
-/// Issues Weir's own tokens and knows them again, without asking anybody.
+/// One token endpoint: issues Weir's own tokens and verifies them locally.
 #[derive(Debug)]
 pub(crate) struct OwnTokens {
     pub(crate) plan: TokenEndpointPlan,
     pub(crate) endpoint: Endpoint,
     pub(crate) minting: Minting,
-    /// The users of each area that it issues tokens for: a name in one file is not the same name in another.
+    /// The htpasswd file of each area that uses this endpoint. The same user name in two files means two
+    /// users.
     users: HashMap<String, PathBuf>,
-    /// Some listener asks for certificates.
+    /// Set when a listener requests client certificates.
     certificates: bool,
     limit: Arc<Mutex<ClientLimit>>,
-    /// The limit's clock began then.
+    /// Start of the rate limit's clock.
     since: Instant,
 }
 
 impl OwnTokens {
-    /// Reads its keys. Blocks on the disk.
+    /// Reads the keys of a token endpoint. Blocks on the disk.
     pub(crate) fn new(plan: &Plan, endpoint: &TokenEndpointPlan) -> Result<Self, WrongKey> {
         let key = |file: &PathBuf, is_previous| {
             read(file, endpoint.algorithm).map_err(|cause| WrongKey { is_previous, cause })
@@ -66,7 +69,7 @@ impl OwnTokens {
         })
     }
 
-    /// Goes on counting the requests of clients where the same endpoint before a reload has stopped.
+    /// Takes over the rate-limit counts of the same endpoint from before a reload.
     pub(crate) fn keep_count_of(&mut self, before: &Self) {
         if before.plan.requests_per_minute == self.plan.requests_per_minute {
             self.limit = Arc::clone(&before.limit);
@@ -74,15 +77,15 @@ impl OwnTokens {
         }
     }
 
-    /// A client asks for a token.
+    /// Counts one token request of a client.
     ///
     /// # Errors
-    /// Once too often: in how many seconds it may again.
+    /// If the client exceeds its limit. The value is the number of seconds to wait.
     pub(crate) fn ask(&self, request: &Request) -> Result<(), u64> {
         self.limit().ask(client_of(request), self.now_ms())
     }
 
-    /// What it has presented does not hold.
+    /// Counts a request with invalid credentials.
     pub(crate) fn failed(&self, request: &Request) {
         self.limit().failed(client_of(request), self.now_ms());
     }
@@ -95,7 +98,7 @@ impl OwnTokens {
         u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// What the issuer says of itself.
+    /// Returns the issuer's metadata document.
     pub(crate) fn metadata(&self) -> serde_json::Value {
         let methods =
             [("client_secret_basic", !self.users.is_empty()), ("tls_client_auth", self.certificates)];
@@ -104,7 +107,7 @@ impl OwnTokens {
         self.endpoint.metadata(self.plan.algorithm == OwnAlgorithm::Es256, &methods)
     }
 
-    /// Who bears a token, in an area.
+    /// Verifies a token of this endpoint.
     pub(crate) fn verify(
         &self,
         token: &str,
@@ -114,9 +117,11 @@ impl OwnTokens {
         self.minting.verify(token, presentation, &AwsLc, LEEWAY_SECS, now_s)
     }
 
-    /// Whether the holder of a token is still somebody where it is presented: a user with the same password, the owner of a
-    /// certificate that was shown in the same area (elsewhere its authority may be nobody's), the bearer of a token that its issuer's
-    /// rules still accept.
+    /// Returns true if the holder of a token is still valid in the area where the token is presented:
+    ///
+    /// - A user still has the same password there.
+    /// - A certificate was shown in the same area; another area may not trust its authority.
+    /// - The token of another issuer is still accepted by that issuer's rules.
     pub(crate) fn knows_holder(
         &self,
         identity: &Identity,
@@ -138,7 +143,7 @@ impl OwnTokens {
         }
     }
 
-    /// Whether two areas have the same users.
+    /// Returns true if two areas have the same htpasswd file.
     pub(crate) fn shares_users(&self, one: &str, other: &str) -> bool {
         self.users.get(one).is_some_and(|file| self.users.get(other) == Some(file))
     }
@@ -148,7 +153,7 @@ fn read(path: &Path, algorithm: OwnAlgorithm) -> Result<OwnKey, String> {
     let failed = |error: &dyn std::fmt::Display| format!("key {}: {error}", path.display());
     let mut text = Vec::new();
     let file = File::open(path).map_err(|error| failed(&error))?;
-    // One byte more tells that it is too long.
+    // One byte more than the limit shows that the file is too long.
     file.take(KEY_BYTES_MAX + 1).read_to_end(&mut text).map_err(|error| failed(&error))?;
     if text.len() as u64 > KEY_BYTES_MAX {
         return Err(failed(&format!("longer than {KEY_BYTES_MAX} bytes")));

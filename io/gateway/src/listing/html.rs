@@ -1,3 +1,5 @@
+//! Directory listing as an HTML page.
+
 use weir_dav::date::rfc3339;
 use weir_dav::mime::MediaTypes;
 use weir_dav::path::DavPath;
@@ -8,27 +10,27 @@ use super::order::{Column, Order};
 use super::tools::Tools;
 use crate::place::Place;
 
-/// A table; the browser's preference decides whether it is dark.
+/// An HTML page with a table. The browser's color-scheme preference selects light or dark.
 pub(super) struct Html {
     directory: DavPath,
-    /// The directory is the root of the area: there is nothing above it.
+    /// True if the directory is the root of the area, which has no parent link.
     is_root: bool,
     order: Order,
-    /// It can be sorted.
+    /// Set when the columns can be sorted.
     is_sorted: bool,
-    /// What may be done.
+    /// Upload and delete tools; `None` if the client may change nothing here.
     tools: Option<Tools>,
-    /// Where the area begins in URLs.
+    /// URL path of the area's root.
     prefix: DavPath,
-    /// What files are, by their names.
+    /// Media types of files, by name.
     types: MediaTypes,
     is_empty: bool,
 }
 
-/// The look of a page.
+/// Style sheet of the page.
 const STYLE: &str = include_str!("page.css");
 
-/// What stands before names, by what they are of.
+/// Icons before the names, by kind of file.
 const ICONS: &str = "<svg hidden><symbol id=\"d\" viewBox=\"0 0 24 24\"><path d=\"M3 6h6l2 2h10v11H3z\"/></symbol>\
 <symbol id=\"f\" viewBox=\"0 0 24 24\"><path d=\"M6 3h8l4 4v14H6zM14 3v4h4\"/></symbol>\
 <symbol id=\"t\" viewBox=\"0 0 24 24\"><path d=\"M6 3h8l4 4v14H6zM14 3v4h4M9 12h6M9 16h6\"/></symbol>\
@@ -37,7 +39,7 @@ const ICONS: &str = "<svg hidden><symbol id=\"d\" viewBox=\"0 0 24 24\"><path d=
 <symbol id=\"z\" viewBox=\"0 0 24 24\"><path d=\"M4 4h16v4H4zM5 8h14v12H5zM10 12h4\"/></symbol></svg>\n";
 
 impl Html {
-    /// `is_sorted`: it can be.
+    /// Creates a page. `is_sorted` offers links that sort the columns.
     pub(super) fn new(
         place: &Place,
         order: Order,
@@ -50,7 +52,7 @@ impl Html {
         Self { directory, is_root, order, is_sorted, tools, prefix, types, is_empty: true }
     }
 
-    /// The path, with a link for each directory on the way.
+    /// Writes the path as a heading, with a link for each parent directory.
     fn way(&self, out: &mut String) {
         let above = self.directory.ancestors().filter(|path| path.starts_with(&self.prefix));
         let mut way: Vec<_> = above.filter(|path| *path != self.directory).collect();
@@ -59,7 +61,7 @@ impl Html {
         out.push_str("<h1>");
         for (at, path) in way.iter().enumerate() {
             let name = match path.name() {
-                // An area that begins below the root is called by all of it.
+                // The root of an area that does not begin at `/` shows its full path.
                 Some(_) if at == 0 => shown(path).trim_end_matches('/').to_owned(),
                 Some(name) => String::from_utf8_lossy(name).into_owned(),
                 None => "Home".to_owned(),
@@ -124,7 +126,7 @@ impl Page for Html {
         self.is_empty = false;
         let is_directory = entry.metadata.is_directory();
         let kind = if is_directory { "d" } else { kind(&self.types.of(&entry.name)) };
-        // An href is ASCII without quotes, `&` and `<`.
+        // An href is ASCII without quotes, `&` and `<`, so it needs no escaping.
         let href = path.href(is_directory);
         out.push_str(&format!("<tr><td><a href=\"{href}\">{}", icon(kind)));
         let mut name = String::new();
@@ -157,13 +159,13 @@ impl Page for Html {
     }
 }
 
-/// What stands before a name.
+/// Returns the icon of this kind as HTML.
 fn icon(kind: &str) -> String {
     let class = if kind == "d" { " class=\"d\"" } else { "" };
     format!("<svg{class} aria-hidden=\"true\"><use href=\"#{kind}\"/></svg>")
 }
 
-/// Which icon a file of this type has.
+/// Returns the kind of icon for a media type.
 fn kind(content_type: &str) -> &'static str {
     const PACKED: [&str; 7] = ["zip", "gzip", "tar", "zstd", "bzip", "xz", "7z"];
     match content_type.split('/').next().unwrap_or_default() {
@@ -176,13 +178,13 @@ fn kind(content_type: &str) -> &'static str {
     }
 }
 
-/// A path, decoded, for people.
+/// Decodes a path for display.
 fn shown(path: &DavPath) -> String {
     let segments = path.segments().map(|segment| format!("/{}", String::from_utf8_lossy(segment)));
     segments.collect::<String>() + "/"
 }
 
-/// A size in the largest unit that keeps it above 1.
+/// Formats a size in the largest unit in which it is at least 1.
 fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -201,7 +203,7 @@ fn size(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// Text as HTML has it, in attributes as well.
+/// Escapes text for HTML content and attributes.
 fn escape(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {

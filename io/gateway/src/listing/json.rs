@@ -1,3 +1,5 @@
+//! Directory listing as a JSON document.
+
 use serde_json::json;
 use weir_dav::date::rfc3339;
 use weir_dav::path::DavPath;
@@ -6,7 +8,8 @@ use weir_storage::Entry;
 use super::Page;
 use crate::place::Place;
 
-/// `{ "path": "/data/", "entries": [{ "name": ..., "href": ..., "type": "file", "size": ..., "modified": ... }] }`
+/// A JSON page: `{ "path": "/data/", "entries": [{ "name": ..., "href": ..., "type": "file", "size": ...,
+/// "modified": ... }] }`
 pub(super) struct Json {
     directory: DavPath,
     is_first: bool,
@@ -27,7 +30,7 @@ impl Page for Json {
         let Ok(path) = self.directory.join(&entry.name) else { return };
         let is_directory = entry.metadata.is_directory();
         let mut object = json!({
-            // For people; the address is exact, whatever bytes the name has.
+            // For display only: bytes that are not UTF-8 are replaced. The href is exact.
             "name": String::from_utf8_lossy(&entry.name),
             "href": path.href(is_directory),
             "type": if is_directory { "directory" } else { "file" },

@@ -1,4 +1,4 @@
-//! Pages that list a directory: HTML for people, JSON for programs.
+//! Directory listings: HTML for browsers, JSON for programs.
 
 mod html;
 mod json;
@@ -18,29 +18,30 @@ use crate::refusal::Refusal;
 use order::Order;
 use tools::Tools;
 
-/// A directory with more members is listed in the order of the file system, while it is read: sorting needs all of them.
+/// Maximum number of members that are sorted. A larger directory is sent in the file system's order while it
+/// is read, because sorting needs all members in memory.
 const SORTED_MAX: usize = 10_000;
-/// Members that are read, and sent, at a time.
+/// Number of members that are read and sent at a time.
 const BATCH: usize = 1_000;
 
-/// What a page may do that only shows.
+/// Content-Security-Policy of a page without tools.
 const PLAIN_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Writes one form of page, on the threads that wait for the disk: a large page takes long to write, with the rules asked about
-/// each of its members. Each call appends to what was written before.
+/// One format of a listing. Runs on the disk threads, because a large page takes long to write: the access
+/// rules are evaluated for each member. Each call appends to `out`.
 trait Page: Send {
     fn begin(&self, out: &mut String);
     fn entry(&mut self, out: &mut String, entry: &Entry);
     fn end(&self, out: &mut String);
 }
 
-/// The page of a directory.
+/// Responds with the listing of a directory.
 pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<Answer, Refusal> {
     let form = Form::choose(call.request.list("Accept").as_deref());
     let order = Order::of(call.request.query().unwrap_or_default());
     let sight = Sight { asker: Asker::of(call), directory: place.full.clone() };
     let tools = if form == Form::Html { Tools::of(call, place) } else { None };
-    // The page needs its own style, and nothing else but the script of its tools; names in it are text, whatever they contain.
+    // The page may use only its own style and the script of its tools. Names are escaped text.
     let policy = tools.as_ref().map_or_else(|| PLAIN_POLICY.to_owned(), Tools::policy);
     let place = place.clone();
     let types = call.area.plan.mime_types.clone();
@@ -88,15 +89,16 @@ pub(crate) async fn answer(call: &Call, place: &Place, is_head: bool) -> Result<
     Ok(answer.content(form.content_type(), content))
 }
 
-/// What the client may see of a directory: as in PROPFIND, a member that it may not look at is not there.
+/// Filter for the members that the client may see. As in PROPFIND, members that the client may not stat are
+/// omitted.
 struct Sight {
     asker: Asker,
-    /// As URLs have it.
+    /// Path of the directory in URLs.
     directory: DavPath,
 }
 
 impl Sight {
-    /// The next members that may be seen; none at the end. Blocks.
+    /// Returns the next visible members; an empty list at the end. Blocks.
     fn next_batch(&self, listing: &mut Listing) -> Result<Vec<Entry>, StorageError> {
         loop {
             let mut batch = listing.next_batch(BATCH)?;
@@ -112,7 +114,7 @@ impl Sight {
     }
 }
 
-/// What is still to come of a page.
+/// The part of a page that is still to be sent.
 struct Rest {
     page: Box<dyn Page>,
     listing: Listing,
@@ -120,7 +122,8 @@ struct Rest {
 }
 
 impl Rest {
-    /// The next piece, and what makes the ones after it; `None` after the last. Blocks.
+    /// Writes the next piece. Returns it with the rest of the page, or with `None` after the last piece.
+    /// Blocks.
     fn piece(mut self) -> Result<(String, Option<Self>), StorageError> {
         let batch = self.sight.next_batch(&mut self.listing)?;
         let mut text = String::new();
@@ -133,7 +136,8 @@ impl Rest {
     }
 }
 
-/// A page in pieces, each made when the one before it has been sent. One that cannot be made breaks the answer off.
+/// Streams a page in pieces. The next piece is made when the previous one has been sent. An error aborts the
+/// response.
 fn stream(disk: Disk, first: String, rest: Rest) -> Content {
     let source = unfold((Some(first), Some(rest)), move |(ready, rest)| {
         let disk = disk.clone();

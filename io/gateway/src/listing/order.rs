@@ -1,15 +1,17 @@
+//! Sort order of a directory listing.
+
 use std::cmp::Ordering;
 
 use weir_storage::Entry;
 
-/// In which order a page lists: directories come first.
+/// Sort order of a page. Directories always come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) by: Column,
     pub(super) descending: bool,
 }
 
-/// What it goes by.
+/// The column to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     Name,
@@ -30,7 +32,7 @@ impl Column {
 }
 
 impl Order {
-    /// From a query such as `sort=size&order=desc`; what is not known in it does not count.
+    /// Parses a query such as `sort=size&order=desc`. Ignores unknown values.
     pub(super) fn of(query: &[u8]) -> Self {
         let value = |key: &[u8]| {
             let pairs = query.split(|byte| *byte == b'&');
@@ -59,7 +61,8 @@ impl Order {
         by_column.then_with(|| a.name.cmp(&b.name))
     }
 
-    /// The query of the link that sorts by this column: by the one that is sorted by already, the other way round.
+    /// Returns the query of the link that sorts by this column. For the current sort column, the link
+    /// reverses the order.
     pub(super) fn link(self, by: Column) -> String {
         let descending = self.by == by && !self.descending;
         format!("?sort={}&amp;order={}", by.name(), if descending { "desc" } else { "asc" })

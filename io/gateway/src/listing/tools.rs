@@ -1,5 +1,5 @@
-//! What a page offers besides links: uploading, making directories, deleting. Whether it may be done is judged when it is
-//! asked for; here it is only a matter of what is worth showing.
+//! Tools of a listing page: upload, new directory, delete. They only decide which buttons to show; the access
+//! rules are enforced when the request comes.
 
 use weir_access::Action;
 use weir_dav::path::DavPath;
@@ -10,28 +10,29 @@ use crate::crypto;
 use crate::dav::Asker;
 use crate::place::Place;
 
-/// The script of a page; it needs nothing from elsewhere.
+/// Script of the page. It loads nothing else.
 const SCRIPT: &str = include_str!("page.js");
 
-/// The tools that a client may use in a directory.
+/// Tools that a client may use in a directory.
 pub(super) struct Tools {
     asker: Asker,
-    /// As URLs have it.
+    /// Path of the directory in URLs.
     directory: DavPath,
     upload: bool,
     make: bool,
-    /// What tells the page's own script and style from others that might get into it: random, in hexadecimal digits.
+    /// Random Content-Security-Policy nonce, in hexadecimal digits. It separates the page's own script and
+    /// style from injected ones.
     nonce: String,
 }
 
 impl Tools {
-    /// `None`: there is nothing that the client may change here.
+    /// Returns the tools for this directory; `None` if the client may change nothing in it.
     pub(super) fn of(call: &Call, place: &Place) -> Option<Self> {
         if call.area.plan.read_only {
             return None;
         }
         let (asker, directory) = (Asker::of(call), place.full.clone());
-        // A name like others: what rules say of this one they say, most of the time, of all.
+        // An arbitrary name: access rules mostly treat all new names in a directory alike.
         let member = directory.join(b"new").ok()?;
         let upload = asker.may(&Action::Create, &member, false);
         let make = asker.may(&Action::MakeDirectory, &member, true);
@@ -44,7 +45,8 @@ impl Tools {
         Some(Self { asker, directory, upload, make, nonce })
     }
 
-    /// What the page may load and run: its own script, and requests to its own origin.
+    /// Returns the Content-Security-Policy: the page may load and run its own script, and send requests to
+    /// its own origin.
     pub(super) fn policy(&self) -> String {
         let nonce = &self.nonce;
         format!(
@@ -53,12 +55,12 @@ impl Tools {
         )
     }
 
-    /// The attribute that lets an element of the page be what it is.
+    /// Returns the `nonce` attribute value for the page's script and style elements.
     pub(super) fn nonce(&self) -> &str {
         &self.nonce
     }
 
-    /// Above the table. Without a script nothing of it is seen.
+    /// Writes the toolbar above the table. The script makes it visible.
     pub(super) fn bar(&self, out: &mut String) {
         let mut may = Vec::new();
         may.extend(self.upload.then_some("upload"));
@@ -79,13 +81,13 @@ impl Tools {
         out.push_str("</div><ul id=\"jobs\"></ul>\n");
     }
 
-    /// Whether a member may be deleted.
+    /// Returns true if the client may delete a member.
     pub(super) fn may_delete(&self, entry: &Entry) -> bool {
         let path = self.directory.join(&entry.name);
         path.is_ok_and(|path| self.asker.may(&Action::Delete, &path, entry.metadata.is_directory()))
     }
 
-    /// Below the table.
+    /// Writes the script, below the table.
     pub(super) fn script(&self, out: &mut String) {
         out.push_str(&format!("<script nonce=\"{}\">\n{SCRIPT}</script>", self.nonce));
     }

@@ -1,3 +1,5 @@
+//! GET and HEAD through a proxy that sends the file itself (`X-Accel-Redirect`).
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -14,9 +16,11 @@ use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::served_file::ServedFile;
 
-/// GET or HEAD through a proxy that has the same files: it is told which one the client may have. Which part of it, and whether
-/// it must be as the client has it, is left to the proxy, which answers with validators of its own; only what the client has
-/// already is found here, too, for proxies that pass our validators on.
+/// Responds to a GET or HEAD through a proxy that has the same files. The response names the file that the
+/// client may have.
+///
+/// The proxy evaluates ranges and most conditions and sends validators of its own. Only `If-None-Match` and
+/// `If-Modified-Since` are evaluated here, for proxies that pass Weir's validators on.
 pub(super) async fn answer(
     call: &Call,
     place: &Place,

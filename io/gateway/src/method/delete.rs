@@ -20,7 +20,8 @@ pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     let act = Act::of(call)?;
     let depth = call.request.header("Depth").map(<[u8]>::to_vec);
     let request = call.request.clone();
-    // Until it is out of sight. From then on it goes whether its client waits or not.
+    // The removal can be cancelled until the resource is invisible. Then it is completed even if the client
+    // leaves.
     let gone = GivenUp::default();
     let cancelled = Arc::clone(&gone.0);
     let remove = move |act: &Act| {
@@ -33,17 +34,18 @@ pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
         if directory {
             Depth::read(depth.as_deref(), DepthUse::Whole).map_err(weir_dav::header::HeaderError::outcome)?;
         }
-        // Of a directory, too: who names the version of a file means that file, and no tree that has come in its place.
+        // Conditions apply to directories too. A client that names the version of a file must not delete a
+        // directory that replaced it.
         require_conditions(&request, Some(&metadata))?;
         let changes = weir_dav::lock::changes(Method::Delete, (&act.place.path, kind), None);
         act.locked(&changes, |_| Ok(()))?;
         let still_meant = |now: Option<&Metadata>| {
-            // A file that has become a directory has members that nobody was asked about.
+            // A file that was replaced by a directory has members that were not checked.
             now.is_none_or(|now| now.is_directory() == directory) && require_conditions(&request, now).is_ok()
         };
         remove(act, directory, Again::new(act, changes, &still_meant), &cancelled)
     };
-    // A directory may have a million members, which are asked about and removed one by one.
+    // A directory may have a million members, which are checked and removed one by one.
     let seen = call.metadata_if(&call.place.path).await;
     let is_directory = seen.is_ok_and(|seen| seen.is_some_and(|seen| seen.is_directory()));
     let removed = if is_directory { act.run_long(remove).await } else { act.run(remove).await };
@@ -76,7 +78,7 @@ fn remove(
             return Ok(failures([(full, false, failure.error.outcome())]));
         }
     }
-    // It is gone, whatever becomes of its locks: they end by themselves.
+    // The resource is gone even if its locks cannot be removed; they expire.
     if act.locks().view().is_ok_and(|locks| locks.has_at_or_below(path)) {
         let _ = act.locks().update(|table| table.forget(path));
     }

@@ -1,4 +1,4 @@
-//! Digests of files for those who want them (RFC 3230, RFC 9530).
+//! Digests of files in responses (RFC 3230, RFC 9530).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,22 +14,22 @@ use crate::place::Place;
 use crate::refusal::Refusal;
 use crate::slow_jobs::watched;
 
-/// Which digests a request wants, by the two ways to say so.
+/// Digests that a request asks for, by two different headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// Want-Digest.
+    /// Algorithm from Want-Digest.
     instance: Option<Algorithm>,
-    /// Want-Repr-Digest.
+    /// Algorithm from Want-Repr-Digest.
     representation: Option<Algorithm>,
-    /// Nothing is computed for it.
+    /// Set if only stored digests may be used, and none computed.
     only_kept: bool,
 }
 
 impl Wanted {
-    /// None.
+    /// No digests.
     pub(super) const NONE: Self = Self { instance: None, representation: None, only_kept: false };
 
-    /// Of what can be computed at all; which of them are kept is another matter.
+    /// Parses the request headers. Considers all algorithms that can be computed, stored or not.
     pub(crate) fn of(request: &Request) -> Self {
         if !request.has_initial(b'w') {
             return Self::NONE;
@@ -47,14 +47,14 @@ impl Wanted {
         }
     }
 
-    /// The same for a client of whom no more is known than that it may ask about a file. If it may not read it, it is told what is kept:
-    /// neither is the whole file read for it, nor does it learn which one of the contents that it knows this is.
+    /// Limits this to stored digests unless the client may read the file. A client with only the right to
+    /// stat must not cause a read of the whole file. It also must not learn which known content the file has.
     pub(super) fn within_rights(self, call: &Call, place: &Place) -> Result<Self, Refusal> {
         let only_kept = self.is_any() && !call.may(&Action::Read, place)?;
         Ok(Self { only_kept, ..self })
     }
 
-    /// Without those that these lines tell already.
+    /// Removes the digests that these header lines already contain.
     pub(crate) fn beside(mut self, told: &[(&'static str, Vec<u8>)]) -> Self {
         let is_told = |name| told.iter().any(|(line, _)| *line == name);
         if is_told("Digest") {
@@ -66,12 +66,12 @@ impl Wanted {
         self
     }
 
-    /// Whether any is.
+    /// Returns true if any digest is requested.
     pub(super) fn is_any(self) -> bool {
         self.instance.is_some() || self.representation.is_some()
     }
 
-    /// What is wanted most of what is kept.
+    /// Chooses the preferred algorithms among the stored digests.
     fn among(self, request: &Request, kept: &[Digest]) -> Self {
         let kept: Vec<_> = kept.iter().map(Digest::algorithm).collect();
         let chosen = Self::choose(request, &kept);
@@ -85,7 +85,7 @@ impl Wanted {
         algorithms
     }
 
-    /// Adds what is wanted, as far as it is known.
+    /// Adds the requested digests that are available.
     pub(super) fn say(self, answer: Answer, digests: &[Digest]) -> Answer {
         let of = |wanted: Option<Algorithm>| {
             digests.iter().find(|digest| Some(digest.algorithm()) == wanted).map(std::slice::from_ref)
@@ -100,8 +100,8 @@ impl Wanted {
         }
     }
 
-    /// The digests of an open file: those that are kept, and what of the wanted ones is missing computed now, unless the
-    /// client gives up or may not have that, or the area is one that computes none. And which of them are to be told.
+    /// Returns the digests of an open file, and the algorithms to report. Computes missing digests, unless
+    /// the client left, may only have stored ones, or the area computes none.
     pub(super) async fn look_up(
         self,
         call: &Call,
@@ -118,10 +118,12 @@ impl Wanted {
             wanted.iter().copied().filter(|algorithm| !is_known(algorithm)).collect::<Vec<_>>()
         };
         let (at, open) = (path.clone(), Arc::clone(file));
-        // Of a file that is open: who may ask about it may know them, and they are the area's own to keep.
+        // The file is open and the client may ask about it, so the area's own identity reads the stored
+        // digests.
         let tree = Arc::clone(&call.area.tree);
         let kept = call.area.own_disk.run(move || tree.checksums(&at, &open)).await?;
-        // Where nothing is written and nothing kept, each request would have all of the file read once more.
+        // In a read-only area without checksums no digest is stored. Each request would read the whole file
+        // again.
         let keeps_none = call.area.plan.read_only && call.area.plan.checksums.is_empty();
         if missing(&kept).is_empty() {
             return Ok((self, kept));
@@ -135,7 +137,7 @@ impl Wanted {
         let given_up = GivenUp::default();
         let cancelled = Arc::clone(&given_up.0);
         let computing = call.area.own_disk.run_long(move || {
-            // Those that somebody has computed meanwhile are kept by now.
+            // Another request may have computed and stored them meanwhile.
             let mut digests = tree.checksums(&path, &file)?;
             let missing = missing(&digests);
             if !missing.is_empty() {
@@ -149,7 +151,7 @@ impl Wanted {
     }
 }
 
-/// Tells a thread, by being dropped, that nobody waits any more.
+/// Cancels the work on a thread when dropped.
 #[derive(Default)]
 pub(crate) struct GivenUp(pub(crate) Arc<AtomicBool>);
 

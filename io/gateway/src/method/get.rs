@@ -1,3 +1,5 @@
+//! GET and HEAD of files and directories.
+
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use crate::refusal::Refusal;
 use crate::served_file::ServedFile;
 use crate::{crypto, listing};
 
-/// GET and HEAD (RFC 9110 sections 9.3.1 and 9.3.2).
+/// Responds to GET and HEAD (RFC 9110 sections 9.3.1 and 9.3.2).
 pub(crate) async fn get(call: &mut Call, is_head: bool) -> Result<Answer, Refusal> {
     let (call, place) = (&*call, &call.place);
     let action = if is_head { Action::Stat } else { Action::Read };
@@ -38,14 +40,14 @@ pub(crate) async fn get(call: &mut Call, is_head: bool) -> Result<Answer, Refusa
         }
         Err(StorageError::IsDirectory) => Box::pin(of_directory(call, place.clone(), is_head)).await,
         Err(error) => {
-            // Who may not look is not told whether there is something.
+            // A client without the permission must not learn whether the target exists.
             call.permit(&action, place)?;
             Err(error.into())
         }
     }
 }
 
-/// A file that was found.
+/// An open file with its cached values.
 #[derive(Debug, Clone)]
 struct Opened {
     file: Arc<OpenFile>,
@@ -67,7 +69,7 @@ async fn open(call: &Call, path: &DavPath) -> Result<Opened, StorageError> {
 async fn of_directory(call: &Call, mut place: Place, is_head: bool) -> Result<Answer, Refusal> {
     let is_written_so = std::mem::replace(&mut place.trailing_slash, true);
     if !is_written_so {
-        // Links on a page of the directory would lead elsewhere.
+        // Without the slash, relative links on a page of the directory would be wrong.
         if !call.may(&Action::Read, &place)? {
             call.permit(&Action::Stat, &place)?;
         }
@@ -94,7 +96,7 @@ async fn of_directory(call: &Call, mut place: Place, is_head: bool) -> Result<An
     listing::answer(call, &place, is_head).await
 }
 
-/// The URL of a directory, with the query of the request.
+/// Returns the URL of a directory, with the query of the request.
 fn location(call: &Call, place: &Place) -> String {
     let mut location = place.full.href(true);
     if let Some(query) = call.request.query() {
@@ -119,7 +121,7 @@ async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Res
     };
     let mut wanted = Wanted::of(&call.request);
     if wanted.is_any() {
-        // Of what is sent, which may be the sibling.
+        // The digests are those of the file that is sent, which may be the compressed sibling.
         wanted = wanted.within_rights(call, &place.sibling(path.name().unwrap_or_default())?)?;
     }
     let mut wrapping = wrapped(&call.area, &call.identity, content_type, wanted);
@@ -129,7 +131,7 @@ async fn of_file(call: &Call, place: &Place, file: Opened, is_head: bool) -> Res
     send(call, path, file, is_head, wrapping).await
 }
 
-/// What an area says of each of its files to somebody.
+/// Builds the header lines that the area adds to each of its files, for this identity.
 fn wrapped(area: &Area, identity: &Identity, content_type: Cow<'static, str>, wanted: Wanted) -> Wrapping {
     let mut wrapping = Wrapping::new(content_type, wanted);
     if area.plan.precompressed {
@@ -144,7 +146,7 @@ fn wrapped(area: &Area, identity: &Identity, content_type: Cow<'static, str>, wa
     wrapping
 }
 
-/// All lines of an answer with the whole of a file, for who does not say who they are.
+/// Returns all header lines of a full response to an anonymous client.
 pub(crate) fn lines_for_anybody(area: &Area, path: &DavPath, marks: &Marks) -> Vec<(&'static str, Value)> {
     let content_type = area.plan.mime_types.of(path.name().unwrap_or_default());
     let Wrapping { content_type, mut lines, ranges, .. } =
@@ -157,7 +159,7 @@ fn accept_ranges(ranges: bool) -> (&'static str, Value) {
     ("Accept-Ranges", if ranges { "bytes" } else { "none" }.into())
 }
 
-/// The file at a path, for a client to whom somebody else has permitted it.
+/// Sends the file at a path to a client that a pool server has authorized.
 pub(crate) async fn deliver(
     call: &Call,
     place: &Place,
@@ -171,16 +173,17 @@ pub(crate) async fn deliver(
     send(call, &place.path, file, is_head, wrapping).await
 }
 
-/// What an answer says of a file that the file itself does not.
+/// Response headers and settings that do not depend on the file's state.
 pub(crate) struct Wrapping {
     pub(crate) content_type: Cow<'static, str>,
-    /// First those of every answer, 304 too, then those that belong to the content. The answer's lines are made of them.
+    /// Header lines of the response: first the `always` lines of every response (also 304), then those of the
+    /// content.
     lines: Vec<(&'static str, Value)>,
-    /// How many of them every answer has.
+    /// Number of lines that every response has.
     always: usize,
-    /// Parts of it can be had.
+    /// Set if range requests are permitted.
     pub(crate) ranges: bool,
-    /// Somebody else has chosen the file: by the same URL it may have been another one before.
+    /// Set if a pool server chose the file: the same URL may have had another file before.
     pub(crate) chosen: bool,
     pub(crate) wanted: Wanted,
 }
@@ -197,27 +200,27 @@ impl Wrapping {
         }
     }
 
-    /// Adds a line of every answer, 304 too.
+    /// Adds a line to every response, also 304.
     pub(crate) fn say_always(&mut self, name: &'static str, value: Value) {
         self.lines.insert(self.always, (name, value));
         self.always += 1;
     }
 
-    /// Adds a line that belongs to the content.
+    /// Adds a line to responses with content.
     pub(crate) fn say_with_content(&mut self, name: &'static str, value: Value) {
         self.lines.push((name, value));
     }
 
-    /// Whether there is a line of this name, in any case.
+    /// Returns true if there is a line with this name. Ignores case.
     pub(crate) fn says(&self, name: &str) -> bool {
         self.lines.iter().any(|(there, _)| there.eq_ignore_ascii_case(name))
     }
 }
 
-/// So many header lines an answer has with a file, or a few less.
+/// Usual number of header lines in a response with a file.
 const LINES_USUAL: usize = 12;
 
-/// A file, or what of it the client asks for.
+/// Sends a file, or the ranges that the client requests.
 async fn send(
     call: &Call,
     path: &DavPath,
@@ -245,7 +248,7 @@ async fn send(
     };
     let range = call.request.list("Range").filter(|_| range_applies && ranges);
     let selection = range.map_or(Selection::Whole, |range| RangePolicy::default().select(&range, length));
-    // A range of a representation has the digest of the representation.
+    // A range carries the digest of the whole representation.
     let (wanted, digests) = match wanted.is_any() {
         true => Box::pin(wanted.look_up(call, path, &served.file)).await?,
         false => (wanted, Vec::new()),
@@ -296,8 +299,8 @@ async fn send(
     })
 }
 
-/// The compressed sibling of a file that the client likes best, of those that it may have. One that is older than the file was
-/// made of another content.
+/// Returns the compressed sibling of a file that the client prefers and may read. Skips a sibling that is
+/// older than the file, because it has other content.
 async fn compressed(
     call: &Call,
     place: &Place,
@@ -321,11 +324,11 @@ async fn compressed(
     None
 }
 
-/// Goes on only if the client may do this with the file. The rules of an area stay as they are, so a path that every client may read
-/// by is asked about once.
+/// Succeeds only if the client may do this with the file. The rules of an area never change. Therefore a path
+/// that every client may read is checked only once.
 fn permit(known: &Known, call: &Call, action: &Action, place: &Place) -> Result<(), Refusal> {
     let is_for_all = matches!((action, &call.identity), (Action::Read, Identity::Anonymous));
-    // What Cedar policies say may depend on the client's address and on the time.
+    // Cedar policies may depend on the client's address and on the time.
     let is_for_ever = call.area.plan.access.cedar.is_empty();
     if !is_for_all || !is_for_ever || place.trailing_slash {
         return call.permit(action, place);

@@ -1,5 +1,5 @@
-//! LOCK (RFC 4918 section 9.10). A lock keeps others from writing, so only those who may write get one: by the rules, and, where
-//! an area acts as local users, by the kernel.
+//! LOCK (RFC 4918 section 9.10). A lock keeps other clients from writing, so it requires the permission to
+//! write. The rules decide that and, if the area acts as local users, the kernel too.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -43,7 +43,7 @@ pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
         principal: act.terms.principal().into(),
         expires_s: unix_now_s().saturating_add(timeout_s.into()),
     };
-    // A directory may have a million members, which are asked about one by one.
+    // A directory may have a million members, which are checked one by one.
     let gone = GivenUp::default();
     let cancelled = Arc::clone(&gone.0);
     let seen = call.metadata_if(&call.place.path).await;
@@ -76,11 +76,12 @@ fn take(act: &Act, request: &Request, lock: Lock, cancelled: &AtomicBool) -> Res
     let lock = Lock { collection: directory, ..lock };
     act.locks().update(|table| {
         act.terms.check(&act.asker.area, table, &act.place, &changes)?;
-        // What was there may have been replaced since: nobody writes while the table is changed.
+        // The resource may have been replaced since the first check. No write happens while the table is
+        // changed.
         require_conditions(request, act.look()?.as_ref())?;
         table.lock(lock.clone(), unix_now_s(), limits).map_err(|error| refused(act, &error))
     })??;
-    // Locked first, made then: whoever finds it finds it locked.
+    // Lock first, then create, so that the file is never visible without its lock.
     if kind == Kind::Missing
         && let Err(error) = make_empty(act, path)
     {
@@ -91,7 +92,7 @@ fn take(act: &Act, request: &Request, lock: Lock, cancelled: &AtomicBool) -> Res
     Ok(told(act, &lock, outcome).with("Lock-Token", lock.token.header()))
 }
 
-/// RFC 4918 section 9.10.2: without body, for the lock that the If header names.
+/// Refreshes the lock that the If header names, for a LOCK without body (RFC 4918 section 9.10.2).
 fn refresh(act: &Act, request: &Request, timeout_s: u32) -> Result<Reply, Refusal> {
     let found = act.look()?;
     act.require(&Action::Overwrite, found.is_some_and(|metadata| metadata.is_directory()))?;
@@ -125,7 +126,7 @@ fn told(act: &Act, lock: &Lock, outcome: Outcome) -> Reply {
     Reply::xml(outcome, body)
 }
 
-/// What the client gets when the table refuses.
+/// Converts an error of the lock table to a refusal.
 pub(crate) fn refused(act: &Act, error: &LockError) -> Refusal {
     let prefix = act.place.prefix();
     let of_server = match error {
@@ -149,13 +150,13 @@ fn require_parent(act: &Act, path: &DavPath) -> Result<(), Refusal> {
     }
 }
 
-/// LOCK of what does not exist makes an empty file (RFC 4918 section 7.3).
+/// Creates an empty file for a LOCK on an unmapped URL (RFC 4918 section 7.3).
 fn make_empty(act: &Act, path: &DavPath) -> Result<(), StorageError> {
     let area = &act.asker.area;
     let upload = Upload::begin(&area.tree, &act.asker.disk, path, &[], None)?;
     let durability: Durability = area.durability();
     match upload.commit(Commit { durability, expect: Expectation::Nothing, digests: &[], length: None }) {
-        // Somebody else has just made it.
+        // Another request has just created it.
         Ok(_) | Err(StorageError::Exists) => Ok(()),
         Err(error) => Err(error),
     }

@@ -1,4 +1,5 @@
-//! The methods, one file for each or for a few that belong together. Each carries out one request, or says why not.
+//! Method handlers, one file for each method or for a few related ones. Each carries out one request or
+//! returns a refusal.
 
 mod accel;
 mod content_guard;
@@ -28,7 +29,7 @@ pub(crate) use plain::plain;
 pub(crate) use resumable::{answer as answer_upload, upload_of};
 pub(crate) use upload::receive;
 
-/// What OPTIONS says of the server as a whole.
+/// Responds to `OPTIONS *`, which is about the whole server.
 pub(crate) fn of_server(area: &Area) -> Answer {
     options::of_server(area)
 }

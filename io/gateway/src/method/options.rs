@@ -1,3 +1,5 @@
+//! OPTIONS of a resource and of the server.
+
 use weir_access::Action;
 use weir_dav::method::{Kind, Method};
 use weir_dav::range::PARTIAL_UPDATE;
@@ -8,8 +10,9 @@ use crate::area::Area;
 use crate::call::Call;
 use crate::refusal::Refusal;
 
-/// What may be done with a resource (RFC 9110 section 9.3.7, RFC 4918 section 10.1). Clients ask before they know that
-/// credentials are needed, so nobody is refused; but what is there is told only to those who may know.
+/// Responds with the methods and features of a resource (RFC 9110 section 9.3.7, RFC 4918 section 10.1).
+/// Refuses no client, because clients send OPTIONS before they know that credentials are needed. Reveals the
+/// kind of resource only to clients that may stat it.
 pub(crate) async fn options(call: &mut Call) -> Result<Answer, Refusal> {
     let kind = match call.may(&Action::Stat, &call.place)? {
         false => Kind::File,
@@ -30,7 +33,7 @@ pub(crate) async fn options(call: &mut Call) -> Result<Answer, Refusal> {
     })
 }
 
-/// The same of the server as a whole.
+/// Builds the OPTIONS response for the whole server.
 pub(crate) fn of_server(area: &Area) -> Answer {
     of_kind(area, Kind::Collection)
 }
@@ -40,7 +43,7 @@ fn of_kind(area: &Area, kind: Kind) -> Answer {
     Answer::new(200)
         .with("Allow", offer.allow(kind))
         .with("DAV", offer.dav())
-        // Without it some clients of Microsoft do not speak WebDAV.
+        // Some Microsoft clients use WebDAV only if they see this header.
         .with("MS-Author-Via", "DAV")
         .with("Accept-Ranges", "bytes")
 }

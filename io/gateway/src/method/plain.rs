@@ -1,5 +1,6 @@
-//! The plain download: the whole of a file that is kept open and that everybody may read, for a client that says nothing of who it is,
-//! of what it has and of what else it wants. Most downloads are such, and what is known of the file is all that it takes to answer them.
+//! Fast path for plain downloads: the whole of an open, publicly readable file, for a request without
+//! credentials, conditions, ranges or digests. Most downloads are plain, and the cached values of the file
+//! suffice to respond.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use crate::identity::may_tell_who;
 use crate::place::Place;
 use crate::served_file::ServedFile;
 
-/// What [`crate::dispatch::answer`] would say, without the room that any other request may need. `None`: only that
-/// can tell.
+/// Builds the response that [`crate::dispatch::answer`] would give, without its large future. Returns `None`
+/// if the request needs the full path.
 pub(crate) fn plain(area: &Arc<Area>, request: &Request) -> Option<Answer> {
     if !is_plain(area, request) {
         return None;
     }
     let place = Place::of(area, request.path()).ok()?;
-    // Where files are opened as their clients none is kept.
+    // If the area opens files as local users, no files are kept open.
     let (file, known) =
         area.open_files.kept(&place.path, |known| !place.trailing_slash && known.is_public(&place.full))?;
     let headers =
@@ -34,7 +35,7 @@ pub(crate) fn plain(area: &Arc<Area>, request: &Request) -> Option<Answer> {
     Some(Answer { headers, content, ..Answer::new(200) })
 }
 
-/// Whether nothing but the file can matter to the answer.
+/// Returns true if the response depends only on the file.
 fn is_plain(area: &Area, request: &Request) -> bool {
     let is_of_files = !area.plan.precompressed && area.plan.accel_redirect.is_none();
     request.method() == b"GET"
@@ -44,7 +45,7 @@ fn is_plain(area: &Area, request: &Request) -> bool {
         && !asks_for_more(request)
 }
 
-/// Whether there may be conditions (all of them begin with `If`), a wish for digests, or one for a part.
+/// Returns true if the request may have conditions (their names begin with `I`), wanted digests, or a range.
 fn asks_for_more(request: &Request) -> bool {
     request.has_initial(b'i') || request.has_initial(b'w') || request.header("Range").is_some()
 }
@@ -67,7 +68,7 @@ mod tests {
         area_with(root, "cache-control = 'max-age=60'", EVERYBODY)
     }
 
-    /// With these keys, and these of its access.
+    /// Opens an area with these config keys and these access keys.
     fn area_with(root: &Path, keys: &str, access: &str) -> Arc<Area> {
         let text = format!(
             "[listener.web]\nbind = ':0'\nstorage = 'data'\n\
@@ -153,7 +154,7 @@ mod tests {
             ("accel-redirect = { prefix = '/files', trusted = '127.0.0.1' }", EVERYBODY, "/a"),
             ("identity-from = '127.0.0.1'", EVERYBODY, "/a"),
             ("token-in-url = true", EVERYBODY, "/a?access_token=x"),
-            // They may ask for the time and for the client.
+            // Policies may depend on the time and on the client's address.
             ("", by_policies.as_str(), "/a"),
         ];
         for (keys, access, target) in kinds {

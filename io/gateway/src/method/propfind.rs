@@ -28,7 +28,7 @@ pub(crate) async fn answer(call: &mut Call) -> Result<Answer, Refusal> {
     Ok(Answer::new(Outcome::MultiStatus.status()).content(CONTENT_TYPE, content))
 }
 
-/// Everything that can refuse the request, and the first piece of the answer.
+/// Does everything that can refuse the request, and writes the first piece of the response.
 fn begin(act: &Act, asked: Propfind, depth: Depth, finite: bool) -> Result<(Vec<u8>, Option<Walk>), Refusal> {
     let found = act.look()?;
     let directory = found.is_some_and(|metadata| metadata.is_directory());
@@ -51,7 +51,8 @@ fn begin(act: &Act, asked: Propfind, depth: Depth, finite: bool) -> Result<(Vec<
     Ok(walk.piece()?)
 }
 
-/// The other pieces, each made when the one before it has been sent. One that cannot be made breaks the answer off.
+/// Streams the pieces. The next piece is made when the previous one has been sent. An error aborts the
+/// response.
 fn stream(act: Act, first: Vec<u8>, rest: Walk) -> Content {
     let source = unfold((Some(first), Some(rest)), move |(ready, rest)| {
         let disk = act.asker.disk.clone();

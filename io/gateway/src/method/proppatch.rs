@@ -37,7 +37,7 @@ fn carry_out(act: &Act, request: &Request, updates: &[PropertyUpdate]) -> Result
         act.locked(&changes, |_| Ok(()))?;
         return Ok(write(&act.place.full, directory, updates, None));
     }
-    // What was there may have been replaced since.
+    // The resource may have been replaced since the first check.
     let still_meant = |now: Option<&Metadata>| require_conditions(request, now).is_ok();
     let mut again = Again::new(act, changes, &still_meant);
     let durability = act.asker.area.durability();
@@ -47,14 +47,14 @@ fn carry_out(act: &Act, request: &Request, updates: &[PropertyUpdate]) -> Result
     again.refusal()?;
     let outcome = match updated {
         Ok(_) => Some(Outcome::Done),
-        // What is about the values is said for the properties, the rest for the resource.
+        // Errors about the values are reported for the properties, other errors for the resource.
         Err(error @ (StorageError::Full | StorageError::OverQuota)) => Some(error.outcome()),
         Err(error) => return Err(error.into()),
     };
     Ok(write(&act.place.full, directory, updates, outcome))
 }
 
-/// Why an instruction cannot be carried out, whatever is at the target.
+/// Returns the reason why an instruction can never be carried out, whatever the target is.
 fn fault(update: &PropertyUpdate) -> Option<(Outcome, Option<Condition>)> {
     if LiveProperty::from_name(update.name()).is_some_and(LiveProperty::is_protected) {
         return Some((Outcome::ProtectedProperty, Some(Condition::CannotModifyProtectedProperty)));
@@ -62,7 +62,8 @@ fn fault(update: &PropertyUpdate) -> Option<(Outcome, Option<Condition>)> {
     win32_modified_s(update)?.is_err().then_some((Outcome::BadPropertyValue, None))
 }
 
-/// `outcome`: of all properties; `None` if some could not be carried out, and stood in the way of the others.
+/// Writes the multi-status body. `outcome` applies to all properties; `None` means that some were invalid and
+/// the others failed because of them.
 fn write(path: &DavPath, directory: bool, updates: &[PropertyUpdate], outcome: Option<Outcome>) -> String {
     let mut response = Response::new(path, directory);
     let mut named: Vec<&PropName> = Vec::new();

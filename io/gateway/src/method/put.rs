@@ -1,3 +1,5 @@
+//! PUT of files, and PATCH of parts of files.
+
 use std::sync::Arc;
 
 use weir_dav::lock::Change;
@@ -15,7 +17,8 @@ use crate::call::Call;
 use crate::dav::Act;
 use crate::refusal::Refusal;
 
-/// PUT (RFC 9110 section 9.3.4, RFC 4918 section 9.7): the new content becomes visible as a whole, or not at all.
+/// Responds to PUT (RFC 9110 section 9.3.4, RFC 4918 section 9.7). The new content becomes visible as a whole
+/// or not at all.
 pub(crate) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     let start = Start::of(call).await?;
     let headers = resumable::headers(&call.request);
@@ -26,15 +29,15 @@ pub(crate) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     store(call, start, part).await
 }
 
-/// PATCH of a part of a file, in the way of sabre/dav: the header X-Update-Range says where the body belongs. Like the part that a PUT
-/// brings it becomes visible as a whole, or not at all.
+/// Responds to PATCH of a part of a file, in the form of sabre/dav: X-Update-Range gives the position of the
+/// body. Like a PUT with Content-Range, the change becomes visible as a whole or not at all.
 pub(crate) async fn patch(call: &mut Call) -> Result<Answer, Refusal> {
     let start = Start::of(call).await?;
     let part = update_range(call)?;
     store(call, start, Some(part)).await
 }
 
-/// Takes the body, and makes what it is, or what it is a part of, visible.
+/// Receives the body and publishes the file that contains it.
 async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<Answer, Refusal> {
     let Start { method, mut expected, expect, is_conditional, act, changes, modified_s } = start;
     let of_part = move |base| expect_of_part(method, base, expect, is_conditional);
@@ -46,7 +49,7 @@ async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<
     if let Some(part) = part
         && part.complete.is_some_and(|complete| complete < base.map_or(0, |base| base.size))
     {
-        // The file is longer already than the client takes it for.
+        // The file is already longer than the length that the client gave.
         return Err(Outcome::BadContentRange.into());
     }
     let mut upload = upload;
@@ -54,7 +57,7 @@ async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<
         upload.set_modified_s(modified_s);
     }
     if method == Method::Patch {
-        // They are of the body, which is no representation of the file (RFC 9530 section 3.1).
+        // These digests are of the body, which is no representation of the file (RFC 9530 section 3.1).
         upload.expect_received(std::mem::take(&mut expected.representation));
     }
     match part {
@@ -66,7 +69,7 @@ async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<
     let upload = receive(call, upload).await?;
     let length = part.map(|part| part.bytes).or(call.body.length());
     let durability = call.area.durability();
-    // A client that is gone wants nobody to read on for its digests.
+    // If the client leaves, the file must not be read further for its digests.
     let given_up = GivenUp::default();
     let cancelled = Arc::clone(&given_up.0);
     let is_long = upload.reads_back(&expected);
@@ -83,19 +86,20 @@ async fn store(call: &mut Call, start: Start, part: Option<BodyPart>) -> Result<
     match committed {
         Ok(committed) => {
             let answer = confirm(&committed);
-            // Its absence tells a client that the file has another time.
+            // Without this header the client knows that the file has another modification time.
             let accepted = modified_s == Some(committed.metadata.modified.seconds);
             Ok(if accepted { answer.with("X-OC-MTime", "accepted") } else { answer })
         }
-        // Somebody else was faster.
+        // Another request created the file first.
         Err(StorageError::Exists) if is_conditional => Err(Outcome::PreconditionFailed.into()),
         Err(StorageError::Exists) => Err(Outcome::Forbidden.into()),
         Err(error) => Err(error.into()),
     }
 }
 
-/// What must be there for a part to become visible: the file that the rest is from. Between the judgement of the request and the
-/// look at that file it may have waited; so what was judged still counts.
+/// Returns the expectation for publishing a part: the file from which the rest was copied must still be
+/// there. The request may have waited between the first check and that copy, so the first check must still
+/// hold.
 fn expect_of_part(
     method: Method,
     base: Option<Metadata>,
@@ -106,28 +110,28 @@ fn expect_of_part(
         (Some(base), Expectation::Version(seen)) if !base.is_same_version(&seen) => {
             Err(Outcome::PreconditionFailed.into())
         }
-        // It has come since, and must not be there, or may not be overwritten.
+        // The file was created since the check. It must not exist, or may not be overwritten.
         (Some(_), Expectation::Nothing) if is_conditional => Err(Outcome::PreconditionFailed.into()),
         (Some(_), Expectation::Nothing) => Err(Outcome::Forbidden.into()),
         (Some(base), Expectation::Version(_) | Expectation::Anything) => Ok(Expectation::Version(base)),
-        // It has gone since.
+        // The file was removed since the check.
         (None, Expectation::Version(_)) => Err(Outcome::PreconditionFailed.into()),
         (None, _) if method == Method::Patch => Err(Outcome::NotFound.into()),
         (None, _) => Ok(Expectation::Nothing),
     }
 }
 
-/// The part of a file that a body is.
+/// The position of a partial body in the file.
 #[derive(Debug, Clone, Copy)]
 struct BodyPart {
     position: Position,
-    /// How long it is.
+    /// Length of the body in bytes.
     bytes: u64,
-    /// How long the file will be when all parts have come, by the client's word: this one need not be the last.
+    /// Length of the complete file according to the client. This part need not be the last one.
     complete: Option<u64>,
 }
 
-/// The part of the file that the body is (RFC 9110 section 14.5); `None` = it is all of it.
+/// Parses Content-Range (RFC 9110 section 14.5); `None` means that the body is the whole file.
 fn content_range(call: &Call) -> Result<Option<BodyPart>, Refusal> {
     let Some(text) = call.request.header("Content-Range") else { return Ok(None) };
     match ContentRange::parse(text) {
@@ -141,7 +145,7 @@ fn content_range(call: &Call) -> Result<Option<BodyPart>, Refusal> {
     }
 }
 
-/// The same of a PATCH.
+/// Parses X-Update-Range of a PATCH.
 fn update_range(call: &Call) -> Result<BodyPart, Refusal> {
     let content_type = call.request.header("Content-Type").unwrap_or_default();
     let essence = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
@@ -157,8 +161,9 @@ fn update_range(call: &Call) -> Result<BodyPart, Refusal> {
     }
 }
 
-/// Begins, if the terms of the request hold; they are judged again at the end, because others may lock meanwhile. Tells
-/// also which file a part is put into. `of_part` refuses files that it is not meant for.
+/// Begins an upload if the locks permit it; they are checked again at the end, because other clients may lock
+/// meanwhile. For a part, also returns the metadata of the file that it is put into. `of_part` refuses files
+/// for which the part is not intended.
 async fn begin(
     call: &Call,
     act: &Act,
@@ -177,7 +182,7 @@ async fn begin(
             Some(BodyPart { position, .. }) => {
                 match Upload::begin_part(tree, disk, path, &algorithms, position, &cancelled) {
                     Err(StorageError::Gap) => {
-                        // Of another file than the one that is meant, the length says nothing.
+                        // If the file was replaced, its length says nothing about the part.
                         of_part(act.look()?)?;
                         return Err(match position {
                             Position::BeforeEnd(_) => Outcome::RangeNotSatisfiable.into(),
@@ -189,6 +194,6 @@ async fn begin(
             }
         })
     };
-    // A part comes into a copy of the rest.
+    // For a part, the rest of the file is copied first.
     if part.is_some() { act.run_long(begin).await } else { act.run(begin).await }
 }

@@ -1,5 +1,7 @@
-//! Resumable uploads (draft-ietf-httpbis-resumable-upload-11). The upload resource is the target's own URL with a random name in its
-//! query: so who may use it, and which node of a cluster gets it, is decided as for the target.
+//! Resumable uploads (draft-ietf-httpbis-resumable-upload-11).
+//!
+//! The upload resource is the target's own URL with a random name in its query. Therefore the same access
+//! rules and the same routing to a cluster node apply as for the target.
 
 mod receiving;
 
@@ -30,42 +32,42 @@ use crate::dav::{Act, kind, look};
 use crate::headers::{Expected, digests};
 use crate::refusal::Refusal;
 
-/// The key in the query of an upload resource.
+/// Query key of an upload resource.
 const KEY: &[u8] = b"weir-upload=";
 
-/// What an upload resource takes.
+/// Methods of an upload resource.
 const METHODS: &str = "HEAD, GET, PATCH, DELETE, OPTIONS";
 
-/// Who is at work on an upload on another node, or is just being told to stop here, gets so long.
+/// Maximum wait for another node, or another request on this node, to stop its work on the upload.
 const PATIENCE: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// The reason phrase of the interim answer about uploads.
+/// Reason phrase of the interim response 104.
 const RESUMPTION_REASON: &str = "Upload Resumption Supported";
 
-/// How long it is remembered that an upload has become visible.
+/// Time for which a completed upload is remembered, in seconds.
 const COMPLETED_S: u64 = 600;
 
-/// Which upload a request is about, by its query; `None` = it is about the file itself.
+/// Returns the upload that a request names in its query; `None` if the request is about the file itself.
 pub(crate) fn upload_of(request: &Request) -> Option<Option<PartialId>> {
     let mut parts = request.query()?.split(|byte| *byte == b'&');
     let id = parts.find_map(|part| part.strip_prefix(KEY))?;
     Some(PartialId::parse(id))
 }
 
-/// What a request says of uploads.
+/// Parses the headers for resumable uploads.
 pub(super) fn headers(request: &Request) -> UploadHeaders {
     let value = |name| request.header(name);
     UploadHeaders::read(value("Upload-Complete"), value("Upload-Offset"), value("Upload-Length"))
 }
 
-/// What uploads to an area may be.
+/// Returns the Upload-Limit value for uploads to the area.
 pub(super) fn limit(call: &Call, left_s: u64) -> String {
     let size_max = call.area.plan.quota.map(|quota| quota.0);
     UploadLimit { size_max, age_max_s: Some(left_s) }.to_text()
 }
 
-/// A PUT whose client would go on with it.
+/// Starts an upload that the client may resume.
 pub(super) async fn create(
     call: &mut Call,
     start: Start,
@@ -117,7 +119,7 @@ pub(super) async fn create(
     })
 }
 
-/// A request to an upload resource.
+/// Responds to a request to an upload resource.
 pub(crate) async fn answer(call: &mut Call, id: Option<PartialId>) -> Result<Answer, Refusal> {
     if call.request.method() == b"OPTIONS" {
         return Ok(Answer::new(204).with("Allow", METHODS).with("Accept-Patch", PARTIAL_UPLOAD));
@@ -125,7 +127,7 @@ pub(crate) async fn answer(call: &mut Call, id: Option<PartialId>) -> Result<Ans
     if !matches!(call.request.method(), b"HEAD" | b"GET" | b"PATCH" | b"DELETE") {
         return Ok(Answer::new(405).with("Allow", METHODS));
     }
-    // The same right as for what has begun it.
+    // Requires the same permission as the PUT that started the upload.
     let place = call.place.clone();
     let seen = call.metadata_if(&place.path).await;
     let action = if matches!(seen, Ok(Some(_))) { Action::Overwrite } else { Action::Create };
@@ -185,7 +187,7 @@ async fn patch(call: &mut Call, act: &Act, turn: Turn, id: PartialId) -> Result<
     };
     let expected = digests(&call.request).map_err(|_| Outcome::BadHeader)?;
     let Some(mut partial) = open(call, act, id).await? else {
-        // It is complete; its client may not have heard of it.
+        // The upload is complete, but the client may have lost that response.
         return Ok(Answer::new(400).with("Upload-Complete", complete(true)));
     };
     if offset != partial.bytes() {
@@ -216,7 +218,7 @@ async fn patch(call: &mut Call, act: &Act, turn: Turn, id: PartialId) -> Result<
     }
 }
 
-/// Opens an upload once nobody else is at work on it; `None` = it is complete.
+/// Opens an upload once no other request works on it; `None` if it is complete.
 async fn open(call: &Call, act: &Act, id: PartialId) -> Result<Option<Partial>, Refusal> {
     let durability = call.area.durability();
     let until = Instant::now() + PATIENCE;
@@ -236,15 +238,15 @@ async fn open(call: &Call, act: &Act, id: PartialId) -> Result<Option<Partial>, 
     }
 }
 
-/// What a body has made of an upload.
+/// Result of appending a body to an upload.
 enum Appended {
-    /// It is complete: what the target answers.
+    /// The upload is complete. Contains the final response.
     Complete(Answer),
-    /// There is more to come, from here on.
+    /// More data must follow, from this offset.
     Part(u64),
 }
 
-/// Takes the body of a request, and completes the upload if it is the last.
+/// Receives the body of a request, and completes the upload if it is the last part.
 async fn append(
     call: &mut Call,
     mut turn: Turn,
@@ -253,7 +255,7 @@ async fn append(
     expected: Expected,
 ) -> Result<Appended, Refusal> {
     let (mut state, first, id) = (partial.state().clone(), partial.bytes(), partial.id());
-    // What this request says of the whole holds if it is the last.
+    // The digests of the whole file in this request count if it is the last part.
     state.expect(&expected.representation);
     let area = Arc::clone(&call.area);
     let (algorithms, durability) = (area.plan.checksums.clone(), area.durability());
@@ -262,7 +264,7 @@ async fn append(
         .run_on(move |act| {
             Upload::resume(partial, &algorithms).map_err(|error| {
                 if first == 0 {
-                    // Its client has not heard of it. What cannot be removed now expires.
+                    // The client does not know of this upload yet. If it cannot be removed now, it expires.
                     let _ = Partial::open(act.tree(), id, Durability::None).and_then(Partial::cancel);
                 }
                 error.into()
@@ -274,7 +276,7 @@ async fn append(
     let receiving = receive(call, upload, state.length, keeping);
     let received = tokio::select! {
         received = receiving => received,
-        // Who was told to stop has kept what had come.
+        // The dropped receiver has kept all bytes that had come.
         _ = turn.came.changed() => return Err(Outcome::Unavailable.into()),
     };
     let kept = match received {
@@ -285,7 +287,7 @@ async fn append(
         }
         Err(Refused::Other(refusal)) => return Err(refusal),
     };
-    // An upload that is a body short is not over: the rest may still come.
+    // An upload whose last body was too short is not over; the rest may still come.
     let is_short = state.length.is_some_and(|length| length != kept.length());
     let is_last = is_whole && !is_short;
     let digests = state.digests();
@@ -295,7 +297,7 @@ async fn append(
             upload.roll_back(first)?;
             return Err(error.into());
         }
-        // Reading it for its digests takes so long that its client may give up.
+        // Reading the file for its digests may take so long that the client gives up.
         if !is_last || upload.reads_back(&digests) {
             upload.settle(durability, keeping.expires_s())?;
         }
@@ -315,7 +317,7 @@ async fn append(
     Ok(Appended::Complete(answer))
 }
 
-/// Completes an upload, as the PUT that has begun it would have.
+/// Completes an upload as the original PUT would have done.
 async fn conclude(call: &Call, act: &Act, upload: Upload, state: PartialState, id: PartialId) -> Answer {
     let durability = call.area.durability();
     let expires_s = call.now_s.saturating_add(COMPLETED_S);
@@ -332,7 +334,8 @@ async fn conclude(call: &Call, act: &Act, upload: Upload, state: PartialState, i
     }
 }
 
-/// The same on a thread of the disk. With an error: whether the upload is over, because going on with it would change nothing.
+/// Publishes the upload on a disk thread. An error comes with a flag: true if the upload is over, because
+/// resuming would not help.
 fn commit(
     act: &Act,
     upload: Upload,
@@ -345,7 +348,7 @@ fn commit(
     let path = &act.place.path;
     let seen = look(act.tree(), path).map_err(may_go_on)?;
     let over = |refusal: Refusal| {
-        // What cannot be removed now expires.
+        // If the upload cannot be removed now, it expires.
         let _ = Partial::open(act.tree(), id, Durability::None).and_then(Partial::cancel);
         (refusal, true)
     };
@@ -365,7 +368,8 @@ fn commit(
     let commit = Commit { durability, expect, digests: &digests, length: state.length };
     let published = upload.prepare_unless(commit, cancelled).map_err(Into::into).and_then(|mut prepared| {
         act.through(&changes, |gate| prepared.publish_through(gate))??;
-        // Before what takes its time: a client that is lost from here on asks for it.
+        // Recorded before the slow steps, so that a client that loses its connection from here on can ask for
+        // it.
         let _ = act.tree().complete_partial(id, prepared.size(), expires_s);
         Ok(prepared.finish()?)
     });
@@ -387,7 +391,7 @@ fn commit(
     }
 }
 
-/// When an upload is forgotten that nobody goes on with, in seconds since 1970.
+/// Returns the time at which an abandoned upload expires, in seconds since 1970.
 fn expiry(call: &Call) -> u64 {
     call.now_s.saturating_add((call.area.plan.upload_expiry.0 / 1_000).max(1))
 }

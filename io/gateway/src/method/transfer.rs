@@ -19,10 +19,10 @@ use crate::headers::require_conditions;
 use crate::place::Place;
 use crate::refusal::Refusal;
 
-/// So often a renaming is judged anew because others have changed its destination in between.
+/// Maximum number of times that a rename is checked again because other requests changed its destination.
 const RACES_MAX: usize = 64;
 
-/// COPY or MOVE, as `method` says.
+/// Responds to COPY or MOVE, as `method` says.
 pub(crate) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Refusal> {
     let depth_use = if method == Method::Copy { DepthUse::Copy } else { DepthUse::Whole };
     let depth = Depth::read(call.request.header("Depth"), depth_use).map_err(HeaderError::outcome)?;
@@ -30,10 +30,10 @@ pub(crate) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Re
     let act = Act::of(call)?;
     let destination = destination(&act, &call.request)?;
     let deep = depth == Depth::Infinity;
-    // A client that is gone wants no copy any more. What is copied is out of sight until it is complete.
+    // If the client leaves, the copy is cancelled. A copy is invisible until it is complete.
     let gone = GivenUp::default();
     let cancelled = Arc::clone(&gone.0);
-    // A renaming takes no time, but for what has to be asked about and to be removed.
+    // A rename itself is fast; checking and removing members is not.
     let is_long = method == Method::Copy || is_long(&act, &destination).await?;
     let transfer =
         Transfer { method, destination, deep, overwrite, request: call.request.clone(), cancelled };
@@ -42,7 +42,8 @@ pub(crate) async fn answer(call: &mut Call, method: Method) -> Result<Answer, Re
     Ok(done?.into())
 }
 
-/// Whether a renaming may take long: of or over a directory, whose members are asked about, or to another file system.
+/// Returns true if a rename may take long: of or over a directory, whose members must be checked, or to
+/// another file system.
 async fn is_long(act: &Act, destination: &Place) -> Result<bool, Refusal> {
     let to = destination.path.clone();
     act.run(move |act| {
@@ -60,7 +61,7 @@ fn destination(act: &Act, request: &Request) -> Result<Place, Refusal> {
     let text = request.header("Destination").ok_or(Outcome::BadHeader)?;
     let own = own_names(request);
     match Destination::parse(text, &own, &PathLimits::default()).map_err(HeaderError::outcome)? {
-        // Another area is as far away as another server.
+        // Another area counts as another server.
         Destination::Own(read) => {
             let place = Place::at(area, read.path, read.trailing_slash);
             Ok(place.map_err(|_| Outcome::DestinationElsewhere)?)
@@ -83,7 +84,7 @@ impl Transfer {
         for _ in 1..RACES_MAX {
             match self.attempt(act)? {
                 Ok(reply) => return Ok(reply),
-                // What has come may be something that this client may not replace.
+                // The client may lack the permission to replace the new resource.
                 Err(failure) if self.was_outrun(&failure) => {}
                 Err(failure) => return self.failed(act, failure),
             }
@@ -91,13 +92,13 @@ impl Transfer {
         self.attempt(act)?.or_else(|failure| self.failed(act, failure))
     }
 
-    /// Whether something has come to the destination, or gone from there, after it was looked at: then nothing has been done.
+    /// Returns true if the destination appeared or disappeared after it was checked; then nothing was done.
     fn was_outrun(&self, failure: &Failure) -> bool {
         let has_changed = matches!(failure.error, StorageError::Exists | StorageError::NotFound);
         self.method == Method::Move && self.overwrite && has_changed && failure.path == self.destination.path
     }
 
-    /// Judges it all, and does it. An error within: it was permitted, and did not work.
+    /// Checks all permissions and does the transfer. The inner error means that it was permitted but failed.
     fn attempt(&self, act: &Act) -> Result<Result<Reply, Failure>, Refusal> {
         let (from, to) = (&act.place, &self.destination);
         let found = act.look()?;
@@ -106,7 +107,8 @@ impl Transfer {
         let source_kind = kind(found.as_ref());
         act.allow(self.method, source_kind)?;
         let metadata = found.ok_or(Outcome::NotFound)?;
-        // Of a directory, too: who names the version of a file means that file, and no tree that has come in its place.
+        // Conditions apply to directories too. A client that names the version of a file must not move a
+        // directory that replaced it.
         require_conditions(&self.request, Some(&metadata))?;
         if to.path.starts_with(&from.path) && (self.deep || to.path == from.path)
             || from.path.starts_with(&to.path)
@@ -130,21 +132,22 @@ impl Transfer {
             Err(gone) => return Ok(Err(gone)),
         }
         let still_meant = |now: Option<&Metadata>| {
-            // A file that has become a directory has members that nobody was asked about.
+            // A file that was replaced by a directory has members that were not checked.
             let is_as_judged = now.is_none_or(|now| now.is_directory() == directory);
-            // Of a copy the content is taken already.
+            // The content of a copy is already read.
             self.method == Method::Copy || is_as_judged && require_conditions(&self.request, now).is_ok()
         };
         let mut again = Again::new(act, changes, &still_meant);
         let mut judged = there;
-        // A link that leads nowhere is nothing to clients, and makes room.
+        // A dangling link does not exist for clients, and may be replaced.
         let over = there.is_some() || matches!(act.tree().is_link(&to.path), Ok(true));
         let transferred = self.transfer(act, over, &mut |step, moving| {
             if self.method == Method::Copy {
                 judged = self.judged_now(act, judged)?;
             }
             let mut step = || {
-                // And so has what would make room; what has come meanwhile was not asked about at all.
+                // The same holds for the resource to be replaced. A resource that appeared meanwhile was not
+                // checked.
                 let now = look(act.tree(), &to.path)?;
                 if makes_room(judged.as_ref(), now.as_ref()) { step() } else { Err(StorageError::Exists) }
             };
@@ -152,7 +155,7 @@ impl Transfer {
         });
         again.refusal()?;
         Ok(transferred.map(|done| {
-            // It is done, whatever becomes of the locks: they end by themselves.
+            // The transfer is done even if the locks cannot be removed; they expire.
             let _ = self.forget_locks(act);
             Reply::new(if done.created { Outcome::Created } else { Outcome::Replaced })
         }))
@@ -183,19 +186,20 @@ impl Transfer {
             Some(there) => {
                 act.asker.require(&Action::Overwrite, full, there.is_directory())?;
                 if there.is_directory() || directory {
-                    // It is not its bytes that are replaced: it goes.
+                    // A directory is involved: the old resource is removed, not overwritten.
                     act.asker.require(&Action::Delete, full, there.is_directory())?;
                 }
                 Ok(())
             }
-            // A renaming has asked for it.
+            // `Action::Rename` already covers this.
             None if self.method == Method::Move => Ok(()),
             None if directory => act.asker.require(&Action::MakeDirectory, full, true),
             None => act.asker.require(&Action::Create, full, false),
         }
     }
 
-    /// Asks for every member of both trees; an answer if something is denied. An error within: what was looked at is gone.
+    /// Checks every member of both trees. Returns a response if something is denied. The inner error means
+    /// that the checked resource is gone.
     fn denied_members(
         &self,
         act: &Act,
@@ -205,7 +209,8 @@ impl Transfer {
         let asker = &act.asker;
         if there.is_some_and(Metadata::is_directory) {
             let denied = match self.denied_to_go(act) {
-                // Another is taking its place: there is none for a moment, and one again, or a file, a moment later.
+                // Another request is replacing the directory: it may be missing for a moment, then exist
+                // again or be a file.
                 Err(StorageError::NotFound | StorageError::NotDirectory) => {
                     let path = self.destination.path.clone();
                     return Ok(Err(Failure { path, error: StorageError::NotFound }));
@@ -226,15 +231,16 @@ impl Transfer {
         Ok(Ok(None))
     }
 
-    /// The members of the destination that the client may not delete.
+    /// Returns the members of the destination that the client may not delete.
     fn denied_to_go(&self, act: &Act) -> Result<Denied, StorageError> {
         let asker = &act.asker;
         let members = Members { asker, place: &self.destination, cancelled: &self.cancelled };
         members.denied(&mut |full, directory| asker.may(&Action::Delete, full, directory))
     }
 
-    /// What may make room for a copy that is ready. Making it anew, as a renaming is judged anew, would take long once more: if
-    /// another directory has come in the place of the one that was `judged`, its members are asked about now.
+    /// Checks the resource that a finished copy may replace. Repeating the whole copy, as a rename is
+    /// repeated, would take too long. If another directory has replaced the `judged` one, checks its members
+    /// now.
     fn judged_now(&self, act: &Act, judged: Option<Metadata>) -> Result<Option<Metadata>, StorageError> {
         let now = look(act.tree(), &self.destination.path)?;
         let are_directories =
@@ -244,14 +250,14 @@ impl Transfer {
         }
         match self.denied_to_go(act) {
             Ok(denied) if denied.is_empty() => Ok(now),
-            // Gone again.
+            // It is gone again.
             Err(StorageError::NotFound | StorageError::NotDirectory) => Ok(judged),
             Ok(_) => Err(StorageError::Exists),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether a member of the source may be taken to where it would be.
+    /// Returns true if a member of the source may be transferred to its destination.
     fn may_take(&self, act: &Act, full: &DavPath, directory: bool) -> bool {
         let Some(below) = full.strip_prefix(&act.place.full) else { return false };
         let target = self.destination.full.append(&below);
@@ -267,17 +273,17 @@ impl Transfer {
         }
     }
 
-    /// `over`: something had the name when it was judged.
+    /// Does the transfer. `over` is true if the destination existed when it was checked.
     fn transfer(&self, act: &Act, over: bool, gate: &mut MoveGate<'_>) -> Result<Transferred, Failure> {
         let (from, to, tree) = (&act.place.path, &self.destination.path, act.tree());
         let durability = act.asker.area.durability();
         let options = CopyOptions { deep: self.deep, overwrite: self.overwrite, durability };
         if self.method == Method::Move {
-            // What takes a name that was free is not replaced before it has been judged, too.
+            // If the name was free, a resource that takes it must be checked before it is replaced.
             let options = CopyOptions { overwrite: self.overwrite && over, ..options };
             return tree.rename_through(from, to, options, &self.cancelled, gate);
         }
-        // Again, because members may have come since they were asked for.
+        // Check again, because members may have been added since the first check.
         let prefix = act.place.prefix();
         let mut may = |path: &DavPath, kind: FileKind| {
             self.may_take(act, &prefix.append(path), kind == FileKind::Directory)
@@ -285,14 +291,15 @@ impl Transfer {
         tree.copy_through(from, to, options, &mut may, &self.cancelled, &mut |step| gate(step, None))
     }
 
-    /// Locks do not move along, and what was overwritten has none below it any more (RFC 4918 section 7.6).
+    /// Removes locks: they do not move with a resource, and an overwritten tree has none (RFC 4918 section
+    /// 7.6).
     fn forget_locks(&self, act: &Act) -> Result<(), Refusal> {
         let locks = act.locks().view()?;
         let has_left = self.method == Method::Move && locks.has_at_or_below(&act.place.path);
         if !has_left && !locks.has_at_or_below(&self.destination.path) {
             return Ok(());
         }
-        // Otherwise it would be copied before it is changed.
+        // Drop the view first; otherwise the update copies the table.
         drop(locks);
         act.locks().update(|table| {
             table.forget_below(&self.destination.path);
@@ -305,7 +312,7 @@ impl Transfer {
 
     fn failed(&self, act: &Act, failure: Failure) -> Result<Reply, Refusal> {
         let outcome = match failure.error {
-            // It has come since we looked.
+            // The destination was created after the check.
             StorageError::Exists => Outcome::OverwriteRefused,
             error => error.outcome(),
         };
@@ -316,8 +323,8 @@ impl Transfer {
     }
 }
 
-/// Whether what is at a destination now may make room, after this was `judged`: nothing has come, or a file for a file. A directory
-/// has to be the same one: the members of another were not asked about.
+/// Returns true if the resource at the destination may be replaced: nothing new has come, or a file replaced
+/// a file. A directory must be the `judged` one, because the members of another were not checked.
 fn makes_room(judged: Option<&Metadata>, now: Option<&Metadata>) -> bool {
     match (judged, now) {
         (_, None) => true,

@@ -1,4 +1,4 @@
-//! Uploads, whatever brings them: what must hold before one begins, how its body is taken, and what its client gets to know.
+//! Steps that all uploads share: checks before the body, receiving the body, and the response.
 
 use weir_access::Action;
 use weir_dav::conditional::{Access, Verdict};
@@ -17,31 +17,32 @@ use crate::dav::Act;
 use crate::headers::{Expected, digests, is_conditional, judge, validators, with_validators};
 use crate::refusal::Refusal;
 
-/// So much is collected before a thread writes it. While it does, the next portion comes in.
+/// Size of the portions that are written at once. While a thread writes one, the next is received.
 pub(super) const PORTION_BYTES: usize = 512 * 1024;
 
-/// What a PUT or PATCH needs before its body is looked at.
+/// Checked preconditions and settings of a PUT or PATCH, before its body is read.
 pub(super) struct Start {
     pub(super) method: Method,
-    /// The digests that its client has given.
+    /// Digests that the client gave.
     pub(super) expected: Expected,
-    /// What must be there for it to become visible.
+    /// State of the target that is required when the upload is published.
     pub(super) expect: Expectation,
-    /// The client has said so.
+    /// Set if the client sent conditions.
     pub(super) is_conditional: bool,
     pub(super) act: Act,
     pub(super) changes: Vec<(DavPath, Change)>,
-    /// The time of last change that its client wants the file to have, in seconds since 1970.
+    /// Modification time that the client wants, in seconds since 1970.
     pub(super) modified_s: Option<i64>,
 }
 
 impl Start {
-    /// Everything that can refuse it but for what waits for its body.
+    /// Does all checks that do not depend on the body.
     pub(super) async fn of(call: &Call) -> Result<Self, Refusal> {
         let place = call.place.clone();
         let method = Method::parse(call.request.method()).unwrap_or(Method::Put);
         let seen = call.metadata_if(&place.path).await;
-        // Whether there is something decides what is asked for, and is not told to those who may neither.
+        // The required permission depends on whether the target exists. A client with neither permission must
+        // not learn it.
         let action = match &seen {
             Ok(Some(_)) => Action::Overwrite,
             _ => Action::Create,
@@ -61,7 +62,7 @@ impl Start {
         if judge(&call.request, Access::Other, known.as_ref(), call.now_s) == Verdict::Failed {
             return Err(Outcome::PreconditionFailed.into());
         }
-        // Stored as it comes, it would later be told as something that it is not.
+        // The encoded bytes would be stored, and later served without their coding.
         let coding = call.request.header("Content-Encoding");
         if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case(b"identity")) {
             return Err(Outcome::UnknownBody.into());
@@ -81,7 +82,7 @@ impl Start {
     }
 }
 
-/// Takes the body.
+/// Receives the body. Writes one portion while the next arrives.
 pub(crate) async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, Refusal> {
     let disk = call.disk.clone();
     let capacity = portion_bytes(call.body.length());
@@ -109,12 +110,12 @@ pub(crate) async fn receive(call: &mut Call, upload: Upload) -> Result<Upload, R
 }
 
 fn portion_bytes(length: Option<u64>) -> usize {
-    // One more than all of it, so that the first portion is the last.
+    // One byte more than the whole body, so that the first portion is recognized as the last.
     let whole = length.and_then(|length| usize::try_from(length).ok()?.checked_add(1));
     whole.unwrap_or(PORTION_BYTES).clamp(4 * 1024, PORTION_BYTES)
 }
 
-/// Fills a buffer from the body; it comes back shorter at the body's end.
+/// Fills a buffer from the body. Returns it shortened at the body's end.
 async fn fill(body: &mut Body, mut buffer: PageBuffer) -> Result<PageBuffer, Refusal> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -128,7 +129,7 @@ async fn fill(body: &mut Body, mut buffer: PageBuffer) -> Result<PageBuffer, Ref
     Ok(buffer)
 }
 
-/// What the client is told of its upload: enough to know it again.
+/// Builds the response to an upload, with the validators and digests of the file.
 pub(crate) fn confirm(committed: &Committed) -> Answer {
     let Committed { metadata, created, digests } = committed;
     let status = if *created { Outcome::Created.status() } else { Outcome::Replaced.status() };

@@ -1,4 +1,5 @@
-//! Files that the servers of a pool name in place of a body: from what they say to the file, within what their pool permits.
+//! Offloaded files: a pool server names a file (X-Accel-Redirect, X-Sendfile) and Weir sends it, within the
+//! locations that the pool permits.
 
 mod upload;
 
@@ -25,25 +26,25 @@ use crate::method::{Wanted, Wrapping, deliver, guard};
 use crate::place::Place;
 use crate::refusal::{Refusal, refuse};
 
-/// What one pool's servers may name.
+/// Offload settings of one pool.
 #[derive(Debug)]
 pub(crate) struct Offload {
-    /// The longest prefix first.
+    /// Locations, longest prefix first.
     locations: Vec<Location>,
     x_sendfile: bool,
 }
 
-/// Files that may be named.
+/// A location whose files may be named.
 #[derive(Debug)]
 struct Location {
     prefix: DavPath,
     percent_encoded: bool,
     area: Arc<Area>,
-    /// Its root, as X-Sendfile has it.
+    /// Root of the area, for X-Sendfile paths.
     root: DavPath,
 }
 
-/// Why there is no such file, in the operator's words.
+/// The reason why a target names no file, for the operator's log.
 #[derive(Debug, PartialEq, Eq)]
 enum Unknown {
     Path(PathError),
@@ -51,7 +52,7 @@ enum Unknown {
     NoPaths,
 }
 
-/// Lines that belong to the content, and are not said of a file that the client has already.
+/// Header lines about the content, which a 304 response omits.
 const OF_CONTENT: [&str; 7] = [
     "Content-Disposition",
     "Content-Language",
@@ -98,7 +99,7 @@ impl Offload {
         self.locations.iter().map(|location| &*location.area).find(|area| area.plan == *plan)
     }
 
-    /// The storage area of a file, and its place there; or why there is none.
+    /// Returns the storage area of a target and its place there, or the reason why there is none.
     fn area_of(&self, target: &FileTarget) -> Result<(Arc<Area>, Place), String> {
         let (location, found) = self.find(target).map_err(|unknown| unknown.to_string())?;
         let place =
@@ -106,7 +107,7 @@ impl Offload {
         Ok((Arc::clone(&location.area), place))
     }
 
-    /// The location of a file and its path there.
+    /// Returns the location of a target and the path below it.
     fn find<'a>(&'a self, target: &FileTarget) -> Result<(&'a Location, RequestPath), Unknown> {
         match target {
             FileTarget::Uri(uri) => self.find_uri(uri),
@@ -115,14 +116,14 @@ impl Offload {
                 let full = plain_bytes(path).map_err(Unknown::Path)?;
                 let below = |location: &'a Location| Some((location, strip(&full, &location.root)?));
                 let found = self.locations.iter().filter_map(below);
-                // The deepest root.
+                // Choose the deepest root.
                 found.min_by_key(|(_, rest)| rest.path.depth()).ok_or(Unknown::Undeclared)
             }
         }
     }
 
     fn find_uri(&self, uri: &[u8]) -> Result<(&Location, RequestPath), Unknown> {
-        // A query means nothing to a file.
+        // The query has no meaning for a file.
         let path = uri.split(|byte| *byte == b'?').next().unwrap_or_default();
         let encoded = DavPath::parse(path, &PathLimits::default());
         let plain = plain_bytes(uri);
@@ -137,7 +138,7 @@ impl Offload {
         Err(encoded.err().map_or(Unknown::Undeclared, Unknown::Path))
     }
 
-    /// The file that a server has ordered, or what its client gets in its place.
+    /// Responds with the file that a server named, or with an error response.
     pub(crate) async fn deliver(self: Arc<Self>, mut request: Request, order: FileOrder) -> Delivery {
         let named = named(&order.target);
         let of_client = of_client(&order.headers);
@@ -150,7 +151,7 @@ impl Offload {
         };
         let is_head = request.method() == b"HEAD";
         if !is_head && request.method() != b"GET" {
-            // The conditions were those of another method, and the server has judged them.
+            // The conditions applied to another method, and the server has evaluated them.
             keep_unconditional(&mut request);
         }
         let place =
@@ -174,7 +175,7 @@ impl Offload {
                     Refusal::Outcome(Outcome::PutOnCollection) => {
                         (Refusal::Outcome(Outcome::Forbidden), "it is a directory")
                     }
-                    // That is what the client has asked for.
+                    // The client asked for this condition or range.
                     Refusal::Outcome(Outcome::PreconditionFailed) | Refusal::Range(_) => (refusal, ""),
                     Refusal::Outcome(outcome) => (refusal, outcome.text()),
                     refusal => (refusal, "it cannot be sent"),
@@ -190,7 +191,8 @@ impl Offload {
     }
 }
 
-/// What the server has said of its client: that counts whatever there is to be sent.
+/// Returns the header lines that the server sent for its client and that do not describe the file. They apply
+/// to every response.
 fn of_client(said: &[(&'static str, Vec<u8>)]) -> Vec<(&'static str, Value)> {
     let is_of_file =
         |name: &&'static str| OF_CONTENT.contains(name) || ["Content-Type", "Accept-Ranges"].contains(name);
@@ -198,14 +200,16 @@ fn of_client(said: &[(&'static str, Vec<u8>)]) -> Vec<(&'static str, Value)> {
     said.map(|(name, value)| (*name, value.clone().into())).collect()
 }
 
-/// An answer in place of the file. How long it may be kept, the server has said of the file, and not of this.
+/// Builds the response that replaces the file. The server's cache lifetime applies to the file, not to this
+/// response.
 fn failed(mut answer: Answer, of_client: Vec<(&'static str, Value)>) -> Answer {
     let of_client = of_client.into_iter();
     answer.headers.extend(of_client.filter(|(name, _)| !["Cache-Control", "Expires"].contains(name)));
     answer.with("Cache-Control", "no-store")
 }
 
-/// What the server has said of the file, or else what its name says.
+/// Collects the headers that the server sent about the file. The media type defaults to that of the file
+/// name.
 fn wrapping(area: &Area, request: &Request, place: &Place, order: FileOrder) -> Wrapping {
     let wanted = Wanted::of(request).beside(&order.headers);
     let by_name = area.plan.mime_types.of(place.path.name().unwrap_or_default());
@@ -230,7 +234,7 @@ fn wrapping(area: &Area, request: &Request, place: &Place, order: FileOrder) -> 
     wrapping
 }
 
-/// What clients have uploaded does not act in the name of the site, unless its server has said how far it may.
+/// Adds headers that isolate uploaded files from the site's origin, unless the server sent its own.
 fn guarded(area: &Area, wrapping: &mut Wrapping) {
     if area.plan.read_only {
         return;
@@ -242,12 +246,12 @@ fn guarded(area: &Area, wrapping: &mut Wrapping) {
     }
 }
 
-/// The server has decided, and for nobody in particular: in an area that acts as local users, as who stands for that.
+/// Returns disk threads for an anonymous client, because the server has already authorized the request.
 fn disk_of(area: &Area) -> Disk {
     area.disk_for(&Identity::Anonymous).unwrap_or_else(|| area.disk.clone())
 }
 
-/// What a server has said, for the operator.
+/// Describes a server's target for the operator.
 fn named(target: &FileTarget) -> String {
     match target {
         FileTarget::Uri(uri) => format!("X-Accel-Redirect to {}", uri.escape_ascii()),
@@ -255,7 +259,7 @@ fn named(target: &FileTarget) -> String {
     }
 }
 
-/// Takes away what asks for a part, or for something that is as the client has it.
+/// Removes Range and all conditional headers from the request.
 fn keep_unconditional(request: &mut Request) {
     let lines = std::mem::take(&mut request.lines);
     let head = &request.head;
@@ -268,7 +272,7 @@ fn keep_unconditional(request: &mut Request) {
     request.lines = kept;
 }
 
-/// A path whose characters all mean themselves.
+/// Parses a path without percent-decoding.
 fn plain_bytes(text: &[u8]) -> Result<RequestPath, PathError> {
     if text.first() != Some(&b'/') {
         return Err(PathError::NotAbsolute);
@@ -283,7 +287,8 @@ fn plain_bytes(text: &[u8]) -> Result<RequestPath, PathError> {
     Ok(RequestPath { path, trailing_slash: text.last() == Some(&b'/') })
 }
 
-/// A root as a path; what an operator writes may have `.` in it, and `..`, which means what the file system says. Blocks.
+/// Converts a root directory to a path. A configured root may contain `.` and `..`; the file system resolves
+/// `..`. Blocks.
 fn directory(root: &Path) -> Result<DavPath, String> {
     let real;
     let root = if root.components().any(|part| part == Component::ParentDir) {
@@ -321,7 +326,8 @@ mod tests {
 
     use super::*;
 
-    /// `/i` is percent-encoded, `/i/raw` is not; `deep` is below the root of `/i`.
+    /// Opens an offload in which `/i` is percent-encoded, `/i/raw` is not, and `deep` is below the root of
+    /// `/i`.
     fn offload(root: &Path) -> Offload {
         std::fs::create_dir_all(root.join("deep")).unwrap();
         let root = root.display();
@@ -359,7 +365,7 @@ mod tests {
         {
             assert!(matches!(uri(refused), Err(Unknown::Path(_))), "{refused}");
         }
-        // Raw, it is the prefix of the other location: there it is no path.
+        // Decoded, `..` is no valid path in `/i`. Taken literally, it is none in `/i/raw` either.
         assert!(matches!(uri("/i/raw/../a"), Err(Unknown::Path(_))));
         for undeclared in ["/", "/ia", "/other/i/a", "/I/a"] {
             assert_eq!(uri(undeclared), Err(Unknown::Undeclared), "{undeclared}");
@@ -388,7 +394,7 @@ mod tests {
             found.map(|(_, found)| String::from_utf8_lossy(found.path.relative_bytes()).into_owned())
         };
         assert_eq!(path(format!("{root}/a%20b")), Ok("a%20b".to_owned()));
-        // The deeper root is the nearer one.
+        // The deeper root takes precedence.
         assert_eq!(path(format!("{root}/deep/c")), Ok("c".to_owned()));
         assert_eq!(path("/etc/passwd".to_owned()), Err(Unknown::Undeclared));
         assert_eq!(path(format!("{root}x/a")), Err(Unknown::Undeclared));

@@ -1,5 +1,5 @@
-//! Uploads that the servers of a pool have permitted: the body becomes a file that nobody sees, and that becomes visible when a
-//! server has said yes to what came.
+//! Uploads that a pool server has authorized. The body becomes an invisible file, which is published when a
+//! server confirms it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::method::{GivenUp, receive};
 use crate::refusal::Refusal;
 
 impl Offload {
-    /// Takes the body of a request into the file that a server has named.
+    /// Stores the body of a request in the file that a server has named.
     pub(crate) async fn take_upload(
         self: Arc<Self>,
         mut request: Request,
@@ -38,7 +38,7 @@ impl Offload {
         if place.path.is_root() || place.trailing_slash {
             return Err(misplaced(format!("{}: it is a directory", named(&target))));
         }
-        // Conditions and lock tokens were for the server, and it has judged them.
+        // The server has already evaluated conditions and lock tokens.
         keep_unconditional(&mut request);
         let identity = Identity::Anonymous;
         let disk = super::disk_of(&area);
@@ -57,7 +57,7 @@ impl Offload {
     }
 }
 
-/// The server has named a place where no upload can be: that is no fault of the client's.
+/// Builds the 502 for a target that can hold no upload. That is the server's fault, not the client's.
 fn misplaced(complaint: String) -> Delivery {
     let page = Content::Bytes(b"502 Bad Gateway\n".to_vec());
     let answer = Answer::new(502).content("text/plain; charset=utf-8", page);
@@ -84,7 +84,7 @@ async fn take(call: &mut Call) -> Result<TakenUpload, Refusal> {
     let upload = begin.await?;
     let upload = receive(call, upload).await?;
     let durability = call.area.durability();
-    // A client that is gone wants nobody to read on for its digests.
+    // If the client leaves, the file must not be read further for its digests.
     let given_up = GivenUp::default();
     let cancelled = Arc::clone(&given_up.0);
     let is_long = upload.reads_back(&expected);
@@ -94,12 +94,13 @@ async fn take(call: &mut Call) -> Result<TakenUpload, Refusal> {
     };
     let prepared = if is_long { act.run_long_on(prepare).await? } else { act.run_on(prepare).await? };
     let (size, digests) = (prepared.size(), write_digest(prepared.digests()));
-    // The last whose server says yes is the one that stays: nobody else is asked about the same place until this is over.
+    // Of several uploads to one path, the last confirmed one remains. The turn keeps other confirmations for
+    // the path waiting until this one is over.
     let turn = call.area.confirmations.turn(call.place.path.clone()).await;
     Ok(TakenUpload { size, digests, publish: publish(act, prepared, turn) })
 }
 
-/// Which locks stand in the way: those of what is there now.
+/// Returns the changes to check against locks, for the resource that exists now.
 fn changes(act: &Act) -> Result<Vec<(DavPath, Change)>, StorageError> {
     let kind = act.look()?.as_ref().map_or(Kind::Missing, Metadata::dav_kind);
     Ok(lock::changes(Method::Put, (&act.place.path, kind), None))

@@ -1,3 +1,5 @@
+//! Starts a third-party copy: checks the request and builds the response.
+
 use std::sync::Arc;
 
 use weir_access::Action;
@@ -22,29 +24,29 @@ use crate::refusal::Refusal;
 use crate::transfers::Desk;
 use crate::transfers::{About, Entry};
 
-/// What the body of the answer is.
+/// Media type of the response body.
 const CONTENT_TYPE: &str = "text/perf-marker-stream";
 
-/// The third-party copy that a COPY asks for; `None`: it is one within this server.
+/// Returns the third-party copy that a COPY requests; `None` if it is a copy within this server.
 pub(crate) fn asked(call: &Call) -> Result<Option<TransferRequest>, Refusal> {
     let request = &call.request;
     match TransferRequest::read(request.pairs(), &own_names(request), &PathLimits::default()) {
         Ok(transfer) => Ok(transfer),
-        // Whoever copies within this server says what is wrong with it.
+        // The handler for copies within this server reports the error.
         Err(TransferError::Header(_)) if request.header("Source").is_none() => Ok(None),
         Err(error) => Err(Refusal::Transfer(error)),
     }
 }
 
-/// What is to be copied, and on which terms.
+/// The checked transfer.
 enum Work {
     Pull(Terms),
-    /// The file, and what closes it where that may take its time.
+    /// The file to send, and the handle that closes it on a disk thread.
     Push(Arc<OpenFile>, Closing),
 }
 
-/// Begins a third-party copy. What can be refused at once has a status of its own; what comes to light later ends the body with a
-/// line that says so.
+/// Starts a third-party copy. Errors that are found at once get their own status. Later errors end the
+/// response body with a line of text.
 pub(crate) async fn answer(call: &mut Call, transfer: TransferRequest) -> Result<Answer, Refusal> {
     let Some(desk) = call.area.desk.clone() else {
         return Err(match transfer.direction {
@@ -95,12 +97,13 @@ pub(crate) async fn answer(call: &mut Call, transfer: TransferRequest) -> Result
 fn report(desk: &Desk, work: LocalFuture<Result<(), Fault>>, entry: Entry) -> Answer {
     let report = Report::new(work, Box::pin(desk.stopping()), desk.marker_interval(), entry);
     let content = Content::Stream { length: None, source: Box::new(report) };
-    // An NGINX in front would collect markers for minutes otherwise, and clients take a silent transfer for a dead one.
+    // Otherwise an NGINX in front would buffer markers for minutes, and clients would consider the transfer
+    // dead.
     let answer = Answer::new(Outcome::Accepted.status()).with("X-Accel-Buffering", "no");
     answer.with("Cache-Control", "no-store").content(CONTENT_TYPE, content)
 }
 
-/// The terms of a PUT of the same file.
+/// Does the checks of a PUT of the same file.
 async fn terms_of_pull(call: &Call, act: &Act, transfer: &TransferRequest) -> Result<Terms, Refusal> {
     let place = &call.place;
     let seen = call.metadata_if(&place.path).await;

@@ -1,3 +1,5 @@
+//! State that all parts of a third-party copy share.
+
 use std::sync::Arc;
 
 use weir_dav::third_party::TransferRequest;
@@ -9,7 +11,7 @@ use crate::dav::Act;
 use crate::transfers::Desk;
 use crate::transfers::Live;
 
-/// What all parts of one transfer need.
+/// State that all parts of one transfer need.
 #[derive(Clone)]
 pub(super) struct Job {
     pub(super) act: Act,
@@ -18,7 +20,7 @@ pub(super) struct Job {
     pub(super) live: Arc<Live>,
 }
 
-/// So much is collected before a thread writes it. While it does, the next portion comes in.
+/// Size of the portions that are written at once. While a thread writes one, the next is received.
 pub(super) const PORTION_BYTES: usize = 512 * 1024;
 
 impl Job {
@@ -26,7 +28,7 @@ impl Job {
         &self.act.asker.area
     }
 
-    /// `bytes` were moved: waits for as long as the area's rate asks for.
+    /// Counts moved bytes and waits as the area's rate limit requires.
     pub(super) async fn moved(&self, bytes: usize) {
         self.live.add(bytes);
         if let Some(pacer) = &self.desk.pacer {
@@ -34,8 +36,8 @@ impl Job {
         }
     }
 
-    /// Fills a buffer from a body. It comes back with what has come, and why it is not full if it broke off; shorter without a
-    /// cause is the body's end.
+    /// Fills a buffer from a body. Returns the received bytes, and an error if the body was cut off. A short
+    /// buffer without an error is the body's end.
     pub(super) async fn fill(&self, body: &mut Incoming, mut buffer: Vec<u8>) -> (Vec<u8>, Option<Fault>) {
         let mut filled = 0;
         let mut fault = None;
@@ -57,7 +59,7 @@ impl Job {
     }
 }
 
-/// What is wrong on this side.
+/// Marks a storage error as one of this server, not of the remote one.
 pub(super) fn of_storage(error: StorageError) -> Fault {
     Fault::lasting(format!("here: {error}"))
 }

@@ -1,8 +1,8 @@
-//! Third-party copy (HTTP-TPC): COPY between a file here and one on another server, made by this process while its client is told
-//! of the progress.
+//! Third-party copy (HTTP-TPC): COPY of a file between this server and another one. This process makes the
+//! copy and reports its progress to the client.
 //!
-//! What a request says, and where a transfer may lead, is decided by `logic/dav`. A transfer lives as long as the answer to its
-//! client: if that goes away, the transfer ends with it, and nothing is left behind.
+//! `logic/dav` parses the request and decides about permitted servers. A transfer lives as long as the
+//! response to its client. If the client leaves, the transfer ends and leaves nothing behind.
 
 mod begin;
 mod job;

@@ -1,5 +1,5 @@
-//! Several connections for one pull: each takes a part of the file, one after the other in itself, and all write into one
-//! upload. Its checksums are computed by reading it once it is complete.
+//! Parallel connections for one pull. Each fetches one part of the file in order, and all write into one
+//! upload. The checksums are computed from the complete file.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,48 +18,50 @@ use super::verify;
 use crate::client::{Fault, Incoming};
 use crate::transfers::Stage;
 
-/// A connection is not worth opening for less.
+/// Minimum size of a part, in bytes. Smaller parts are not worth a connection.
 const PART_BYTES_MIN: u64 = 1024 * 1024;
 
-/// What all parts are written into, for as long as somebody may write there.
+/// Upload that all parts write into, as long as any part may still write.
 struct Target {
     upload: Upload,
-    /// Closed when the upload is gone, whose fields go in their order.
+    /// Signals that the upload was dropped. Declared last, because fields are dropped in order.
     _end: oneshot::Sender<()>,
 }
 
-/// The part of one connection, and how far it is.
+/// The part of one connection, with its progress.
 struct Stream {
     job: Job,
     target: Arc<Target>,
     etag: EntityTag,
     length: u64,
-    /// The next byte.
+    /// Offset of the next byte.
     at: u64,
-    /// The byte behind the last.
+    /// Offset after the last byte.
     end: u64,
-    /// The source has answered the last try with a status of its own: it has no connection to spare, for example.
+    /// Set when the source refused the last attempt with an error status, for example because it permits no
+    /// more connections.
     is_refused: bool,
 }
 
-/// How one try of a stream ended.
+/// Result of one attempt of a stream.
 enum Ended {
     Whole,
-    /// Several connections do not get the file, one may: the source sends no parts, it does not let so many in, or the file was
-    /// changed meanwhile.
+    /// Parallel connections do not work, but one may: the source sends no ranges, limits connections, or the
+    /// file has changed.
     NoParts,
 }
 
-/// Pulls with as many connections as the client would like and the config lets it have. `None`: the source, or the file, is not
-/// fit for that, and nothing is left of what was done.
+/// Pulls with as many connections as the client wants and the config permits. Returns `None` if the source or
+/// the file does not support that; nothing is left behind.
 ///
-/// The parts belong together only if the file has a strong entity tag: each is asked for with it.
+/// The parts belong together only if the file has a strong entity tag, so each request for a part includes
+/// it.
 pub(super) async fn pull(job: &Job) -> Result<Option<Pulled>, Fault> {
     let wanted = u64::from(job.request.streams.min(job.desk.plan.streams_max));
     if wanted < 2 {
         return Ok(None);
     }
-    // A source that does not answer HEAD may well answer GET.
+    // A source that does not support HEAD may still support GET.
     let Ok(probe) = Way::new(job).ask("HEAD", &with_wishes(job, Vec::new())).await else { return Ok(None) };
     let head = probe.head;
     let (etag, length) = match (head.status, strong_etag(&head), verify::size(&head)) {
@@ -85,7 +87,7 @@ pub(super) async fn pull(job: &Job) -> Result<Option<Pulled>, Fault> {
     });
     let streams = streams.map(|stream| Box::pin(stream.run()) as LocalFuture<_>).collect();
     if !all(streams).await? {
-        // Writes on their way still hold the upload and its room in the quota, which whoever begins anew needs.
+        // Writes in progress still hold the upload and its quota, which the new attempt needs.
         drop(target);
         let _ = gone.await;
         job.live.begin_anew();
@@ -107,7 +109,8 @@ async fn begin(job: &Job, length: u64) -> Result<Upload, Fault> {
     job.act.run_on(begin).await.map_err(|_| of_storage(StorageError::Cancelled))?.map_err(of_storage)
 }
 
-/// Runs all of them until they have ended, or one has failed. False: one connection has to do it.
+/// Runs all streams until they have ended or one has failed. Returns false if a single connection has to do
+/// it.
 async fn all(streams: Vec<LocalFuture<Result<Ended, Fault>>>) -> Result<bool, Fault> {
     let mut running = streams;
     let mut in_parts = true;
@@ -142,7 +145,7 @@ impl Stream {
                 Err(fault) => {
                     tries.reached(self.at - from);
                     if let Err(fault) = tries.again(fault, &self.job.live).await {
-                        // Who lets in but one closes or resets the others, or does not accept them.
+                        // A source that permits only one connection closes, resets or refuses the others.
                         let may_be_one_too_many = self.is_refused || self.at == from;
                         return if may_be_one_too_many { Ok(Ended::NoParts) } else { Err(fault) };
                     }
@@ -165,7 +168,8 @@ impl Stream {
         let is_same = strong_etag(head).is_some_and(|etag| etag.strong_eq(&self.etag));
         match head.status {
             206 if is_same && is_part(head, self.at, Some(last), Some(self.length)) => {}
-            // No part, none of which anybody could say that it belongs to the others, or one of another version.
+            // The response is no part, or belongs to another version, or cannot be matched to the other
+            // parts.
             200 | 206 | 412 | 416 => return Ok(Ended::NoParts),
             status => {
                 self.is_refused = true;

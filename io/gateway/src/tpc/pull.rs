@@ -1,3 +1,5 @@
+//! Pulls a file from another server.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,13 +19,13 @@ use crate::client::{Fault, Head, Incoming};
 use crate::method::GivenUp;
 use crate::transfers::Stage;
 
-/// What must hold for a pulled file to become visible.
+/// Conditions for publishing a pulled file.
 pub(super) struct Terms {
     pub(super) expect: Expectation,
     pub(super) changes: Vec<(DavPath, Change)>,
 }
 
-/// A pull on its way: it goes on where it is if the source is still the same file.
+/// A pull in progress. It can resume if the source file is unchanged.
 #[derive(Default)]
 struct Begun {
     upload: Option<Upload>,
@@ -32,7 +34,7 @@ struct Begun {
     digests: Vec<Digest>,
 }
 
-/// Copies a file from the other server to here.
+/// Copies a file from the other server to this one.
 pub(super) async fn pull(job: &Job, terms: Terms) -> Result<(), Fault> {
     let pulled = match parallel::pull(job).await? {
         Some(pulled) => pulled,
@@ -49,7 +51,7 @@ async fn in_order(job: &Job) -> Result<Pulled, Fault> {
         tries.again(fault, &job.live).await?;
     }
     let Begun { upload, length, digests, .. } = begun;
-    // An attempt that worked leaves it.
+    // A successful attempt leaves the upload here.
     let upload = upload.ok_or_else(|| Fault::lasting("nothing was received"))?;
     Ok(Pulled { upload, length, digests })
 }
@@ -61,7 +63,7 @@ async fn attempt(job: &Job, begun: &mut Begun) -> Result<(), Fault> {
             let range = format!("bytes={from}-");
             (from, vec![line("Range", range), line("If-Match", etag.to_bytes())])
         }
-        // Nobody could say that the rest belongs to what has come.
+        // Without a strong entity tag, the rest cannot be matched to the received part.
         _ => (0, Vec::new()),
     };
     let answered = Way::new(job).ask("GET", &with_wishes(job, lines)).await?;
@@ -95,13 +97,13 @@ fn length_of(head: &Head) -> Option<u64> {
     }
 }
 
-/// Whether an answer is the rest, from this byte on, of the file that was begun.
+/// Returns true if a response is the rest of the same file, from this byte on.
 fn continues(head: &Head, begun: &Begun, from: u64) -> bool {
     is_part(head, from, begun.length.map(|length| length.saturating_sub(1)), begun.length)
         && strong_etag(head).is_some_and(|now| begun.etag.as_ref().is_some_and(|etag| etag.strong_eq(&now)))
 }
 
-/// Algorithms whose digests are computed while the bytes come in.
+/// Returns the algorithms whose digests are computed while the data arrives.
 fn algorithms(job: &Job, head: &Head) -> Vec<Algorithm> {
     let mut algorithms = job.area().plan.checksums.clone();
     if job.request.verification != Verification::Off {
@@ -122,7 +124,7 @@ async fn begin(job: &Job, head: &Head) -> Result<Upload, Fault> {
     job.act.run_on(begin).await.map_err(|_| of_storage(StorageError::Cancelled))?.map_err(of_storage)
 }
 
-/// Takes the body. What has come when it breaks off stays.
+/// Receives the body. Keeps the received part if the body is cut off.
 async fn receive(job: &Job, mut body: Incoming, begun: &mut Begun) -> Result<(), Fault> {
     job.live.set_stage(Stage::Moving);
     let disk = job.act.asker.disk.clone();
@@ -150,7 +152,7 @@ async fn receive(job: &Job, mut body: Incoming, begun: &mut Begun) -> Result<(),
     fault.map_or(Ok(()), |fault| Err(fault.of(job.request.remote.peer())))
 }
 
-/// Proves that what came is what was sent, as far as that is asked for, and makes it visible.
+/// Verifies the file as far as requested, and publishes it.
 async fn commit(job: &Job, terms: Terms, pulled: Pulled) -> Result<(), Fault> {
     job.live.set_stage(Stage::Verifying);
     let Pulled { upload, length, mut digests } = pulled;
@@ -166,10 +168,10 @@ async fn commit(job: &Job, terms: Terms, pulled: Pulled) -> Result<(), Fault> {
     }
     let Terms { expect, changes } = terms;
     let durability = job.area().durability();
-    // A client that is gone wants nothing to be read or to become visible any more.
+    // If the client leaves, nothing more may be read or published.
     let given_up = GivenUp::default();
     let cancelled = Arc::clone(&given_up.0);
-    // Checksums of pieces that came out of order mean reading all of it.
+    // Checksums of parts that came out of order require reading the whole file.
     let is_long = upload.reads_back(&digests);
     let commit = move |act: &crate::dav::Act| {
         let commit = Commit { durability, expect, digests: &digests, length };

@@ -1,3 +1,5 @@
+//! Pushes a file to another server.
+
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +21,10 @@ use crate::method::GivenUp;
 use crate::slow_jobs::watched;
 use crate::transfers::Stage;
 
-/// Whether a server wants a body is asked (100-continue) before one that is as long.
+/// Minimum size of a body, in bytes, for which the server is asked first with `Expect: 100-continue`.
 const EXPECT_BYTES_MIN: u64 = 1024 * 1024;
 
-/// Copies an open file from here to the other server.
+/// Copies an open file from this server to the other one.
 pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
     let kept = kept(job, &file).await?;
     job.live.set_size(Some(file.metadata().size));
@@ -36,9 +38,9 @@ pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
         let mut sent = Sent::Nothing;
         match attempt(job, &file, &kept, &mut sent).await {
             Ok(head) => break Put { head, took: begun.elapsed() },
-            // It may be there, for all that nobody has said so.
+            // The response was lost, but the file may have arrived.
             Err(_) if sent == Sent::Whole && has_arrived(job, &file, &kept).await => return Ok(()),
-            // The first try may have made the file that the second would find.
+            // The first attempt may have created the file that a second one would find.
             Err(fault) if sent != Sent::Nothing && !job.request.overwrite => return Err(fault),
             Err(fault) => tries.again(fault, &job.live).await?,
         }
@@ -46,25 +48,25 @@ pub(super) async fn push(job: &Job, file: Arc<OpenFile>) -> Result<(), Fault> {
     verify(job, &file, &put, kept).await
 }
 
-/// How much of a PUT a server has heard.
+/// Progress of a PUT, as the server may have seen it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sent {
     Nothing,
-    /// It was asked for it.
+    /// The request was sent.
     Begun,
-    /// All of it, and what has become of it is not known.
+    /// The whole body was sent, but the result is unknown.
     Whole,
 }
 
-/// A PUT that worked.
+/// A successful PUT.
 struct Put {
-    /// Its answer.
+    /// Head of the response.
     head: Head,
-    /// From its beginning to its answer.
+    /// Time from the request to the response.
     took: Duration,
 }
 
-/// A PUT was sent whole and has had no answer: whether the file is there, as far as a checksum proves it. Without one it might
+/// Returns true if a PUT without a response has arrived, as proved by a checksum. Without a checksum it might
 /// be the old file, and is sent again.
 async fn has_arrived(job: &Job, file: &Arc<OpenFile>, kept: &[Digest]) -> bool {
     let Ok((told, head)) = verify::ask(job, &preferred(job, kept)).await else { return false };
@@ -72,13 +74,13 @@ async fn has_arrived(job: &Job, file: &Arc<OpenFile>, kept: &[Digest]) -> bool {
     is_long_enough && matches!(agrees(job, file, kept, &told).await, Ok(Some((true, _))))
 }
 
-/// The checksums that are kept with the file.
+/// Returns the stored checksums of the file.
 async fn kept(job: &Job, file: &Arc<OpenFile>) -> Result<Vec<Digest>, Fault> {
     let (tree, path, file) = (Arc::clone(job.act.tree()), job.act.place.path.clone(), Arc::clone(file));
     job.area().own_disk.run_on(move || tree.checksums(&path, &file)).await.map_err(of_storage)
 }
 
-/// Overwrite: F.
+/// Refuses an existing destination, for `Overwrite: F`.
 async fn refuse_existing(job: &Job) -> Result<(), Fault> {
     let mut tries = Tries::new(job.desk.plan.retries);
     while let Err(fault) = look_for_existing(job).await {
@@ -96,7 +98,7 @@ async fn look_for_existing(job: &Job) -> Result<(), Fault> {
     }
 }
 
-/// One PUT, over its redirections. `sent`: how far it came.
+/// Sends one PUT and follows its redirections. `sent` returns its progress.
 async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], sent: &mut Sent) -> Result<Head, Fault> {
     let size = file.metadata().size;
     let mut own: Lines = vec![line("Content-Length", size.to_string())];
@@ -127,14 +129,14 @@ async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], sent: &mut Se
             None => match send(job, &mut connection, file).await? {
                 Some(head) => (head, false),
                 None => {
-                    // It may have to write or read all of it first.
+                    // The server may have to write or read the whole file first.
                     let patience = job.desk.plan.answer_timeout.duration();
                     *sent = Sent::Whole;
                     (connection.response(false, patience).await.map_err(|fault| way.blame(fault))?, true)
                 }
             },
         };
-        // A gateway without an answer has not heard what has become of it either.
+        // A gateway that got no response does not know the result either.
         if !matches!(head.status, 502 | 504) {
             *sent = Sent::Begun;
         }
@@ -144,7 +146,7 @@ async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], sent: &mut Se
                 return Err(way.blame(Fault::lasting("it answered the PUT before it had the whole file")));
             }
             417 if expects => expects = false,
-            // Another method would be used then (RFC 9110 section 15.4.4).
+            // A 303 would change the method (RFC 9110 section 15.4.4).
             303 => return Err(refused("PUT", job, 303)),
             status => match way.follow("PUT", &head)? {
                 true => job.live.begin_anew(),
@@ -154,7 +156,7 @@ async fn attempt(job: &Job, file: &Arc<OpenFile>, kept: &[Digest], sent: &mut Se
     }
 }
 
-/// Sends the file. A final answer that comes before its end ends it.
+/// Sends the file. Stops at a final response that comes before the end.
 async fn send(job: &Job, connection: &mut Connection, file: &Arc<OpenFile>) -> Result<Option<Head>, Fault> {
     let peer = job.request.remote.peer();
     job.live.set_stage(Stage::Moving);
@@ -167,13 +169,13 @@ async fn send(job: &Job, connection: &mut Connection, file: &Arc<OpenFile>) -> R
         }
         let next = at + portion.len() as u64;
         if next >= size {
-            // Before the last of it has gone: what is not whole, nobody keeps.
+            // Check before the last portion is sent: the server discards an incomplete body.
             require_unchanged(job, file).await?;
         }
         let sending = async {
             connection.send(&portion).await?;
             job.moved(portion.len()).await;
-            // After the last portion, an answer is no longer early.
+            // After the last portion, a response is not early.
             if next < size { connection.early_response().await } else { Ok(None) }
         };
         let (sent, following) = tokio::join!(sending, read(job, file, next));
@@ -181,7 +183,7 @@ async fn send(job: &Job, connection: &mut Connection, file: &Arc<OpenFile>) -> R
             Ok(None) => {}
             Ok(early) => return Ok(early),
             Err(fault) => {
-                // A server that wants no more may say why before it goes.
+                // A server that stops reading may send the reason before it closes.
                 return match connection.early_response().await {
                     Ok(Some(head)) => Ok(Some(head)),
                     _ => Err(fault.of(peer)),
@@ -210,7 +212,7 @@ async fn read(job: &Job, file: &Arc<OpenFile>, at: u64) -> Result<Vec<u8>, Fault
     reading.await.map_err(of_storage)
 }
 
-/// What was read while somebody wrote into the file may be of no moment: partly old and partly new.
+/// Refuses to finish if the file was written meanwhile: the data sent may mix old and new content.
 async fn require_unchanged(job: &Job, file: &Arc<OpenFile>) -> Result<(), Fault> {
     let file = Arc::clone(file);
     match job.act.asker.disk.run_on(move || file.is_unchanged()).await.map_err(of_storage)? {
@@ -219,7 +221,7 @@ async fn require_unchanged(job: &Job, file: &Arc<OpenFile>) -> Result<(), Fault>
     }
 }
 
-/// Proves that the other server has what was sent, as far as that is asked for or can be told.
+/// Verifies the file on the other server, as far as requested and possible.
 async fn verify(job: &Job, file: &Arc<OpenFile>, put: &Put, kept: Vec<Digest>) -> Result<(), Fault> {
     job.live.set_stage(Stage::Verifying);
     match job.request.verification {
@@ -243,7 +245,7 @@ async fn verify(job: &Job, file: &Arc<OpenFile>, put: &Put, kept: Vec<Digest>) -
     }
 }
 
-/// The algorithms in which a checksum of the other side is of most use.
+/// Returns the algorithms that are most useful for a checksum of the other server.
 fn preferred(job: &Job, kept: &[Digest]) -> Vec<Algorithm> {
     match kept {
         [] => job.area().plan.checksums.clone(),
@@ -251,7 +253,8 @@ fn preferred(job: &Job, kept: &[Digest]) -> Vec<Algorithm> {
     }
 }
 
-/// Whether the file here has the checksum that the other side tells; `None` = it tells none. Computes it if it is not kept.
+/// Returns true if the local file has the checksum that the other server reported; `None` if it reported
+/// none. Computes the checksum if it is not stored.
 async fn agrees(
     job: &Job,
     file: &Arc<OpenFile>,
@@ -268,7 +271,7 @@ async fn agrees(
     }
 }
 
-/// Whether checksums agree, if both sides have one of the same algorithm.
+/// Compares checksums, if both sides have one with the same algorithm.
 fn fits(kept: &[Digest], told: &[Digest]) -> Option<(bool, Algorithm)> {
     let both = kept.iter().filter_map(|kept| {
         let told = told.iter().find(|told| told.algorithm() == kept.algorithm())?;
@@ -277,15 +280,16 @@ fn fits(kept: &[Digest], told: &[Digest]) -> Option<(bool, Algorithm)> {
     both.min_by_key(|(is_right, _)| *is_right)
 }
 
-/// The answer to a PUT has told another checksum: which may be that of the answer's own content (RFC 9530 section 3). So the file
-/// itself is asked about. Nobody has asked for that to be enforced: it is removed only if it is surely still what was sent.
+/// Verifies again after the response to the PUT had another checksum. That may be the checksum of the
+/// response's own content (RFC 9530 section 3), so a HEAD asks for the file's. The client did not require
+/// verification. Therefore the file is removed only if it is certainly the one that was sent.
 async fn confirm(job: &Job, kept: &[Digest], put: &Put) -> Result<(), Fault> {
     let peer = job.request.remote.peer();
     let asked = verify::ask(job, &preferred(job, kept)).await;
     match asked.as_ref().ok().and_then(|(told, head)| Some((fits(kept, told)?, head))) {
         Some(((true, _), _)) => Ok(()),
         Some(((false, algorithm), head)) => Err(mismatch(job, algorithm, put, head).await),
-        // Without content of its own, the answer can but have meant the file.
+        // A response without content must have meant the file.
         None if matches!(put.head.framing, Framing::None | Framing::Length(0)) => {
             Err(Fault::lasting(format!(
                 "checksum mismatch: {peer} has told another in its answer to the PUT; the file is still there"
@@ -295,7 +299,7 @@ async fn confirm(job: &Job, kept: &[Digest], put: &Put) -> Result<(), Fault> {
     }
 }
 
-/// Computes a checksum of the file here.
+/// Computes a checksum of the local file.
 async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Result<Vec<Digest>, Fault> {
     let (tree, path, file) = (Arc::clone(job.act.tree()), job.act.place.path.clone(), Arc::clone(file));
     let given_up = GivenUp::default();
@@ -306,7 +310,7 @@ async fn compute(job: &Job, file: &Arc<OpenFile>, algorithm: Algorithm) -> Resul
     watched(job.area().plan.name.as_str(), what, computing).await.map_err(of_storage)
 }
 
-/// What is there (`head`) is not what was sent: it is removed, if it is what came of the PUT, and still that.
+/// Removes the remote file, whose `head` shows another content, if the PUT created it and it is unchanged.
 async fn mismatch(job: &Job, what: impl Display, put: &Put, head: &Head) -> Fault {
     let fate = match only_if_ours(put, head) {
         Err(why) => format!("it is still there: {why}"),
@@ -323,7 +327,8 @@ async fn mismatch(job: &Job, what: impl Display, put: &Put, head: &Head) -> Faul
     Fault::lasting(format!("checksum mismatch: the file at {peer} has another {what}; {fate}"))
 }
 
-/// The condition under which what is there is what the PUT has made, so that nobody else's file is removed in its place.
+/// Returns the condition that the remote file is the one that the PUT created, so that no other client's file
+/// is removed.
 fn only_if_ours(put: &Put, head: &Head) -> Result<(String, Vec<u8>), &'static str> {
     let (made, now) = (strong_etag(&put.head), strong_etag(head));
     if let (Some(made), Some(now)) = (&made, &now)
@@ -334,12 +339,12 @@ fn only_if_ours(put: &Put, head: &Head) -> Result<(String, Vec<u8>), &'static st
     if let Some(now) = now {
         return Ok(line("If-Match", now.to_bytes()));
     }
-    // Without a tag: it was changed last while the PUT was under way, by the other server's own clock.
+    // Without a tag, Last-Modified must lie within the PUT, by the other server's clock.
     let date = |head: &Head, name: &str| head.header(name).and_then(parse_http_date);
     let (Some(ended_s), Some(changed_s)) = (date(&put.head, "Date"), date(head, "Last-Modified")) else {
         return Err("it has neither an entity tag nor a time that says that it is what was sent");
     };
-    // Dates are of whole seconds.
+    // Dates have a resolution of one second.
     let began_s = ended_s.saturating_sub_unsigned(put.took.as_secs() + 1);
     match (began_s..=ended_s).contains(&changed_s) {
         true => Ok(line("If-Unmodified-Since", http_date(changed_s))),

@@ -1,3 +1,5 @@
+//! Requests to the other server of a third-party copy, with redirections.
+
 use std::time::Duration;
 
 use weir_dav::header::RemoteUrl;
@@ -7,26 +9,27 @@ use super::job::Job;
 use crate::client::{Connection, Fault, Head, RequestHead};
 use crate::transfers::Stage;
 
-/// Redirections that one request follows.
+/// Maximum number of redirections that one request follows.
 const REDIRECTIONS_MAX: u32 = 10;
 
-/// A server that was asked to say whether it wants a body (100-continue) and says nothing gets the body after so long (RFC 9110
-/// section 10.1.1).
+/// Maximum wait for a response to `Expect: 100-continue`. After that the body is sent (RFC 9110 section
+/// 10.1.1).
 pub(super) const CONTINUE_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Header lines.
 pub(super) type Lines = Vec<(String, Vec<u8>)>;
 
-/// A final answer, and the connection on which its body comes.
+/// A final response, and the connection that carries its body.
 pub(super) struct Answered {
     pub(super) head: Head,
     pub(super) connection: Connection,
 }
 
-/// The way to a file on another server, over its redirections.
+/// The route to a file on another server, along its redirections.
 ///
-/// What the client has given for the other server (`TransferHeader...`) is meant for the server that it has named, and goes to no
-/// other. Nor does this server's certificate: whom the other server names must not be spoken to in its name.
+/// The headers that the client gave for the other server (`TransferHeader...`) go only to the server that it
+/// named. The same holds for this server's certificate, because a redirection target must not be contacted
+/// with this server's identity.
 pub(super) struct Way<'a> {
     job: &'a Job,
     pub(super) url: RemoteUrl,
@@ -39,7 +42,7 @@ impl<'a> Way<'a> {
         Self { job, url: job.request.remote.clone(), carries: true, left: REDIRECTIONS_MAX }
     }
 
-    /// Connects, and sends the head of a request.
+    /// Connects and sends the head of a request.
     pub(super) async fn begin(&self, method: &str, own: &[(String, Vec<u8>)]) -> Result<Connection, Fault> {
         self.job.live.set_stage(Stage::Waiting);
         let mut connection = self.job.desk.dialer(self.carries).connect(&self.url).await?;
@@ -55,7 +58,7 @@ impl<'a> Way<'a> {
         Ok(connection)
     }
 
-    /// Goes on where a redirection leads; false: it is none.
+    /// Follows a redirection. Returns false if the response is none.
     pub(super) fn follow(&mut self, method: &str, head: &Head) -> Result<bool, Fault> {
         if !matches!(head.status, 301 | 302 | 303 | 307 | 308) {
             return Ok(false);
@@ -70,7 +73,7 @@ impl<'a> Way<'a> {
         let next = self.url.redirected(location, &PathLimits::default());
         let next = next.map_err(|error| self.blame(Fault::lasting(format!("redirection: {error}"))))?;
         let stays = next.is_same_origin(&self.url);
-        // What is to be removed is what the client has named: the other server does not choose it.
+        // The client chose the file to remove; the other server must not choose another one.
         if method == "DELETE" && (head.status == 303 || !stays) {
             return Err(self.blame(Fault::lasting("DELETE was redirected to elsewhere, and not followed")));
         }
@@ -79,7 +82,7 @@ impl<'a> Way<'a> {
         Ok(true)
     }
 
-    /// Sends a request without a body, and follows redirections to its final answer.
+    /// Sends a request without a body, and follows redirections to the final response.
     pub(super) async fn ask(mut self, method: &str, own: &[(String, Vec<u8>)]) -> Result<Answered, Fault> {
         loop {
             let mut connection = self.begin(method, own).await?;
@@ -91,20 +94,20 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// How long an answer may take: a checksum that is asked for may mean reading all of the file first.
+    /// Returns the time limit for a response. A requested checksum may require reading the whole file first.
     fn patience(&self, own: &[(String, Vec<u8>)]) -> Duration {
         let plan = &self.job.desk.plan;
         let asks = own.iter().any(|(name, _)| name.eq_ignore_ascii_case("want-digest"));
         if asks { plan.answer_timeout.duration() } else { plan.idle_timeout.duration() }
     }
 
-    /// Says whose fault it is.
+    /// Adds the name of the server to an error.
     pub(super) fn blame(&self, fault: Fault) -> Fault {
         fault.of(self.url.peer())
     }
 }
 
-/// What an answer that is none of those that were hoped for means.
+/// Converts an unexpected status to an error.
 pub(super) fn refused(method: &str, job: &Job, status: u16) -> Fault {
     let text = format!("{}: {method} was answered with status {status}", job.request.remote.peer());
     match status {
@@ -113,7 +116,7 @@ pub(super) fn refused(method: &str, job: &Job, status: u16) -> Fault {
     }
 }
 
-/// A header line.
+/// Builds a header line.
 pub(super) fn line(name: &str, value: impl Into<Vec<u8>>) -> (String, Vec<u8>) {
     (name.to_owned(), value.into())
 }

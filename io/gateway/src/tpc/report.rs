@@ -1,3 +1,5 @@
+//! Response body of a third-party copy, with progress markers.
+
 use std::io;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -10,9 +12,9 @@ use crate::client::Fault;
 use crate::clock::unix_now_s;
 use crate::transfers::{End, Entry};
 
-/// The body of the answer to a third-party copy: it carries the transfer out while it is sent, and tells how far it is.
+/// The response body of a third-party copy. It runs the transfer while it is sent, and reports progress.
 pub(super) struct Report {
-    /// `None` once it has ended.
+    /// The transfer; `None` once it has ended.
     work: Option<LocalFuture<Result<(), Fault>>>,
     stopping: LocalFuture<()>,
     ticks: Interval,
@@ -21,7 +23,7 @@ pub(super) struct Report {
 }
 
 impl Report {
-    /// Of a transfer that `work` is. A marker comes at once, and then every `interval`.
+    /// Creates the body for the transfer `work`. Sends a marker at once, and then every `interval`.
     pub(super) fn new(
         work: LocalFuture<Result<(), Fault>>,
         stopping: LocalFuture<()>,

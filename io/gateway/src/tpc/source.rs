@@ -1,4 +1,4 @@
-//! The file on another server that a pull fetches: how it is asked for, and what an answer must say to be of that file.
+//! The remote file of a pull: builds the requests for it and checks that responses belong to it.
 
 use weir_dav::digest::Digest;
 use weir_dav::etag::EntityTag;
@@ -11,25 +11,25 @@ use super::remote::{Lines, line};
 use super::verify;
 use crate::client::{Fault, Head};
 
-/// What came from the other server, complete and not visible yet.
+/// A complete download that is not published yet.
 pub(super) struct Pulled {
     pub(super) upload: Upload,
     pub(super) length: Option<u64>,
-    /// What the other server says of its checksums.
+    /// Checksums that the other server reported.
     pub(super) digests: Vec<Digest>,
 }
 
-/// With what asks for checksums, if they count.
+/// Adds headers that ask for checksums, if verification is required.
 pub(super) fn with_wishes(job: &Job, mut lines: Lines) -> Lines {
     if job.request.verification == Verification::Required {
         lines.extend(verify::wishes(&job.area().plan.checksums));
     }
-    // Ranges, lengths and checksums are those of the file itself.
+    // Ranges, lengths and checksums must be those of the file itself.
     lines.push(line("Accept-Encoding", "identity"));
     lines
 }
 
-/// Refuses a body that is not the file itself.
+/// Refuses a body with a content coding.
 pub(super) fn identity(job: &Job, head: &Head) -> Result<(), Fault> {
     match head.header("Content-Encoding") {
         Some(coding) if !coding.eq_ignore_ascii_case(b"identity") => {
@@ -46,7 +46,7 @@ pub(super) fn strong_etag(head: &Head) -> Option<EntityTag> {
     head.header("ETag").and_then(EntityTag::parse).filter(|etag| !etag.is_weak())
 }
 
-/// Whether an answer is these bytes of a file of this length.
+/// Returns true if a response has these bytes of a file of this length.
 pub(super) fn is_part(head: &Head, first: u64, last: Option<u64>, length: Option<u64>) -> bool {
     match head.header("Content-Range").map(ContentRange::parse) {
         Some(Ok(ContentRange::Part { range, complete_bytes })) => {

@@ -1,3 +1,5 @@
+//! Retries with growing pauses.
+
 use std::time::Duration;
 
 use tokio::time::sleep;
@@ -5,40 +7,42 @@ use tokio::time::sleep;
 use crate::client::Fault;
 use crate::transfers::{Live, Stage};
 
-/// How often something is tried again.
+/// Remaining attempts of an operation.
 #[derive(Debug)]
 pub(super) struct Tries {
     retries: u32,
     left: u32,
     pause: Duration,
-    /// Bytes that a try had when all tries were given last.
+    /// Progress in bytes when the attempts were last restored.
     counted_bytes: u64,
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
-/// So much more is progress. Whoever sends less before each break would hold a transfer for as long as they like.
+/// Minimum progress in bytes that restores all attempts. A source that sends less before each break could
+/// occupy a transfer forever.
 const PROGRESS_BYTES: u64 = 1024 * 1024;
 
 impl Tries {
-    /// Up to `retries` more after the first.
+    /// Allows up to `retries` attempts after the first.
     pub(super) fn new(retries: u32) -> Self {
         Self { retries, left: retries, pause: FIRST_PAUSE, counted_bytes: 0 }
     }
 
-    /// The last try has come so far. With progress all tries are there again: how often a long transfer breaks off says nothing of
-    /// whether it will ever be whole. Bytes count once, also if a try begins anew, so that there is an end to it.
+    /// Records the progress of the last attempt. Progress restores all attempts, because a long transfer may
+    /// break off often and still finish. Bytes count only once, even if an attempt starts from the beginning,
+    /// so the total is bounded.
     pub(super) fn reached(&mut self, bytes: u64) {
         if bytes >= self.counted_bytes.saturating_add(PROGRESS_BYTES) {
             *self = Self { counted_bytes: bytes, ..Self::new(self.retries) };
         }
     }
 
-    /// Waits for the next try.
+    /// Waits for the next attempt.
     ///
     /// # Errors
-    /// That was the last one, or another would not help.
+    /// If no attempts are left, or another would not help.
     pub(super) async fn again(&mut self, fault: Fault, live: &Live) -> Result<(), Fault> {
         if !fault.is_passing() || self.left == 0 {
             return Err(fault);

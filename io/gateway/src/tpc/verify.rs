@@ -1,4 +1,4 @@
-//! What the other server says of a file: its checksums, its size.
+//! Checksums and size of the file on the other server.
 
 use weir_dav::digest::{Algorithm, Digest, parse_digest, parse_repr_digest};
 
@@ -8,12 +8,12 @@ use super::tries::Tries;
 use crate::client::{Fault, Head};
 use crate::transfers::Stage;
 
-/// Asks for checksums: by the two ways to say so, the preferred algorithms first.
+/// Builds the headers that ask for checksums in both forms, the preferred algorithms first.
 pub(super) fn wishes(preferred: &[Algorithm]) -> Lines {
     let mut order = preferred.to_vec();
     order.extend(Algorithm::ALL.into_iter().filter(|algorithm| !preferred.contains(algorithm)));
     let instance = order.iter().enumerate().map(|(at, algorithm)| match at {
-        // Some servers do not read weights; the first is what they take.
+        // Some servers ignore weights and use the first algorithm.
         0 => algorithm.to_string(),
         at => format!("{algorithm};q=0.{}", 9_usize.saturating_sub(at).max(1)),
     });
@@ -26,15 +26,15 @@ pub(super) fn wishes(preferred: &[Algorithm]) -> Lines {
     ]
 }
 
-/// The checksums that an answer tells of the whole file. Those that cannot be read are as good as none.
+/// Returns the checksums of the whole file in a response. Ignores malformed ones.
 pub(super) fn told(head: &Head) -> Vec<Digest> {
     let mut digests = parse_digest(&head.list("Digest")).unwrap_or_default();
     digests.extend(parse_repr_digest(&head.list("Repr-Digest")).unwrap_or_default());
     digests
 }
 
-/// Asks the other server for the checksums of the file as it is there now, and for its size if it tells; again, if that fails in
-/// passing: a whole file has been moved by then.
+/// Asks the other server for the current checksums and size of the file. Retries temporary errors, because a
+/// whole file has been transferred by then.
 pub(super) async fn ask(job: &Job, preferred: &[Algorithm]) -> Result<(Vec<Digest>, Head), Fault> {
     let mut tries = Tries::new(job.desk.plan.retries);
     loop {
@@ -54,12 +54,12 @@ async fn ask_once(job: &Job, preferred: &[Algorithm]) -> Result<(Vec<Digest>, He
     Ok((told(&answered.head), answered.head))
 }
 
-/// What a file's size is by the answer to a HEAD.
+/// Returns the size of a file, from the response to a HEAD.
 pub(super) fn size(head: &Head) -> Option<u64> {
     std::str::from_utf8(head.header("Content-Length")?).ok()?.parse().ok()
 }
 
-/// There is nothing to verify with.
+/// Returns the error for a server that reports no checksum.
 pub(super) fn nothing_told(job: &Job) -> Fault {
     Fault::lasting(format!(
         "{} tells no checksum of the file, and one is required",

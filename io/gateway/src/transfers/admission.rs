@@ -1,22 +1,24 @@
+//! Limits on concurrent transfers, with a queue.
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// Who may transfer now: so many at once, so many with each peer, and a bounded queue for the others, in their order.
+/// Admits transfers up to a limit in total and for each peer. The others wait in a bounded queue, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     state: Mutex<State>,
 }
 
-/// How many.
+/// Limits for transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Limits {
-    /// At once.
+    /// Maximum number of active transfers.
     pub(crate) active_max: usize,
-    /// Of these with one peer.
+    /// Maximum number of active transfers with one peer.
     pub(crate) of_peer_max: usize,
-    /// That wait.
+    /// Maximum number of waiting transfers.
     pub(crate) queue_max: usize,
 }
 
@@ -36,7 +38,7 @@ struct Waiting {
     turn: oneshot::Sender<()>,
 }
 
-/// A place, in the queue or past it; given back by dropping it.
+/// A position in the queue or an active transfer. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     admission: Arc<Admission>,
@@ -46,12 +48,13 @@ pub(crate) struct Ticket {
 }
 
 impl Admission {
-    /// A place for a transfer with `peer`; `None` if the queue is full. The newest limits hold for everybody.
+    /// Returns a ticket for a transfer with `peer`; `None` if the queue is full. The newest limits apply to
+    /// all transfers.
     pub(crate) fn enter(self: &Arc<Self>, limits: Limits, peer: &str) -> Option<Ticket> {
         let mut state = self.lock();
         state.limits = limits;
         state.admit();
-        // Those in the queue wait for other peers if there is room.
+        // If there is room for this peer, the queued transfers wait for other peers.
         if !state.has_room(peer) && state.waiting.len() >= limits.queue_max {
             return None;
         }
@@ -91,7 +94,7 @@ impl State {
             && self.by_peer.get(peer).is_none_or(|count| *count < self.limits.of_peer_max)
     }
 
-    /// Lets in whoever may, the first first; those whose peer has enough let others pass.
+    /// Admits waiting transfers in order. A transfer whose peer is at its limit lets later ones pass.
     fn admit(&mut self) {
         let mut at = 0;
         while self.active < self.limits.active_max && at < self.waiting.len() {
@@ -102,17 +105,17 @@ impl State {
             let Some(waiting) = self.waiting.remove(at) else { return };
             self.active += 1;
             *self.by_peer.entry(waiting.peer).or_default() += 1;
-            // Whoever does not wait any more is about to leave.
+            // If the receiver is gone, its ticket is being dropped and frees the slot.
             let _ = waiting.turn.send(());
         }
     }
 }
 
 impl Ticket {
-    /// Waits for its turn.
+    /// Waits for admission.
     pub(crate) async fn turn(&mut self) {
         if let Some(turn) = &mut self.turn {
-            // The sender is used before it is dropped, unless the ticket is.
+            // The sender is dropped unused only together with this ticket.
             let _ = turn.await;
             self.turn = None;
         }
@@ -146,7 +149,7 @@ mod tests {
         assert!(has_turn(&mut first));
         let mut second = enter("a").unwrap();
         assert!(!has_turn(&mut second));
-        // Another peer passes by.
+        // A transfer with another peer passes.
         let mut third = enter("b").unwrap();
         assert!(has_turn(&mut third));
         let mut fourth = enter("c").unwrap();
@@ -154,7 +157,7 @@ mod tests {
         assert!(enter("d").is_none());
         drop(first);
         assert!(has_turn(&mut second) && !has_turn(&mut fourth));
-        // One that gives up in the queue makes room in it.
+        // A waiting transfer that gives up makes room in the queue.
         let fifth = enter("d").unwrap();
         assert!(enter("e").is_none());
         drop(fifth);

@@ -1,3 +1,5 @@
+//! Starts the third-party copies of a storage area, within the limits of the process.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,16 +21,16 @@ pub(crate) struct Transfers {
     stopping: watch::Sender<bool>,
 }
 
-/// TLS towards other servers.
+/// TLS settings for other servers.
 #[derive(Debug, Clone)]
 pub(crate) struct TransferTls {
-    /// Towards those that clients have named, with the certificate of this server if it has one.
+    /// For servers that clients named, with this server's client certificate if there is one.
     pub(crate) named: ClientTls,
-    /// Towards those to which these have redirected, without it.
+    /// For redirection targets, without that certificate.
     pub(crate) elsewhere: ClientTls,
 }
 
-/// Where a storage area's transfers are begun.
+/// Starts the transfers of one storage area.
 #[derive(Debug)]
 pub(crate) struct Desk {
     transfers: Arc<Transfers>,
@@ -45,20 +47,21 @@ impl Default for Transfers {
 }
 
 impl Transfers {
-    /// How things stand.
+    /// Returns the state of all transfers.
     pub(crate) fn snapshot(&self) -> TransfersSnapshot {
         self.registry.snapshot()
     }
 
-    /// Ends all transfers with a last line for their clients, and begins no more.
+    /// Ends all transfers, each with a last line for its client, and starts no more.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
     }
 }
 
 impl Desk {
-    /// For an area whose transfers together may move `bytes_per_second`; 0 = as many as they can. `identity`: headers by which
-    /// proxies tell who a client is, those that end in `*` by their beginning. `before`: that of the same area before a reload.
+    /// Creates the desk of an area. `bytes_per_second` limits all its transfers together; 0 means no limit.
+    /// `identity` lists the headers in which proxies pass a client's identity; a name that ends in `*` is a
+    /// prefix. `before` is the desk of the same area before a reload.
     pub(crate) fn new(
         transfers: &Arc<Transfers>,
         plan: &ThirdPartyCopyPlan,
@@ -82,7 +85,7 @@ impl Desk {
         }
     }
 
-    /// A place for a transfer; `None` if there are too many.
+    /// Returns a ticket for a transfer; `None` if there are too many.
     pub(crate) fn enter(&self, peer: &str) -> Option<Ticket> {
         let limits = Limits {
             active_max: self.plan.transfers_max as usize,
@@ -100,16 +103,16 @@ impl Desk {
         *self.transfers.stopping.borrow()
     }
 
-    /// Ready when the transfers are to end.
+    /// Returns a future that is ready when the transfers must end.
     pub(crate) fn stopping(&self) -> impl Future<Output = ()> + use<> {
         let mut stopping = self.transfers.stopping.subscribe();
         async move {
-            // An error: the sender is gone, and with it the process.
+            // An error means that the process is ending.
             let _ = stopping.wait_for(|stopping| *stopping).await;
         }
     }
 
-    /// Whether the config names a header as one by which proxies tell who a client is.
+    /// Returns true if the config names this header as one in which proxies pass a client's identity.
     pub(crate) fn is_identity(&self, name: &str) -> bool {
         let as_cgi = |name: &str| name.bytes().map(weir_http::fold_for_cgi).collect::<Vec<u8>>();
         let name = as_cgi(name);
@@ -119,7 +122,7 @@ impl Desk {
         })
     }
 
-    /// Towards the server that the client has named, or one to which it has redirected.
+    /// Returns a dialer for the server that the client named, or for one that it redirected to.
     pub(crate) fn dialer(&self, is_named: bool) -> Dialer<'_> {
         Dialer {
             tls: if is_named { &self.tls.named } else { &self.tls.elsewhere },

@@ -1,3 +1,5 @@
+//! Registry of running transfers and totals of finished ones.
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -7,7 +9,7 @@ use std::time::{Duration, Instant};
 use weir_control::{TransferSnapshot, TransferTotals, TransfersSnapshot};
 use weir_dav::third_party::Direction;
 
-/// The transfers that there are, and counts of those that there were.
+/// Running transfers, and totals.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     book: Mutex<Book>,
@@ -28,31 +30,31 @@ struct Counts {
     bytes: u64,
 }
 
-/// One transfer, as others see it.
+/// State of one transfer, shared with the snapshots.
 #[derive(Debug)]
 pub(crate) struct Live {
     id: u64,
     about: About,
     started: Instant,
     state: AtomicU8,
-    /// Bytes of the file that are where they are to be.
+    /// Bytes of the file that have arrived.
     bytes: AtomicU64,
-    /// Bytes that went over the network, those of tries that failed included.
+    /// Bytes sent over the network, including failed attempts.
     moved: AtomicU64,
-    /// `u64::MAX` = not known.
+    /// Size of the file; `u64::MAX` if not known.
     size: AtomicU64,
     connections: Mutex<Vec<SocketAddr>>,
     recent: Mutex<Recent>,
 }
 
-/// What is known of a transfer from the start.
+/// Properties of a transfer that are known from the start.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
     pub(crate) area: String,
     pub(crate) direction: Direction,
-    /// Host and port.
+    /// Host and port of the other server.
     pub(crate) peer: String,
-    /// As URLs have it.
+    /// Path of the file in URLs.
     pub(crate) path: String,
     pub(crate) sci_tag: Option<u16>,
 }
@@ -64,29 +66,29 @@ struct Recent {
     bytes_per_second: Option<u64>,
 }
 
-/// What a transfer is at.
+/// Stage of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Waits for its turn.
+    /// Waits for admission.
     Queued,
-    /// Waits for the other server, or for another try.
+    /// Waits for the other server, or for the next attempt.
     Waiting,
-    /// Bytes move.
+    /// Transfers data.
     Moving,
-    /// Checksums are looked at.
+    /// Compares checksums.
     Verifying,
 }
 
-/// How a transfer ended.
+/// Result of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Succeeded,
     Failed,
-    /// Its client has gone, or the process stops.
+    /// The client has left, or the process stops.
     Cancelled,
 }
 
-/// A transfer's entry; taken out when this is dropped.
+/// Registry entry of a transfer. Dropping it removes the entry and adds to the totals.
 #[derive(Debug)]
 pub(crate) struct Entry {
     registry: Arc<Registry>,
@@ -94,14 +96,14 @@ pub(crate) struct Entry {
     pub(crate) end: End,
 }
 
-/// The other ends that are told of one transfer.
+/// Maximum number of peer addresses that are recorded for one transfer.
 const CONNECTIONS_MAX: usize = 16;
 
-/// A rate is measured over at least so long.
+/// Minimum duration over which a rate is measured.
 const RECENT: Duration = Duration::from_secs(1);
 
 impl Registry {
-    /// A new transfer.
+    /// Adds a new transfer.
     pub(crate) fn begin(self: &Arc<Self>, about: About) -> Entry {
         let mut book = self.lock();
         let id = book.next_id;
@@ -118,12 +120,12 @@ impl Registry {
             recent: Mutex::new(Recent { since: Instant::now(), moved: 0, bytes_per_second: None }),
         });
         book.live.push(Arc::clone(&live));
-        // Their series are there from the first transfer on.
+        // Creates the counters, so that their metrics exist from the first transfer on.
         book.totals.entry((live.about.area.clone(), live.about.direction)).or_default();
         Entry { registry: Arc::clone(self), live, end: End::Cancelled }
     }
 
-    /// How things stand.
+    /// Returns the state of all transfers.
     pub(crate) fn snapshot(&self) -> TransfersSnapshot {
         let book = self.lock();
         let mut counts = book.totals.clone();
@@ -160,23 +162,23 @@ impl Live {
         self.size.store(size.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// So many more bytes of the file were transferred.
+    /// Counts transferred bytes of the file.
     pub(crate) fn add(&self, bytes: usize) {
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         self.moved.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// The transfer begins anew.
+    /// Resets the progress, because the transfer starts again.
     pub(crate) fn begin_anew(&self) {
         self.bytes.store(0, Ordering::Relaxed);
     }
 
-    /// Bytes of the file that were transferred.
+    /// Returns the transferred bytes of the file.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// There is a connection to this address.
+    /// Records a connection to this address.
     pub(crate) fn connected(&self, address: SocketAddr) {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if connections.len() < CONNECTIONS_MAX && !connections.contains(&address) {
@@ -184,7 +186,7 @@ impl Live {
         }
     }
 
-    /// The other ends that there were.
+    /// Returns the addresses of all connections so far.
     pub(crate) fn connections(&self) -> Vec<SocketAddr> {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

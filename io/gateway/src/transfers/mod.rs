@@ -1,4 +1,4 @@
-//! The transfers between storage areas and other servers that are under way: how many there may be, how fast, and how they stand.
+//! Running transfers between storage areas and other servers: their limits, their rate and their state.
 
 mod admission;
 mod desk;

@@ -1,15 +1,17 @@
+//! Rate limit for the transfers of a storage area.
+
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Keeps all transfers of a storage area together under a rate: each byte takes its time, and whoever has moved some waits until
-/// theirs is over. What was not used is lost but for a tenth of a second's worth.
+/// Limits the combined rate of all transfers of a storage area. Each byte takes its share of time, and a
+/// transfer waits until the time of its bytes is over. At most 0.1 s of unused time is saved up.
 #[derive(Debug)]
 pub(crate) struct Pacer {
-    /// At least 1.
+    /// Rate limit, at least 1.
     bytes_per_second: u64,
-    /// When all that was moved has had its time.
+    /// End of the time taken by all bytes so far.
     paid_until: Mutex<Option<Instant>>,
 }
 
@@ -24,7 +26,7 @@ impl Pacer {
         self.bytes_per_second
     }
 
-    /// `bytes` were moved: waits until the next may be.
+    /// Records `bytes` and waits until more may be moved.
     pub(crate) async fn moved(&self, bytes: usize) {
         let until = self.until(bytes, Instant::now());
         sleep_until(until).await;
@@ -51,7 +53,7 @@ mod tests {
         let start = Instant::now();
         let after = |ms| start + Duration::from_millis(ms);
         assert_eq!(pacer.until(500, start), after(500));
-        // Another transfer of the area, at the same time.
+        // A simultaneous transfer of the same area.
         assert_eq!(pacer.until(500, start), after(1_000));
         assert_eq!(pacer.until(100, after(900)), after(1_100));
         assert_eq!(pacer.until(1_000, after(10_000)), after(10_900));

@@ -1,5 +1,5 @@
-//! Checksums of files that have none, because another program has written them, or changed them since: computed in the background,
-//! one file after the other, and kept for who asks.
+//! Computes missing checksums in the background, one file at a time. Files lack them if another program wrote
+//! or changed them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -13,23 +13,25 @@ use weir_storage::{Listing, Metadata, StorageError, Tree};
 use crate::area::Area;
 use crate::clock::unix_now_s;
 
-/// Whether it is time for the next look is asked so often.
+/// Interval at which the task checks if the next search is due.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Members of directories that are looked at at once, and the pause after them: at most 5,000 a second, and never a thread for long.
+/// Number of members examined at a time, and the pause after them. This limits the search to 5,000 members
+/// per second and keeps no thread busy for long.
 const BATCH: usize = 250;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Who has written to a file within so long may not have finished.
+/// Age of the last write, in seconds, after which a file counts as complete.
 const SETTLED_S: u64 = 60;
 
-/// While a file is read, it is asked so often whether its area is still there.
+/// Interval at which the task checks that its area still exists, while a file is read.
 const ALIVE: Duration = Duration::from_secs(1);
 
-/// After a file there is a pause as long as reading it took, so that others have the disk as well; but no longer than this.
+/// Maximum pause after a file. The pause lasts as long as reading the file took, to leave disk time for
+/// requests.
 const REST_MAX: Duration = Duration::from_secs(60);
 
-/// Looks for files without checksums from time to time, for as long as the area is there.
+/// Searches for files without checksums at intervals, until the area is dropped.
 pub(crate) async fn keep(area: Weak<Area>) {
     loop {
         let Some(held) = area.upgrade() else { return };
@@ -44,7 +46,7 @@ pub(crate) async fn keep(area: Weak<Area>) {
         looked.began_s.store(unix_now_s(), Ordering::Relaxed);
         match look(&area).await {
             Ok(true) => {}
-            // Its area is no more: who has the tree by now looks anew.
+            // The area is gone. The next owner of the tree searches again.
             Ok(false) => looked.began_s.store(0, Ordering::Relaxed),
             Err(error) => eprintln!("weir: storage area {name}: missing checksums: {error}"),
         }
@@ -52,13 +54,13 @@ pub(crate) async fn keep(area: Weak<Area>) {
     }
 }
 
-/// A directory that is still to be read, or the rest of it.
+/// A directory to read, or the rest of one.
 enum Place {
     Whole(DavPath),
     Rest(DavPath, Listing),
 }
 
-/// What a few members of a directory have come to.
+/// Result of examining some members of a directory.
 #[derive(Default)]
 struct Found {
     rest: Option<(DavPath, Listing)>,
@@ -67,7 +69,7 @@ struct Found {
     files: Vec<DavPath>,
 }
 
-/// Looks at all files; false: the area is not there any more.
+/// Examines all files. Returns false if the area is gone.
 async fn look(area: &Weak<Area>) -> Result<bool, String> {
     let mut places = vec![Place::Whole(DavPath::root())];
     while let Some(place) = places.pop() {
@@ -88,7 +90,7 @@ async fn look(area: &Weak<Area>) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Looks at a few members. What is gone, or cannot be read, is for the next time. Blocks.
+/// Examines some members. Leaves missing and unreadable files for the next search. Blocks.
 fn members(tree: &Arc<Tree>, place: Place, algorithms: &[Algorithm]) -> Found {
     let (path, listing) = match place {
         Place::Whole(path) => {
@@ -117,12 +119,12 @@ fn members(tree: &Arc<Tree>, place: Place, algorithms: &[Algorithm]) -> Found {
     found
 }
 
-/// Whether nobody seems to be writing to a file.
+/// Returns true if the file was not written recently.
 fn is_settled(file: &Metadata) -> bool {
     file.modified.unix_s() <= unix_now_s().saturating_sub(SETTLED_S)
 }
 
-/// Which of these a file has not. Blocks.
+/// Returns the algorithms for which the file has no checksum. Blocks.
 fn missing(
     tree: &Arc<Tree>,
     path: &DavPath,
@@ -134,7 +136,7 @@ fn missing(
     Ok(algorithms.iter().filter(|algorithm| !is_known(algorithm)).copied().collect())
 }
 
-/// Computes what a file has not; false: its area is not there any more.
+/// Computes the missing checksums of a file. Returns false if the area is gone.
 async fn compute(area: &Weak<Area>, path: DavPath) -> Result<bool, String> {
     let Some(held) = area.upgrade() else { return Ok(false) };
     let (tree, algorithms, disk) =
@@ -148,7 +150,7 @@ async fn compute(area: &Weak<Area>, path: DavPath) -> Result<bool, String> {
         if !missing_before.is_empty() {
             let file = tree.open(&at)?;
             if !is_settled(file.metadata()) {
-                // Written to since it was found: for the next time.
+                // The file was written since it was found. Leave it for the next search.
                 return Ok(true);
             }
             tree.compute_checksums(&at, &file, &missing_before, &stops)?;
@@ -164,10 +166,10 @@ async fn compute(area: &Weak<Area>, path: DavPath) -> Result<bool, String> {
     };
     match computed {
         Ok(true) => {}
-        // All of them would be read in vain, and the next time again.
+        // If they cannot be stored, reading all files would be in vain, at each search.
         Ok(false) => return Err(format!("those of {} cannot be kept", path.href(false))),
         Err(StorageError::Cancelled) => return Ok(false),
-        // Gone, changed meanwhile, or not to be read: for the next time.
+        // The file was removed, changed or is unreadable. Leave it for the next search.
         Err(_) => {}
     }
     sleep(begun.elapsed().min(REST_MAX)).await;

@@ -1,4 +1,4 @@
-//! What is done for storage areas from time to time, whether anybody asks for them or not.
+//! Periodic work for storage areas, independent of requests.
 
 mod checksum_backfill;
 
@@ -17,24 +17,25 @@ use weir_storage::{Count, StorageError, Sweep};
 use crate::area::Area;
 use crate::clock::unix_now_s;
 
-/// How old what is known of the file system may be.
+/// Maximum age of the cached file system state.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Files that were kept open long enough are looked for so often.
+/// Interval at which unused open files are closed.
 const OPEN_FILES_LOOK: Duration = Duration::from_secs(1);
 
-/// Uploads that nobody has gone on with are looked for so often, at least.
+/// Maximum interval between checks for abandoned uploads, in seconds.
 const SWEEP_S: u64 = 60;
 
-/// Members of directories that are looked at at once when files are counted, and the pause after them: at most 5,000 a second,
-/// and never a thread for long.
+/// Number of members examined at a time when files are counted, and the pause after them. This limits the
+/// count to 5,000 members per second and keeps no thread busy for long.
 const BATCH: usize = 250;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The pause after as many names that are looked at for leftovers: others want the disk as well.
+/// Pause after each batch of names in the search for leftovers, to leave disk time for requests.
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
-/// The thread for it. It waits for no disk itself: that is for the areas' own. Ends with the last handle.
+/// Handle of the upkeep thread. The thread uses the areas' disk threads and never waits for a disk itself. It
+/// ends with the last handle.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     areas: mpsc::UnboundedSender<Weak<Area>>,
@@ -65,15 +66,16 @@ impl Upkeep {
         Ok(Self { areas })
     }
 
-    /// From now on, for as long as it is there.
+    /// Adds an area, for as long as it exists.
     pub(crate) fn keep(&self, area: &Arc<Area>) {
-        // The thread lives as long as this handle.
+        // Cannot fail: the thread lives as long as this handle.
         let _ = self.areas.send(Arc::downgrade(area));
     }
 }
 
-/// Removes what earlier starts of this process left, a few names at a time. Whoever has the tree later takes it for done, so it
-/// goes on to its end. What cannot be cleaned up now is found by the next start.
+/// Removes leftovers of earlier processes, a few names at a time. Runs to its end even if the area is
+/// dropped, because later owners of the tree assume that it is done. The next start finds anything that
+/// cannot be removed now.
 async fn sweep(area: Weak<Area>) {
     let Some(held) = area.upgrade().filter(|area| area.is_to_be_swept()) else { return };
     let (tree, disk) = (Arc::clone(&held.tree), held.own_disk.clone());
@@ -92,7 +94,7 @@ async fn sweep(area: Weak<Area>) {
     }
 }
 
-/// Closes files that nobody asks for any longer.
+/// Closes open files that were not requested for some time.
 async fn close_unused(area: Weak<Area>) {
     while let Some(area) = area.upgrade() {
         area.open_files.sweep(Instant::now());
@@ -101,12 +103,12 @@ async fn close_unused(area: Weak<Area>) {
     }
 }
 
-/// Tells other nodes that share the directory what has changed here, and hears what has there.
+/// Exchanges usage counts with other nodes that share the directory.
 async fn share_usage(area: Weak<Area>) {
     while let Some(held) = area.upgrade() {
         if held.plan.usage_interval.is_some() && !held.plan.read_only {
             let tree = Arc::clone(&held.tree);
-            // What fails now is tried again.
+            // Failures are retried in the next round.
             let _ = held.own_disk.run(move || tree.share_usage()).await;
         }
         drop(held);
@@ -115,7 +117,7 @@ async fn share_usage(area: Weak<Area>) {
 }
 
 async fn keep(area: Weak<Area>) {
-    // Since when another node's count is waited for.
+    // Time since which this node has waited for another node's count.
     let mut waits_since_s = None;
     loop {
         let Some(held) = area.upgrade() else { return };
@@ -128,7 +130,7 @@ async fn keep(area: Weak<Area>) {
         if let Some(since_s) = waits_since_s
             && held.tree.ledger().account().counted_s.is_some_and(|counted_s| counted_s >= since_s)
         {
-            // That one is for all nodes.
+            // The count of the other node is valid for all nodes.
             waits_since_s = None;
             held.kept.counted_at_s.store(unix_now_s(), Ordering::Relaxed);
         }
@@ -141,9 +143,9 @@ async fn keep(area: Weak<Area>) {
             drop(held);
             match count(&area).await {
                 Ok(true) => {}
-                // Its area is no more: whoever has the tree by now counts it anew.
+                // The area is gone. The next owner of the tree counts again.
                 Ok(false) => kept.counted_at_s.store(0, Ordering::Relaxed),
-                // Another node counts, or the disk has enough to do.
+                // Another node is counting, or the disk is busy.
                 Err(StorageError::Busy) => {
                     waits_since_s.get_or_insert_with(unix_now_s);
                     kept.counted_at_s.store(0, Ordering::Relaxed);
@@ -155,7 +157,7 @@ async fn keep(area: Weak<Area>) {
             kept.counting.store(false, Ordering::Relaxed);
             continue;
         }
-        // While somebody else counts, there is nothing to be in a hurry for.
+        // While another task counts, poll at the long interval.
         let is_counting = held.kept.counting.load(Ordering::Relaxed);
         let due = count_due_in(&held).filter(|_| !is_counting);
         let wait = due.map_or(LOOK, |due| due.min(LOOK)).max(PAUSE);
@@ -164,14 +166,14 @@ async fn keep(area: Weak<Area>) {
     }
 }
 
-/// How long until its files are to be counted; `None` = never.
+/// Returns the time until the next count; `None` means never.
 fn count_due_in(area: &Area) -> Option<Duration> {
     let interval = area.plan.usage_interval?.duration();
     let since = unix_now_s().saturating_sub(area.kept.counted_at_s.load(Ordering::Relaxed));
     Some(interval.saturating_sub(Duration::from_secs(since)))
 }
 
-/// Removes the uploads that nobody has gone on with, from time to time.
+/// Removes abandoned uploads, at intervals.
 async fn sweep_uploads(area: &Area) {
     let now_s = unix_now_s();
     let since_s = now_s.saturating_sub(area.kept.swept_at_s.load(Ordering::Relaxed));
@@ -180,11 +182,11 @@ async fn sweep_uploads(area: &Area) {
     }
     area.kept.swept_at_s.store(now_s, Ordering::Relaxed);
     let tree = Arc::clone(&area.tree);
-    // What fails now is tried again.
+    // Failures are retried in the next round.
     let _ = area.own_disk.run(move || tree.sweep_partials(now_s)).await;
 }
 
-/// Counts the files, a few at a time, for as long as the area is there; false: it is not any more.
+/// Counts the files, a few at a time. Returns false if the area is gone.
 async fn count(area: &Weak<Area>) -> Result<bool, StorageError> {
     let Some(held) = area.upgrade() else { return Ok(false) };
     let (tree, writable) = (Arc::clone(&held.tree), !held.plan.read_only);

@@ -1,4 +1,4 @@
-//! Taking the body of a request to an upload, so that whatever has come of it is kept, however the request ends.
+//! Receives the body of an upload request and keeps the received bytes, however the request ends.
 
 use std::time::{Duration, Instant};
 
@@ -10,35 +10,36 @@ use crate::call::Call;
 use crate::method::upload::PORTION_BYTES;
 use crate::refusal::Refusal;
 
-/// What comes in one request is made sure so often, at least: another machine goes on from there if this one is lost.
+/// Amount of data after which an upload in progress is made durable. If this machine is lost, another one
+/// continues from there.
 const SETTLED_BYTES: u64 = 256 << 20;
 const SETTLED_EVERY: Duration = Duration::from_secs(30);
 
-/// Why a body has not come to an upload as a whole.
+/// The reason why a body was not received completely.
 pub(super) enum Refused {
-    /// It is longer than was said: the upload is worth nothing any more.
+    /// The body is longer than announced. The upload is worthless.
     TooLong,
     Other(Refusal),
 }
 
-/// How what comes is kept.
+/// Settings for keeping received data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Keeping {
     pub(super) durability: Durability,
-    /// When an upload is forgotten that nobody has gone on with since this began, in seconds since 1970.
+    /// Time at which the upload would expire if no client resumed it since `began`, in seconds since 1970.
     pub(super) expires_s: u64,
-    /// When this began.
+    /// Start of the request.
     pub(super) began: Instant,
 }
 
 impl Keeping {
-    /// The same of one that somebody is at work on until now.
+    /// Returns the expiry, extended by the duration of this request.
     pub(super) fn expires_s(&self) -> u64 {
         self.expires_s.saturating_add(self.began.elapsed().as_secs())
     }
 }
 
-/// An upload of which all that has come is made sure when this is dropped, by whom and where ever that happens.
+/// An upload that is made durable when dropped, on any path.
 #[derive(Debug)]
 pub(super) struct Kept {
     upload: Option<Upload>,
@@ -47,17 +48,17 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// The upload, for who decides what becomes of it.
+    /// Takes the upload out, to complete or close it.
     pub(super) fn take(mut self) -> Result<Upload, StorageError> {
         self.upload.take().ok_or(StorageError::Cancelled)
     }
 
-    /// How long the content is by now.
+    /// Returns the current length of the content.
     pub(super) fn length(&self) -> u64 {
         self.upload.as_ref().map_or(0, Upload::length)
     }
 
-    /// How much of it is sure; `None` = it may all be taken back.
+    /// Returns the length that is durable; `None` if the bytes may still be taken back.
     fn settled(&self) -> Option<u64> {
         self.upload.as_ref().filter(|upload| !upload.may_be_taken_back()).map(Upload::length)
     }
@@ -66,7 +67,7 @@ impl Kept {
         self.upload.as_mut().ok_or(StorageError::Cancelled)?.write(bytes)
     }
 
-    /// Makes sure what has come so far, unless it may have to be taken back.
+    /// Makes the received data durable, unless it may have to be taken back.
     fn settle(&mut self) -> Result<(), StorageError> {
         let upload = self.upload.as_mut().ok_or(StorageError::Cancelled)?;
         if upload.may_be_taken_back() {
@@ -81,13 +82,13 @@ impl Drop for Kept {
         let Some(mut upload) = self.upload.take() else { return };
         let keeping = self.keeping;
         self.disk.always(move || {
-            // The client will go on behind it, perhaps with another node.
+            // The client will resume after it, perhaps on another node.
             let _ = upload.settle(keeping.durability, keeping.expires_s());
         });
     }
 }
 
-/// What has come and is not written yet.
+/// Received data that is not written yet.
 struct Receiving {
     kept: Option<Kept>,
     portion: Vec<u8>,
@@ -105,7 +106,7 @@ impl Drop for Receiving {
     }
 }
 
-/// Takes a body.
+/// Receives a body.
 pub(super) async fn receive(
     call: &mut Call,
     upload: Upload,
@@ -143,7 +144,7 @@ pub(super) async fn receive(
         let (kept, portion) = writing.await.map_err(|error| Refused::Other(error.into()))?;
         if settles {
             (unsettled, settled_at) = (0, Instant::now());
-            // Its client need not keep what is before that (section 4.2 of the draft).
+            // The client may discard the data before this offset (section 4.2 of the draft).
             if let (Some(settled), false) = (kept.settled(), call.request.is_http10) {
                 let offset = settled.to_string();
                 call.body.inform(RESUMPTION_SUPPORTED, RESUMPTION_REASON, &[("Upload-Offset", &offset)]);
@@ -156,7 +157,7 @@ pub(super) async fn receive(
     }
 }
 
-/// Lets go of an upload where closing a file may take its time.
+/// Drops a value on a disk thread, because closing a file may take long.
 pub(super) async fn close<T: Send + 'static>(disk: &Disk, held: T) -> Result<(), Refusal> {
     let closing = disk.run_on(move || {
         drop(held);
