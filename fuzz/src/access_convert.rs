@@ -1,8 +1,8 @@
-//! Configurations of StoRM: any text becomes TOML that can be read, and notes.
+//! Fuzzes the conversion of StoRM configurations: any text becomes valid TOML with notes, or an error.
 
 use weir_access::convert::{Source, convert_storm};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(data: &[u8]) {
     let text = crate::text_of(data);
     let (area, application) = text.split_once("\n---\n").unwrap_or((text, text));

@@ -1,10 +1,10 @@
-//! Policies: any TOML becomes rules or an error; a decision is one, and prints.
+//! Fuzzes access policies: any TOML becomes rules or an error, and every decision can be printed.
 
 use weir_access::identity::Identity;
 use weir_access::rule::{AreaSpec, Circumstances, PathGlob, Request, decide};
 use weir_access::{AccessPath, Action};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(data: &[u8]) {
     let text = crate::text_of(data);
     let (first, rules) = text.split_once('\n').unwrap_or((text, ""));

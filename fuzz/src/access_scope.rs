@@ -1,11 +1,11 @@
-//! Scopes and paths: what a scope admits begins with its components; what is printed reads the same; no token survives
-//! redaction.
+//! Fuzzes scopes and paths: a permitting scope is a prefix of the path, printed values parse to the same
+//! value, and no token survives redaction.
 
 use weir_access::redact::redact_url;
 use weir_access::wlcg::{Operation, ScopeSet};
 use weir_access::{AccessPath, Action};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(data: &[u8]) {
     let text = crate::text_of(data);
     let (scopes, asked) = text.split_once('\n').unwrap_or((text, "/"));
@@ -22,7 +22,8 @@ pub fn run(data: &[u8]) {
     }
     let redacted = redact_url(text).into_owned();
     assert_eq!(redact_url(&redacted), redacted, "redacting again changes nothing");
-    // By something that is in no secret: what is left on both sides of nothing could be one.
+    // Replaces occurrences in the input by a character that is in no secret. With an empty replacement, the
+    // text on both sides could form the secret.
     let url = format!("/a?{}&access_token=Zq9Zq8", text.replace("Zq9Zq8", "-"));
     assert!(!redact_url(&url).contains("Zq9Zq8"));
 }

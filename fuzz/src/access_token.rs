@@ -1,4 +1,4 @@
-//! Tokens and what carries them: no bytes do harm, none pass for a token that is signed, no error shows them.
+//! Fuzzes tokens and the formats that carry them: no input panics, and none is accepted as a signed token.
 
 use weir_access::basic::{Htpasswd, parse_authorization};
 use weir_access::issue::{Endpoint, MacaroonRequest, Minting, OwnKey, OwnKeys, Presentation, TokenRequest};
@@ -6,7 +6,7 @@ use weir_access::jwt::{Algorithm, Claims, Jws, KeySet, Metadata};
 use weir_access::token::{Issuer, issuer_of, verify};
 use weir_access::{AccessPath, Crypto, PublicKey};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(bytes: &[u8]) {
     let root = AccessPath::root();
     let _ = Claims::parse(bytes);
@@ -41,7 +41,7 @@ pub fn run(bytes: &[u8]) {
     );
 }
 
-/// Cannot be talked into anything: what is fuzzed is what stands around the crypto library.
+/// A crypto library that accepts no signature, so that only the code around it is fuzzed.
 struct NeverVerifies;
 
 impl Crypto for NeverVerifies {

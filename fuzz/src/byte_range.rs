@@ -1,9 +1,9 @@
-//! Range and Content-Range: any bytes get a verdict; what is selected lies within the file, no byte twice, and a multipart
-//! answer is as long as was said. The first byte is the length of the file.
+//! Fuzzes Range and Content-Range. Selected ranges lie within the file and do not overlap, and a multipart
+//! response has the announced length. The first byte of the input is the length of the file.
 
 use weir_dav::range::{ContentRange, Multipart, RangePolicy, Selection};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(input: &[u8]) {
     let Some((length, text)) = input.split_first() else { return };
     let length = u64::from(*length);

@@ -1,4 +1,5 @@
-//! Cedar policies: any text becomes policies or faults with a place in it; a decision is one, and what holds below holds here.
+//! Fuzzes Cedar policies: any text becomes policies or errors with a position in the text. Every decision can
+//! be printed, and a permission for a whole subtree also holds at its root.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use weir_access::rule::cedar::{CedarFile, CedarPolicies};
 use weir_access::rule::{AreaSpec, Circumstances, Request, decide};
 use weir_access::{AccessPath, Action};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(data: &[u8]) {
     let text = crate::text_of(data);
     let file = CedarFile { name: "p.cedar".to_owned(), text: text.into() };

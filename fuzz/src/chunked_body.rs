@@ -1,9 +1,9 @@
-//! A chunked body: no input does harm, and its end is found at the same place however it is cut. The first byte says
-//! how. What is left of a response's body without its extensions is what a strict reader takes.
+//! Fuzzes chunked bodies: the end is found at the same place however the body is split. The first byte of the
+//! input is the size of the pieces. A response body without its chunk extensions passes the strict parser.
 
 use weir_http::{ChunkScanner, Dechunker};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(input: &[u8]) {
     let Some((step, body)) = input.split_first() else { return };
     let mut at_once = ChunkScanner::new();

@@ -1,8 +1,8 @@
-//! TLS ClientHellos: any bytes get a verdict, and a verdict does not change with what follows the message.
+//! Fuzzes TLS ClientHellos: bytes after the message do not change its result.
 
 use weir_wire::client_hello::{BYTES_MAX, Parsed, parse};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(bytes: &[u8]) {
     match parse(bytes) {
         Err(_) => {}

@@ -1,8 +1,9 @@
-//! Configs: any text gets a plan or a list of what is wrong with it, each problem with a place that can be drawn.
+//! Fuzzes configs: any text becomes a plan or a list of problems, each of which can be rendered. A printed
+//! plan loads again.
 
 use weir_config::{Source, load, print, render};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let source = Source { name: "weir.toml".to_owned(), text: text.to_owned() };

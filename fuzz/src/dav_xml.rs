@@ -1,12 +1,12 @@
-//! XML bodies of WebDAV: any bytes get a verdict within the limits; a property value that was taken in is well-formed,
-//! reads back as it was kept, and stays so when it is written into an answer.
+//! Fuzzes the XML bodies of WebDAV: they are parsed within the limits. An accepted property value is
+//! well-formed, survives storage unchanged, and stays well-formed in a response.
 
 use weir_dav::path::DavPath;
 use weir_dav::xml::{
     Fragment, LockInfo, Multistatus, Property, PropertyUpdate, Propfind, Response, XmlLimits, parse_proppatch,
 };
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(body: &[u8]) {
     let limits = XmlLimits {
         bytes_max: 8_192,
@@ -38,7 +38,7 @@ pub fn run(body: &[u8]) {
     answer(|response| values.iter().for_each(|value| response.found(&Property::Dead(value))));
 }
 
-/// An answer with these properties is a well-formed document.
+/// Checks that a response with these properties is a well-formed document.
 fn answer(fill: impl FnOnce(&mut Response)) {
     let mut response = Response::new(&DavPath::root(), true);
     fill(&mut response);

@@ -1,10 +1,10 @@
-//! Destination headers and paths: any bytes get a verdict; a path has no segment that could lead elsewhere, and its href
-//! reads back; what goes to another server can stand in a request line.
+//! Fuzzes Destination headers and paths. No segment of a path is `.` or `..`, and its href parses to the same
+//! path. The target of a URL of another server is valid in a request line.
 
 use weir_dav::header::{Destination, OwnNames};
 use weir_dav::path::{DavPath, PathLimits, RequestPath};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(text: &[u8]) {
     let limits = PathLimits { bytes_max: 256, name_bytes_max: 64, depth_max: 16 };
     let own = OwnNames::new(["h", "[::1]:8080"]).expect("sound names");

@@ -1,9 +1,9 @@
-//! A CEL expression: no text does harm, neither when it is compiled nor when it is evaluated, and conditions yield bools.
+//! Fuzzes CEL expressions: no text panics when it is compiled or evaluated, and a condition yields a bool.
 
 use weir_http::expression::{EvaluationError, Expression, ExpressionUse};
 use weir_http::{HeadLimits, HeaderTable, RouteRequest, Scheme, parse_request};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(data: &[u8]) {
     let text = crate::text_of(data);
     let buf = b"PUT /a/b?c=d HTTP/1.1\r\nHost: h.example:81\r\nX-A: b\r\nX-A: \xff\r\nCookie: c=d\r\n\r\n";

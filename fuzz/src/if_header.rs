@@ -1,5 +1,5 @@
-//! If headers and lists of entity tags: any bytes get a verdict. Of a resource without state what is negated holds, and
-//! nothing else.
+//! Fuzzes If headers and lists of entity tags. If nothing exists, only a header with a negated condition can
+//! hold.
 
 use weir_dav::conditional::{Access, Conditions, Validators, Verdict};
 use weir_dav::etag::{EntityTag, EtagList};
@@ -7,7 +7,8 @@ use weir_dav::header::LockToken;
 use weir_dav::if_header::{IfHeader, StateView};
 use weir_dav::path::DavPath;
 
-/// Nothing exists, or everything has every token.
+/// A tree in which nothing exists (`locked: false`), or in which every resource has every lock token
+/// (`locked: true`).
 struct World {
     locked: bool,
 }
@@ -26,7 +27,7 @@ impl StateView for World {
     }
 }
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(text: &[u8]) {
     if let Ok(header) = IfHeader::parse(text) {
         let conditions = header.submitted_tokens().count();

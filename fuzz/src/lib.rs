@@ -1,9 +1,9 @@
-//! Fuzz targets: one module for each parser of untrusted bytes, and for the config. A target takes any input and panics when a property
-//! does not hold.
+//! Fuzz targets: one module for each parser of untrusted bytes, and one for the config. A target takes any
+//! input and panics if a property does not hold.
 //!
-//! Two programs run them: libFuzzer, by the wrappers in targets/ (`make fuzz`), and the test program `replay` (`make test`).
-//! They choose the inputs.
-// A panic is how a target reports a property that does not hold.
+//! Two programs choose inputs and run the targets: libFuzzer with the wrappers in targets/ (`make fuzz`), and
+//! the test program `replay` (`make test`).
+// A target reports a violated property by a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod access_convert;
@@ -33,7 +33,8 @@ pub mod upload_headers;
 /// Runs a target on one input.
 pub type Target = fn(&[u8]);
 
-/// Every target by its name, which is that of its module, of its program in Cargo.toml and of its directory in corpus/.
+/// All targets by name. A target's module, its program in Cargo.toml and its directory in corpus/ have the
+/// same name.
 pub const TARGETS: &[(&str, Target)] = &[
     ("request_head", request_head::run),
     ("request_path", request_path::run),
@@ -60,7 +61,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("upload_headers", upload_headers::run),
 ];
 
-/// The input up to its first byte that is not UTF-8: for targets that take text.
+/// Returns the input up to its first byte that is not UTF-8, for targets that take text.
 fn text_of(data: &[u8]) -> &str {
     match std::str::from_utf8(data) {
         Ok(text) => text,

@@ -1,9 +1,9 @@
-//! PROXY headers: any bytes get a verdict; what was read is written back to something that reads the same; a verdict
-//! does not change with what follows the header.
+//! Fuzzes PROXY protocol headers: a parsed header, written again, parses to the same value. Bytes after the
+//! header do not change its result.
 
 use weir_wire::proxy::{Command, Parsed, V1_BYTES_MAX, V2_BYTES_MAX, parse, write_v2};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(bytes: &[u8]) {
     match parse(bytes) {
         Err(_) => {}

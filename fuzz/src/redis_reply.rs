@@ -1,8 +1,8 @@
-//! Answers of a Redis: any bytes are read without a panic, an answer is no longer than what came, and is the same with more behind it.
+//! Fuzzes Redis replies: a reply is no longer than the input, and bytes after it do not change it.
 
 use weir_wire::resp;
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(input: &[u8]) {
     if let Ok(Some((reply, bytes))) = resp::parse(input) {
         assert!(bytes <= input.len());

@@ -1,12 +1,12 @@
-//! A request head: no input does harm; what is accepted does not depend on how it is cut, is read alike by another
-//! parser, and is still sound with the same framing after it was rewritten.
+//! Fuzzes request heads. The result does not depend on how the head is split, and agrees with another parser
+//! (httparse). A rewritten head is valid and has the same framing.
 
 use weir_http::{
     CookieEdit, Exchange, ForwardedFor, Forwarder, ForwardingRules, HeadLimits, HeaderTable, PathRewrite,
     RequestContext, RouteHeaders, RouteRewriter, Scheme, parse_request,
 };
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(buf: &[u8]) {
     let limits = HeadLimits { head_bytes_max: 4096, headers_max: 60, target_bytes_max: 1024 };
     let mut table = HeaderTable::new();
@@ -18,7 +18,7 @@ pub fn run(buf: &[u8]) {
     }
     let Ok(Some(head)) = parse_request(buf, &limits, &mut table) else { return };
 
-    // The other parser wants targets in UTF-8, and knows two versions.
+    // The other parser requires UTF-8 targets and accepts only HTTP/1.0 and HTTP/1.1.
     let line =
         buf.split(|byte| *byte == b'\n').find(|line| !line.is_empty() && *line != b"\r").unwrap_or_default();
     let is_known = line.windows(8).any(|part| part == b"HTTP/1.0" || part == b"HTTP/1.1");

@@ -1,11 +1,11 @@
-//! Paths of requests: any path gets both of its forms or is refused. What a server gets leaves nothing to resolve and is its own
-//! normal form; what rules compare is in one encoding.
+//! Fuzzes the normalization of request paths. The forwarded path has no dot segments and is its own normal
+//! form. The compared path has only one percent-encoding.
 
 use weir_http::{
     AboveRoot, Backslash, BadEscape, EncodedNul, EncodedSlash, NormalPath, PathParameters, PathRules,
 };
 
-/// Runs the target on one input; panics when a property does not hold. The first two bytes choose the rules.
+/// Runs the target on one input; panics if a property does not hold. The first two bytes choose the rules.
 pub fn run(input: &[u8]) {
     let Some(([choice, more], path)) = input.split_first_chunk::<2>() else { return };
     let chosen = rules(*choice, *more);
@@ -48,7 +48,7 @@ fn is_sound(rules: &PathRules, normal: &NormalPath<'_>) {
     if rules.parameters != PathParameters::Keep {
         assert!(!is_parted(compared));
     }
-    // A letter or a digit is never encoded, and no escape is in lower case.
+    // Letters and digits are never encoded, and escapes are in upper case.
     let escapes = compared.split(|byte| *byte == b'%').skip(1);
     for escape in escapes {
         let digits = escape.get(..2).expect("two digits");

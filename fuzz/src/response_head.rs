@@ -1,5 +1,4 @@
-//! A response head: no input does harm; what is accepted is read alike by another parser, and is still sound after it
-//! was rewritten.
+//! Fuzzes response heads: the result agrees with another parser (httparse), and a rewritten head is valid.
 
 use weir_http::{
     Exchange, ForwardedFor, Forwarder, ForwardingRules, Framing, HeadLimits, HeaderTable, PathRewrite,
@@ -7,7 +6,7 @@ use weir_http::{
     parse_response,
 };
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(buf: &[u8]) {
     let limits = HeadLimits { head_bytes_max: 4096, headers_max: 60, target_bytes_max: 1024 };
     let mut table = HeaderTable::new();
@@ -20,7 +19,7 @@ pub fn run(buf: &[u8]) {
     }
     let Ok(Some(head)) = parse_response(buf, to, &limits, &mut table) else { return };
 
-    // The other parser knows two versions.
+    // The other parser accepts only HTTP/1.0 and HTTP/1.1.
     if buf.starts_with(b"HTTP/1.0") || buf.starts_with(b"HTTP/1.1") {
         let mut headers = [httparse::EMPTY_HEADER; 64];
         let mut other = httparse::Response::new(&mut headers);

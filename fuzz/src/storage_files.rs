@@ -1,5 +1,6 @@
-//! What lies beside the files of a storage area may have been written by anybody who can write to its directory: locks,
-//! properties, checksums, journals, counts, states of uploads. Whatever is in there, nothing panics, hangs, or leads out of the tree.
+//! Fuzzes the side files of a storage area: locks, properties, checksums, journals, counts and upload states.
+//! Any user who can write to the directory may have written them. No content may cause a panic, a hang, or
+//! access outside the tree.
 
 use std::cell::RefCell;
 use std::fs;
@@ -37,7 +38,7 @@ fn path(text: &str) -> DavPath {
     DavPath::parse(text.as_bytes(), &PathLimits::default()).expect("a path").path
 }
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(data: &[u8]) {
     let Some((&which, bytes)) = data.split_first() else { return };
     PLACE.with(|slot| {
@@ -91,11 +92,11 @@ pub fn run(data: &[u8]) {
             }
         }
         if let Ok(state) = PartialState::parse(bytes) {
-            // Where it goes is below the root, and nothing of Weir's own.
+            // The target of an upload is below the root and not one of Weir's own files.
             let goes = state.path().expect("it was read");
             assert!(goes.segments().all(|name| name != b".." && !name.starts_with(b".weir-")));
         }
-        // What was there is there, in the tree and beside it.
+        // Existing files are unchanged, inside and outside the tree.
         assert_eq!(fs::read(root.join("file")).expect("the file"), b"content");
         assert_eq!(fs::read(root.join("../outside")).expect("the file"), b"untouched");
     });

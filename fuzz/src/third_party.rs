@@ -1,11 +1,11 @@
-//! Requests for third-party copies and redirections: any bytes get a verdict, and nothing that they make goes into a request head
-//! in a way that it could be read as something else.
+//! Fuzzes requests for third-party copies and their redirections: no value can inject a line into a request
+//! head.
 
 use weir_dav::header::{OwnNames, RemoteUrl};
 use weir_dav::path::PathLimits;
 use weir_dav::third_party::{TransferRequest, failure_line};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(text: &[u8]) {
     let limits = PathLimits { bytes_max: 256, name_bytes_max: 64, depth_max: 16 };
     let own = OwnNames::new(["h"]).expect("a sound name");

@@ -1,14 +1,14 @@
-//! Requests for tokens, forms and macaroons alike: any bytes become one or an error, and a macaroon is about nothing but its target.
-//! Files of members and the lines of a proxy: whoever is read from them is named in them.
+//! Fuzzes token requests, as forms and for macaroons: a macaroon covers nothing but its target. Also fuzzes
+//! files of VO members and the headers of a proxy: a certificate subject comes from a subject header.
 
 use weir_access::AccessPath;
 use weir_access::identity::{TrustedProxies, VoMap, certificate_from_headers};
 use weir_access::issue::{MacaroonRequest, TokenRequest};
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(body: &[u8]) {
     if let Ok(asked) = TokenRequest::parse(Some("application/x-www-form-urlencoded"), body) {
-        // Scopes are kept as they are read.
+        // Scopes are not expanded.
         assert!(asked.scopes.scopes().len() <= body.len());
     }
     let Ok(target) = AccessPath::from_plain("/a/b") else { return };

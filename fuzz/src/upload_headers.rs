@@ -1,16 +1,16 @@
-//! The headers of resumable uploads, and the names of upload resources.
+//! Fuzzes the headers of resumable uploads and the names of upload resources.
 
 use weir_dav::resumable::{Problem, UploadHeaders, UploadLimit, complete};
 use weir_storage::PartialId;
 
-/// Runs the target on one input; panics when a property does not hold.
+/// Runs the target on one input; panics if a property does not hold.
 pub fn run(data: &[u8]) {
     let mut parts = data.splitn(3, |byte| *byte == b'\n');
     let [complete_text, offset, length] = std::array::from_fn(|_| parts.next());
     let headers = UploadHeaders::read(complete_text, offset, length);
     for number in [headers.offset, headers.length].into_iter().flatten() {
         assert!(number < 1_000_000_000_000_000);
-        // What is written is read as what it was.
+        // A written number parses to the same number.
         let written = number.to_string();
         let again = UploadHeaders::read(None, Some(written.as_bytes()), Some(written.as_bytes()));
         assert_eq!((again.offset, again.length), (Some(number), Some(number)));

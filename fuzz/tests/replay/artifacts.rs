@@ -1,4 +1,5 @@
-//! Inputs that failed, in a directory that is not committed. Every later run replays them first, until they are removed.
+//! Failed inputs, in a directory that is not committed. Every later run replays them first, until they are
+//! removed.
 
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::FileExt;
@@ -9,7 +10,7 @@ use crate::corpus::{InputFile, paths};
 /// Prefix of the file name of a [`RunningInput`].
 const RUNNING: &str = "running-";
 
-/// Writes an input that failed and returns its path.
+/// Writes a failed input and returns its path.
 pub(crate) fn write(directory: &Path, name: &str, input: &[u8]) -> Result<PathBuf, String> {
     let path = directory.join(name);
     let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, input));
@@ -17,7 +18,7 @@ pub(crate) fn write(directory: &Path, name: &str, input: &[u8]) -> Result<PathBu
     Ok(path)
 }
 
-/// Reads all inputs that failed, also under libFuzzer. Leaves out inputs that another process is running now.
+/// Reads all failed inputs, including those of libFuzzer. Skips inputs that another process is running now.
 pub(crate) fn read(directory: &Path) -> Result<Vec<InputFile>, String> {
     let is_in_use = |path: &Path| {
         is_running_input(path)
@@ -30,8 +31,8 @@ fn is_running_input(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(RUNNING))
 }
 
-/// A file with the input that runs now: a stack overflow ends the process before it can write its input. The process keeps the file
-/// locked.
+/// A file with the input that runs now, because a stack overflow ends the process before it can write the
+/// input. The process keeps the file locked.
 pub(crate) struct RunningInput {
     path: PathBuf,
     file: File,
@@ -43,7 +44,7 @@ impl RunningInput {
         let path = directory.join(format!("{RUNNING}{}", std::process::id()));
         let file = fs::create_dir_all(directory).and_then(|()| {
             let file = File::create(&path)?;
-            // Where files cannot be locked, another process may replay this file too, which does no harm.
+            // Without file locks, another process may replay this file too, which is harmless.
             let _ = file.lock();
             Ok(file)
         });
@@ -61,7 +62,8 @@ impl RunningInput {
         Ok(())
     }
 
-    /// Removes an input that passed and that a stopped process left. Keeps other artifacts: their failure may be rare.
+    /// Removes a passed input that a crashed process left. Keeps other artifacts, because they may fail only
+    /// rarely.
     pub(crate) fn remove_if_left_behind(&self, path: &Path) {
         if is_running_input(path) && path != self.path {
             let _ = fs::remove_file(path);

@@ -1,4 +1,5 @@
-//! Checks that all lists name the same targets: a missing name would not be fuzzed, and no other test would fail.
+//! Checks that all lists name the same targets. Otherwise a missing target would not be fuzzed, and no test
+//! would fail.
 
 use std::fs;
 use std::path::Path;
@@ -17,12 +18,12 @@ fn sorted(names: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
     names
 }
 
-/// The names of the targets, once each.
+/// Returns the names of the targets, sorted.
 fn expected() -> Vec<String> {
     sorted(TARGETS.iter().map(|(name, _)| *name))
 }
 
-/// The names in a directory, without the extension.
+/// Returns the file names in a directory, without extension.
 fn names_in(directory: &str) -> Vec<String> {
     let entries = fs::read_dir(package().join(directory)).unwrap();
     sorted(entries.map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned()))

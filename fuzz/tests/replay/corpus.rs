@@ -1,9 +1,9 @@
-//! Files that hold one input each.
+//! Files that contain one input each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One file and its bytes.
+/// A file and its content.
 #[derive(Debug, Clone)]
 pub(crate) struct InputFile {
     pub(crate) path: PathBuf,
@@ -19,7 +19,8 @@ impl InputFile {
     }
 }
 
-/// The files of a directory, in the order of their names: mutations depend on the order. None if there is no such directory.
+/// Returns the files of a directory, sorted by name, because mutations depend on the order. Returns none if
+/// the directory does not exist.
 pub(crate) fn paths(directory: &Path) -> Result<Vec<PathBuf>, String> {
     let at = |error| format!("{}: {error}", directory.display());
     let entries = match fs::read_dir(directory) {
@@ -32,7 +33,7 @@ pub(crate) fn paths(directory: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// The committed inputs of a target.
+/// Reads the committed inputs of a target.
 pub(crate) fn read(directory: &Path) -> Result<Vec<InputFile>, String> {
     let files = paths(directory)?.into_iter().map(InputFile::read).collect::<Result<Vec<_>, _>>()?;
     if files.is_empty() {

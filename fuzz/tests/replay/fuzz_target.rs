@@ -1,11 +1,11 @@
-//! One test for each target, so that libtest runs them side by side.
+//! One test for each target, so that libtest runs them in parallel.
 
 use crate::search::Search;
 
-/// A macro, because libtest needs a function for each test.
+/// Defines a test function for each target, as libtest requires.
 macro_rules! tests {
     ($($target:ident)*) => {
-        /// Every target that has a test here.
+        /// Targets that have a test here.
         pub(crate) const TESTED: &[&str] = &[$(stringify!($target)),*];
         $(
             #[test]

@@ -1,17 +1,18 @@
-//! Mutates the inputs of a corpus. Pure: seed, iteration and corpus determine the input, so that each iteration can be repeated alone.
+//! Mutates the inputs of a corpus. Seed, iteration and corpus determine the input, so that each iteration can
+//! be repeated alone.
 
 use crate::corpus::InputFile;
 
-/// Above the largest limit that a target sets (8,192 bytes of XML).
+/// Maximum input size, above the largest limit that a target sets (8,192 bytes of XML).
 pub(crate) const INPUT_BYTES_MAX: usize = 10_000;
 
-/// Mutations of one input.
+/// Maximum number of mutations of one input.
 const MUTATIONS_MAX: u64 = 8;
 
-/// Bytes that end, quote, escape or nest something in one of the formats, and the edges of the ranges of bytes.
+/// Bytes that end, quote, escape or nest something in one of the formats, and the limits of byte ranges.
 const BYTES: &[u8] = b"\0\t\n\r \"#%&'()*,-./0:;<=>?@[\\]_`{|}~\x7f\x80\xc0\xff";
 
-/// Values around the limits of integer types, and around those that parsers of sizes get wrong.
+/// Values around the limits of integer types, and around limits that parsers of sizes often get wrong.
 const NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -35,7 +36,7 @@ const NUMBERS: &[&str] = &[
     "10000000000000000",
 ];
 
-/// Big-endian lengths of binary formats.
+/// Big-endian lengths for binary formats.
 const BINARY: &[&[u8]] = &[
     &[0, 0],
     &[0, 1],
@@ -116,7 +117,7 @@ fn insert(input: &mut Vec<u8>, random: &mut Random) {
     input.splice(at..at, bytes);
 }
 
-/// Repeats a part: for nesting, and for counts above limits.
+/// Repeats a range, to produce deep nesting and counts above limits.
 fn repeat(input: &mut Vec<u8>, random: &mut Random) {
     let range = random.range(input.len());
     let times = 1 << random.below(8);
@@ -155,7 +156,7 @@ fn overwrite_integer(input: &mut Vec<u8>, random: &mut Random) {
     input.splice(at..end, integer.iter().copied());
 }
 
-/// Keeps the beginning and takes the end of an input of the corpus.
+/// Keeps the start of the input and appends the end of another input of the corpus.
 fn splice(input: &mut Vec<u8>, random: &mut Random, corpus: &[Vec<u8>]) {
     input.truncate(random.index(input.len() + 1));
     if let Some(other) = random.choose(corpus) {
@@ -163,7 +164,7 @@ fn splice(input: &mut Vec<u8>, random: &mut Random, corpus: &[Vec<u8>]) {
     }
 }
 
-/// The first run of such bytes at or after a random position; empty if there is none.
+/// Returns the first run of matching bytes at or after a random position; empty if there is none.
 fn run_of(input: &[u8], random: &mut Random, is_in: impl Fn(&u8) -> bool) -> std::ops::Range<usize> {
     let from = random.index(input.len());
     let start = input[from..].iter().position(&is_in).map_or(from, |offset| from + offset);
@@ -171,12 +172,12 @@ fn run_of(input: &[u8], random: &mut Random, is_in: impl Fn(&u8) -> bool) -> std
     start..start + len
 }
 
-/// SplitMix64: small, and the same on every machine.
+/// SplitMix64 random generator: small, and the same on every machine.
 struct Random(u64);
 
 impl Random {
     fn of(seed: u64, iteration: u64) -> Self {
-        // Through the mixing function twice: neighbouring seeds and iterations have nothing in common.
+        // Mixes twice, so that neighbouring seeds and iterations give unrelated sequences.
         let start = Self(seed).next();
         Self(Self(start ^ iteration).next())
     }
@@ -188,7 +189,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `limit`; 0 if that is 0.
+    /// Returns a number below `limit`, or 0 if `limit` is 0.
     fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
@@ -201,7 +202,7 @@ impl Random {
         items.get(self.index(items.len()))
     }
 
-    /// A part of an input of `len` bytes; short parts are more frequent.
+    /// Returns a range in an input of `len` bytes; short ranges are more frequent.
     fn range(&mut self, len: usize) -> std::ops::Range<usize> {
         let start = self.index(len);
         let longest = (len - start).min(1 << self.below(12));
@@ -260,7 +261,7 @@ mod tests {
         assert!((0..1_000).any(|iteration| mutator.input(iteration).len() > 10));
     }
 
-    /// Within the few thousand inputs that a slow target gets.
+    /// Checks this within the few thousand inputs that a slow target gets.
     #[test]
     fn every_kind_of_mutation_has_its_effect() {
         let mutator = Mutator::new(&head(), 1);

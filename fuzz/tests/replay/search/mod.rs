@@ -1,6 +1,7 @@
-//! Runs one target: on inputs that failed before, on its corpus, and on mutations of the corpus until the time is up.
+//! Runs one target on inputs that failed before, on its corpus, and on mutations of the corpus until the time
+//! is up.
 //!
-//! The target runs in a thread of its own, so that the test can give up on an input that hangs.
+//! The target runs in its own thread, so that the test can give up on an input that hangs.
 
 #[cfg(test)]
 mod tests;
@@ -21,13 +22,15 @@ use crate::artifacts::{self, RunningInput};
 use crate::corpus;
 use crate::mutator::Mutator;
 
-/// An input that runs longer has failed. Inputs take milliseconds; the rest is for busy machines.
+/// Time after which an input counts as hanging. Inputs take milliseconds; the rest is a margin for busy
+/// machines.
 const INPUT_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// As much as a main thread has, in which libFuzzer runs targets. Unoptimised parsers have larger frames than those of a release.
+/// Stack size of a main thread, in which libFuzzer runs targets. Unoptimised parsers have larger frames than
+/// release builds.
 const STACK_BYTES: usize = 8 << 20;
 
-/// A target and how to search.
+/// A target and the settings of its search.
 #[derive(Debug, Clone)]
 pub(crate) struct Search<T> {
     name: String,
@@ -40,16 +43,16 @@ pub(crate) struct Search<T> {
     input_time_max: Duration,
 }
 
-/// What a search without a failure did.
+/// Result of a search without a failure.
 #[derive(Debug)]
 pub(crate) struct Summary {
-    /// Files that were replayed.
+    /// Number of replayed files.
     files: usize,
     mutated: u64,
     time: Duration,
 }
 
-/// Where an input comes from.
+/// Source of an input.
 #[derive(Debug, Clone)]
 enum Origin {
     File(PathBuf),
@@ -66,7 +69,7 @@ struct Current {
 type Slot = Arc<Mutex<Option<Current>>>;
 
 impl Search<weir_fuzz::Target> {
-    /// The search of a row of [`TARGETS`], with the settings of the environment.
+    /// Returns the search of a row of [`TARGETS`], with settings from the environment.
     pub(crate) fn of(name: &str) -> Self {
         let row = TARGETS.iter().find(|(row, _)| *row == name);
         let (_, target) = row.unwrap_or_else(|| panic!("TARGETS of fuzz/src/lib.rs has no row {name:?}"));
@@ -83,13 +86,13 @@ impl Search<weir_fuzz::Target> {
         }
     }
 
-    /// Prints how much was tried, or fails.
+    /// Runs the search and prints its result, or panics.
     pub(crate) fn run_and_report(self) {
         let (name, seed) = (self.name.clone(), self.seed);
         match self.run() {
             Ok(Summary { files, mutated, time }) => {
                 let seconds = time.as_secs_f64();
-                // Not by println!, which libtest only shows of tests that fail.
+                // libtest shows the output of println! only for failed tests.
                 let _ = writeln!(
                     std::io::stderr(),
                     "fuzz target {name}: {files} files, {mutated} mutated inputs in {seconds:.1} s, seed {seed}"
@@ -101,8 +104,10 @@ impl Search<weir_fuzz::Target> {
 }
 
 impl<T: Fn(&[u8]) + Clone + Send + 'static> Search<T> {
+    /// Runs the search.
+    ///
     /// # Errors
-    /// The first input that panics or hangs, or a file that cannot be read or written.
+    /// If an input panics or hangs, or a file cannot be read or written.
     pub(crate) fn run(self) -> Result<Summary, String> {
         let slot = Slot::default();
         let (done, result) = mpsc::channel();
@@ -117,7 +122,7 @@ impl<T: Fn(&[u8]) + Clone + Send + 'static> Search<T> {
         loop {
             match result.recv_timeout(wait) {
                 Ok(result) => {
-                    // The thread ends now: its temporary directories are removed before the process exits.
+                    // The thread is about to end. Wait until it has removed its temporary directories.
                     let _ = thread.join();
                     return result;
                 }
@@ -170,7 +175,7 @@ impl<T: Fn(&[u8]) + Clone + Send + 'static> Search<T> {
         result.map_err(|panic| self.failure("panic", &message_of(&*panic), &origin, &input))
     }
 
-    /// Says what failed and how to repeat it. Writes a mutated input to a file.
+    /// Describes a failure and how to repeat it. Writes a mutated input to a file.
     fn failure(&self, kind: &str, why: &str, origin: &Origin, input: &[u8]) -> String {
         let (source, path) = match origin {
             Origin::File(path) => ("replay".to_owned(), Ok(path.clone())),

@@ -1,11 +1,11 @@
-//! Shows with small targets that the search finds, names and repeats failures.
+//! Tests, with small targets, that the search finds, names and repeats failures.
 
 use std::fs::{self, File};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
 
-/// A target with a corpus of two files and a search for as many mutations, in a directory of its own.
+/// Creates a search of 5,000 mutations for a target with a corpus of two files, in its own directory.
 fn search<T: Fn(&[u8]) + Clone + Send + 'static>(target: T) -> (tempfile::TempDir, Search<T>) {
     let directory = tempfile::tempdir().unwrap();
     let (corpus, artifacts) = (directory.path().join("corpus"), directory.path().join("artifacts"));
@@ -99,7 +99,7 @@ fn an_input_that_hangs_is_named() {
     let failure = search.clone().run().unwrap_err();
     assert!(failure.contains(": hang: runs for over 2 s"), "{failure}");
     let artifacts = files(&search.artifacts);
-    // Beside the file of the thread that still runs it.
+    // The thread that still runs the input has its own file there too.
     let artifact = artifacts.iter().find(|path| path.to_string_lossy().contains("/hang-1-")).unwrap();
     assert!(contains(&fs::read(artifact).unwrap(), b"Host: h\r\nHost: h\r\n"));
 }
