@@ -1,4 +1,4 @@
-//! A storage area that leaves the sending of its files to a proxy in front: who is told a name, and who gets the file.
+//! Tests of `X-Accel-Redirect`: a trusted proxy gets the name of a file, other clients get the file.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ fn area(root: &Path) -> String {
 
 const ASKS: (&str, &str) = ("X-Sendfile-Type", "X-Accel-Redirect");
 
-/// What there is to be said of a file: its text, and its name for the proxy.
+/// Returns the text of a response, and the name of the file for the proxy.
 fn get(client: &mut RawClient, lines: &[(&str, &str)]) -> (String, Option<String>) {
     let answer = client.exchange(message("GET", "/a%20b.html", lines, b""));
     assert_eq!(answer.status, 200);
@@ -32,13 +32,13 @@ fn a_proxy_that_asks_for_names_gets_them_and_nobody_else() {
     let mut proxy = node.client();
     assert_eq!(get(&mut proxy, &[ASKS]), named);
     assert_eq!(get(&mut proxy, &[("x-sendfile-type", "x-accel-redirect")]), named);
-    // A health check, or a copy to another server, from the machine of the proxy.
+    // Without the header, the proxy's machine gets the file, for a health check or a copy to another server.
     assert_eq!(get(&mut proxy, &[]), sent);
     assert_eq!(get(&mut proxy, &[("X-Sendfile-Type", "X-Sendfile")]), sent);
-    // Who is not trusted can ask as it likes.
+    // An untrusted client gets the file even if it sends the header.
     let mut other = RawClient::connect_from([127, 0, 0, 2].into(), node.addr("web"));
     assert_eq!(get(&mut other, &[ASKS]), sent);
-    // With a name goes what NGINX is to say of the file.
+    // The response has the headers that NGINX sends with the file.
     let answer = proxy.exchange(message("GET", "/a%20b.html", &[ASKS], b""));
     assert!(answer.header("etag").is_some() && answer.header("last-modified").is_some());
     assert_eq!(answer.header("content-security-policy"), Some("sandbox"));

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Tests of access rules: tokens, passwords, policies and `weir storage explain`.
 
 mod certificates;
 mod issuers;
@@ -19,7 +19,7 @@ use crate::{Site, config};
 
 pub(crate) const ISSUER: &str = "https://iam.example.org/";
 
-/// Issues tokens; its keys are in a file.
+/// A token issuer whose key set is in a file.
 pub(crate) struct Issuer {
     name: String,
     key: EcdsaKeyPair,
@@ -31,7 +31,7 @@ impl Issuer {
         Self::named(ISSUER)
     }
 
-    /// With this `iss`.
+    /// Creates an issuer with this `iss`.
     pub(crate) fn named(name: &str) -> Self {
         let random = SystemRandom::new();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
@@ -54,7 +54,7 @@ impl Issuer {
         self.token_with_key("1", changes)
     }
 
-    /// A token that says that it was signed with the key of this name.
+    /// Signs a token whose header has this key ID.
     fn token_with_key(&self, key: &str, changes: &Value) -> String {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let mut claims = json!({
@@ -180,7 +180,7 @@ fn policies_decide_first_and_a_deny_is_a_deny() {
 fn passwords_are_asked_for_and_checked() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("htpasswd");
-    // "sesame", at bcrypt's lowest cost.
+    // Hash of "sesame", at bcrypt's lowest cost.
     std::fs::write(&file, format!("ada:{}\n", bcrypt::hash("sesame", 4).unwrap())).unwrap();
     let site = Site::new(&format!(
         "htpasswd = \"{}\"\nrealm = \"Ada's \\\"files\\\"\"\n[storage-area.data.access]\nauthenticated-read = true\n",
@@ -197,7 +197,7 @@ fn passwords_are_asked_for_and_checked() {
         let value = format!("Basic {}", STANDARD.encode(user));
         site.get_with("/a", &[("Authorization", &value)]).status
     };
-    // The second time it is remembered.
+    // The second attempt uses the cached result.
     assert_eq!(
         [with("ada:sesame"), with("ada:sesame"), with("ada:Sesame"), with("bob:sesame")],
         [200, 200, 401, 401]
@@ -271,7 +271,7 @@ fn a_decision_can_be_asked_for_without_a_request() {
     assert_eq!(told.status.code(), Some(1));
     assert_eq!(verdict["allowed"], false);
     assert_eq!(explain(&file, &["--as", &token, "PUT", "/data/new"]).status.code(), Some(0));
-    // A renaming is asked for as one, and a directory is looked at before it is listed.
+    // A rename is evaluated as such, and a directory needs `stat` before `list`.
     let mover = issuer.token(&json!({ "scope": "storage.modify:/" }));
     let moved = explain(&file, &["--as", &mover, "MOVE", "/data/a"]);
     let text = String::from_utf8_lossy(&moved.stdout).into_owned();
@@ -282,7 +282,7 @@ fn a_decision_can_be_asked_for_without_a_request() {
     let nowhere = explain(&file, &["GET", "/elsewhere"]);
     assert_eq!(nowhere.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&nowhere.stderr).contains("/elsewhere is in no storage area"));
-    // A token of nobody we know.
+    // A token of an unknown issuer.
     let stranger = issuer.token(&json!({ "iss": "https://evil.example.org/" }));
     assert_eq!(explain(&file, &["--as", &stranger, "GET", "/data/a"]).status.code(), Some(2));
 }
@@ -323,7 +323,7 @@ fn members_and_destinations_are_judged_as_a_request_would_be() {
     let (code, text) = told(&["COPY", "/d/", "--to", "https://storage.example.org/new"]);
     assert!(code == Some(1) && text.contains("policy 'hidden'") && text.contains("1 denied"), "{text}");
     assert_eq!(told(&["COPY", "--shallow", "/d/", "--to", "/new"]).0, Some(0));
-    // A deny for something below denies the directory already.
+    // A denied member denies the whole directory.
     let (code, text) = told(&["DELETE", "/d/"]);
     assert!(code == Some(1) && text.contains("policy 'secrets stay'"), "{text}");
     let (code, text) = told(&["PROPFIND", "/d/"]);
@@ -347,7 +347,7 @@ fn a_reload_changes_who_may_do_what() {
     client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.response().status, 200);
     weir.reload(&with("anonymous-read = false"));
-    // On the same connection, too.
+    // The new rules apply on the same connection, too.
     client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.response().status, 403);
     let moved = with("anonymous-read = true")
@@ -358,7 +358,7 @@ fn a_reload_changes_who_may_do_what() {
     assert_eq!(client.response().status, 200);
 }
 
-/// Everybody may read everything but `/d/secret` and the compressed sibling of `/d/a.js`.
+/// Rules that let every client read everything except `/d/secret` and the compressed sibling of `/d/a.js`.
 const MOSTLY_OPEN: &str = "[storage-area.data.access]\n\
     [[storage-area.data.access.policy]]\ndescription = \"hidden\"\nactions = \"all\"\n\
     paths = [\"/d/secret\", \"/d/secret/**\", \"/d/a.js.gz\"]\nprincipals = { type = \"anyone\" }\n\

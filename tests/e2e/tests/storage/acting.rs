@@ -1,4 +1,4 @@
-//! Areas that act as local users. Only root can.
+//! Tests of areas that act as local users. They need root.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,24 +14,25 @@ use weir_e2e::Weir;
 
 use crate::Site;
 
-/// Numbers that nobody else has.
+/// User and group IDs that no account has.
 pub(crate) const ADA: u32 = 61_001;
 const BOB: u32 = 61_002;
 pub(crate) const LAB: u32 = 61_100;
 pub(crate) const OTHERS: u32 = 65_534;
-/// As whom Weir runs, if not as root.
+/// User ID under which Weir runs in the tests without root.
 pub(crate) const WEIR: u32 = 61_900;
 
-/// An area for ada and bob, both of the group lab, and nobody for everybody else who is known.
+/// An area that acts as ada and bob, who are both in the group `lab`, and as `nobody` for all other users.
 pub(crate) struct Lab {
     pub(crate) site: Site,
     pub(crate) files: TempDir,
-    /// As whom the process runs.
+    /// User ID of the process.
     pub(crate) user: u32,
 }
 
 impl Lab {
-    /// Tries something with a Weir that stays root, and with one that becomes a user and lives in a user namespace. Nothing without root.
+    /// Runs a test twice: with a Weir that stays root, and with one that changes its user and lives in a user
+    /// namespace. Skips the test without root.
     pub(crate) fn each(more: &str, test: impl Fn(Self)) {
         if !rustix::process::geteuid().is_root() {
             return weir_testkit::untested("needs root");
@@ -84,7 +85,7 @@ impl Lab {
         self.site.root.path().join(name)
     }
 
-    /// A file of somebody.
+    /// Writes a file that this user owns.
     pub(crate) fn file(&self, name: &str, owner: u32, mode: u32) {
         self.site.write(name, "content");
         open_to(&self.path(name), owner, owner, mode);
@@ -95,7 +96,7 @@ impl Lab {
         open_to(&self.path(name), owner, group, mode);
     }
 
-    /// Effective and file system user ids of all threads of the process.
+    /// Returns the user, group and supplementary IDs of all threads of the process.
     fn user_ids(&self) -> BTreeSet<String> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.site.weir.pid())).unwrap();
         let status = tasks.filter_map(|task| fs::read_to_string(task.unwrap().path().join("status")).ok());
@@ -109,7 +110,7 @@ impl Lab {
     }
 }
 
-/// The first table of a config of a Weir that becomes a user, whose files are in this directory.
+/// Returns the first table of a config for a Weir that changes its user. Its files are in this directory.
 pub(crate) fn own_user(directory: &Path, user: u32, more: &str) -> String {
     open_to(directory, user, user, 0o755);
     format!(
@@ -131,7 +132,7 @@ fn what_the_kernel_keeps_from_a_user_is_kept_from_who_acts_as_them() {
         lab.file("open", ADA, 0o644);
         lab.directory("private", ADA, ADA, 0o700);
         lab.file("private/inner", ADA, 0o644);
-        // Twice, so that the kernel's caches have it the second time.
+        // Repeated, so that the kernel's caches are warm the second time.
         for _ in 0..2 {
             assert_eq!(lab.status("ada", "GET", "/secret", b""), 200);
             assert_eq!(lab.status("ada", "GET", "/private/inner", b""), 200);
@@ -172,7 +173,7 @@ fn a_user_replaces_and_copies_what_even_they_may_only_read() {
         lab.directory("own/d", ADA, ADA, 0o555);
         assert_eq!(lab.with("ada", "COPY", "/own/d", &[("Destination", "/own/e")], b""), 201);
         assert_eq!((mode("own/e"), mode("own/e/inner")), (0o555, 0o555));
-        // What is not hers to give away: its group's rights are not for the group that it has now.
+        // Ada cannot keep Bob as owner or the file's old group, so the permissions of that group are dropped.
         lab.directory("lab", 0, LAB, 0o2775);
         lab.file("lab/f", BOB, 0o640);
         assert_eq!(lab.status("ada", "PUT", "/lab/f", b"new"), 204);
@@ -197,7 +198,7 @@ fn what_is_made_belongs_to_the_user_and_to_the_rules_of_its_directory() {
             ((ADA, LAB), (BOB, LAB), (BOB, LAB))
         );
         assert_eq!(lab.status("eve", "PUT", "/lab/e", b"x"), 403);
-        // A directory's default list of who may what is inherited.
+        // New files inherit the default ACL of their directory.
         lab.directory("shared", ADA, ADA, 0o777);
         let entry = |tag: u16, permissions: u16, id: u32| {
             [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &id.to_le_bytes()].concat()
@@ -239,7 +240,8 @@ fn locks_properties_and_checksums_work_for_all_users_of_a_directory() {
             b"<propertyupdate xmlns='DAV:'><set><prop><x xmlns='urn:x'>1</x></prop></set></propertyupdate>";
         assert_eq!(lab.status("ada", "PUT", "/lab/b", b"Wikipedia"), 201);
         assert_eq!(lab.status("ada", "PROPPATCH", "/lab/b", patch), 207);
-        // Written behind Weir's back, so without a checksum; a reader who may not write asks for it.
+        // The file was written without Weir, so it has no stored checksum. A reader without write permission
+        // asks for it.
         lab.file("other", ADA, 0o644);
         let credentials = format!("Basic {}", STANDARD.encode("bob:sesame"));
         let told = lab
@@ -259,7 +261,7 @@ fn threads_are_who_they_were_when_they_have_acted_as_somebody() {
             assert_eq!(lab.status("bob", "GET", "/secret", b""), 403);
             assert_eq!(lab.status("bob", "PUT", "/new", b"x"), 403);
         }
-        // An answer can be there before its thread is itself again.
+        // The response may arrive before the thread has restored its IDs.
         wait_until("all threads are themselves", PATIENCE, || lab.user_ids() == before);
         assert_eq!(before.iter().filter(|line| line.starts_with("Uid:")).count(), 1, "{before:?}");
     });
@@ -358,7 +360,7 @@ fn only_those_who_may_write_get_a_lock() {
         lab.directory("shared", ADA, LAB, 0o2775);
         lab.directory("shared/mine", ADA, ADA, 0o755);
         lab.file("shared/f", ADA, 0o644);
-        // Only owners may replace what is in it.
+        // In a sticky directory, only owners may replace files.
         lab.directory("sticky", 0, 0, 0o1777);
         lab.file("sticky/f", ADA, 0o666);
         let lock =
@@ -373,10 +375,10 @@ fn only_those_who_may_write_get_a_lock() {
         ] {
             assert_eq!(lock("bob", path, depth), 403, "{path} {depth}");
         }
-        // One of its members is not Bob's to change.
+        // Bob may not change one of the members.
         assert_eq!(lock("bob", "/shared/", "infinity"), 207);
         assert_eq!(lock("bob", "/sticky/", "infinity"), 207);
-        // Nothing of that is locked.
+        // The refused requests locked nothing.
         assert_eq!(lab.status("ada", "PUT", "/ada/file", b"new"), 204);
         assert_eq!(lab.status("ada", "PUT", "/shared/f", b"new"), 204);
         assert_eq!(lock("ada", "/shared/", "infinity"), 200);

@@ -1,4 +1,4 @@
-//! What is large, and what is full.
+//! Tests of large directories, large properties and a full disk.
 
 use weir_e2e::Weir;
 use weir_testkit::{TempDir, peak_rss_bytes};
@@ -14,7 +14,7 @@ fn a_directory_of_a_hundred_thousand_is_told_in_little_memory() {
         std::fs::File::create(site.root.path().join(format!("d/{number}"))).unwrap();
     }
     let asked = b"<propfind xmlns='DAV:'><prop><resourcetype/><getcontentlength/></prop></propfind>";
-    // What the first requests of a process cost is not what is measured.
+    // Do not measure the memory that the first requests of a process need.
     assert_eq!(site.request("PROPFIND", "/d/", &[("Depth", "0")], asked).status, 207);
     let before = peak_rss_bytes(site.weir.pid());
     let listed = site.request("PROPFIND", "/d/", &[("Depth", "1")], asked);
@@ -35,7 +35,7 @@ fn members_with_large_properties_are_told_one_after_the_other() {
         site.write(&format!("d/{number}"), "");
         assert_eq!(site.request("PROPPATCH", &format!("/d/{number}"), &[], set.as_bytes()).status, 207);
     }
-    // What the first requests of a process cost is not what is measured.
+    // Do not measure the memory that the first requests of a process need.
     assert!(site.request("PROPFIND", "/d/0", &[("Depth", "0")], b"").body.len() > 500_000);
     let before = peak_rss_bytes(site.weir.pid());
     let listed = site.request("PROPFIND", "/d/", &[("Depth", "1")], b"");
@@ -61,6 +61,6 @@ fn a_full_disk_is_507_and_what_was_there_stays() {
     assert_eq!(request("COPY", "/f", &[("Destination", "/g")], b"").status, 507);
     assert_eq!(request("GET", "/g", &[], b"").status, 404);
     assert_eq!(request("GET", "/f", &[], b"").body.len(), 1_200_000);
-    // Nothing of what failed takes up room.
+    // The failed requests left nothing that uses space.
     assert_eq!(request("PUT", "/g", &[], &vec![b'y'; 500_000]).status, 201);
 }

@@ -1,4 +1,4 @@
-//! What caches between clients and a storage area may keep.
+//! Tests of Cache-Control: shared caches may keep only responses to anonymous clients.
 
 use serde_json::json;
 
@@ -38,7 +38,7 @@ fn what_goes_to_somebody_in_particular_is_kept_for_nobody_else() {
         for (path, line, status) in [
             (in_url.as_str(), ("Accept", "*/*"), 200),
             ("/f", ("Authorization", authorization.as_str()), 200),
-            // A proxy in front says whose certificate it was.
+            // A proxy in front passes the subject of the client certificate.
             ("/f", ("X-VOMS-ssl_client_ee_s_dn", "CN=Jo,O=Example"), 200),
             (in_url.as_str(), ("If-None-Match", etag), 304),
         ] {

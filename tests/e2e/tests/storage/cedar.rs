@@ -1,4 +1,4 @@
-//! Cedar policies of an area, as clients and operators meet them.
+//! Tests of Cedar policies, for clients and operators.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -43,7 +43,7 @@ impl Site {
         area(self.root.path(), self.beside.path(), access)
     }
 
-    /// The status that somebody gets.
+    /// Returns the status of a request with these credentials.
     fn ask(&self, who: &str, method: &str, path: &str) -> u16 {
         let headers: Vec<(&str, &str)> = if who.is_empty() { vec![] } else { vec![("Authorization", who)] };
         let mut client = self.weir.client();
@@ -82,7 +82,7 @@ fn a_permit_permits_and_a_forbid_forbids_whatever_else_permits() {
     assert_eq!([site.ask("", "GET", "/home/ada/a"), site.ask("", "HEAD", "/home/ada/a")], [401, 401]);
     assert_eq!([site.ask(&ada, "PUT", "/home/ada/new"), site.ask(&ada, "PUT", "/home/new")], [201, 403]);
     assert_eq!([site.ask(&bob, "GET", "/raw/r"), site.ask(&bob, "PUT", "/raw/r")], [200, 403]);
-    // What is in a directory is asked about before the directory goes.
+    // Members of a directory are checked before the directory is deleted.
     assert_eq!([site.ask(&bob, "DELETE", "/raw/r"), site.ask(&bob, "DELETE", "/raw/")], [403, 403]);
     assert_eq!(site.ask(&bob, "DELETE", "/home/bob/"), 204);
     let moved = |from: &str, to: &str| {
@@ -109,7 +109,7 @@ fn groups_of_tokens_and_the_clients_address_count() {
     assert_eq!(site.ask(&token(json!(["/staff"])), "GET", "/x"), 200);
     assert_eq!(site.ask(&token(json!(["/staff"])), "HEAD", "/x"), 403);
     assert_eq!(site.ask(&token(json!(["/guests"])), "GET", "/x"), 403);
-    // No switch and no policy of the config names the issuer, but a token may help.
+    // Neither the switches nor the policies of the config name the issuer, but a token may help.
     let mut client = site.weir.client();
     client.send(crate::message("GET", "/x", &[], b""));
     let refused = client.final_response();
@@ -118,7 +118,8 @@ fn groups_of_tokens_and_the_clients_address_count() {
     assert!(refused.status == 401 && asked.iter().any(|(_, value)| value.starts_with("Bearer")), "{asked:?}");
 }
 
-/// What everybody may read is remembered for files that are open; what only some of everybody may is not.
+/// A permission for all clients is cached with the open file; one that depends on the client's address is
+/// not.
 #[test]
 fn anonymous_clients_are_not_all_one() {
     let (root, beside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
@@ -167,7 +168,7 @@ fn whom_a_listed_proxy_names_is_the_client_that_is_judged() {
     let (proxy, stranger) = ([127, 0, 0, 1], [127, 0, 0, 2]);
     assert_eq!(ask(proxy, "for=192.0.2.7"), 200);
     assert_eq!(ask(proxy, "for=\"192.0.2.7:4711\";proto=https"), 200);
-    // What the proxy has been told by its client is hearsay.
+    // The first address comes from the client and is not trusted.
     assert_eq!(ask(proxy, "for=192.0.2.7, for=198.51.100.1"), 403);
     assert_eq!(ask(proxy, "for=_hidden"), 403);
     assert_eq!(ask(stranger, "for=192.0.2.7"), 403);

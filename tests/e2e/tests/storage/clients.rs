@@ -1,5 +1,5 @@
-//! Programs that people use, from Debian's packages. One that is not installed fails its test: `scripts/setup test`
-//! installs all of them.
+//! Tests with common WebDAV programs, from Debian's packages. A missing program fails its test:
+//! `scripts/setup test` installs all of them.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -31,7 +31,7 @@ fn succeeds(program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> 
     told
 }
 
-/// rclone with a remote `w:` that is this site.
+/// Returns a function that runs rclone with a remote `w:` for this site.
 fn rclone<'a>(site: &Site, source: &'a TempDir) -> impl Fn(&[&str]) -> String + use<'a> {
     let url = format!("http://{}/", site.weir.addr("web"));
     let config = source.path().join("none").display().to_string();
@@ -69,10 +69,10 @@ fn rclone_synchronises_moves_and_removes_trees() {
 
 #[test]
 fn rclone_synchronises_many_files_and_removes_what_has_gone() {
-    // `make test-rclone` has ten thousand, which takes minutes.
+    // `make test-rclone` sets ten thousand, which takes minutes.
     let files = std::env::var("WEIR_RCLONE_FILES").map_or(200, |count| count.parse().unwrap());
     assert!(usize::is_multiple_of(files, 100), "a hundred directories of equal size");
-    // What is asked for is their number; a disk that is waited for for each would say nothing about it.
+    // The test is about the number of files. Waiting for the disk for each file would only slow it down.
     let site = Site::open("durability = \"none\"\n");
     let source = TempDir::new().unwrap();
     for number in 0..files {
@@ -86,7 +86,7 @@ fn rclone_synchronises_many_files_and_removes_what_has_gone() {
     rclone(&[&["sync", &local, "w:all"], &at_once[..]].concat());
     rclone(&[&["check", "--download", &local, "w:all"], &at_once[..]].concat());
     assert!(rclone(&["size", "w:all"]).contains(&files.to_string()));
-    // The second time nothing is sent, and what has gone is removed.
+    // The second run sends nothing, and deletes the removed files.
     std::fs::remove_dir_all(source.path().join("d7")).unwrap();
     let all = site.root.path().join("all");
     let inodes = || -> BTreeSet<u64> {
@@ -115,7 +115,7 @@ fn cadaver_locks_edits_and_sets_properties() {
         file.display()
     );
     let url = format!("http://{}/", site.weir.addr("web"));
-    // Its own settings would be read from the home directory.
+    // Cadaver reads its settings from the home directory.
     let home = directory.path().display().to_string();
     let output = run("cadaver", &[&url], &[("HOME", &home)], &script);
     let told = String::from_utf8_lossy(&output.stdout);
@@ -137,19 +137,19 @@ fn davix_puts_lists_gets_moves_and_removes() {
     assert!(succeeds("davix-ls", &["-l", &url("/d/")], &[]).contains("3000000"));
     succeeds("davix-get", &[&url("/d/f"), &back], &[]);
     assert!(std::fs::read(&back).unwrap() == pattern(3_000_000));
-    // Its exit status is 255 even after a 201 (version 0.8.4): what it did is looked at instead.
+    // davix-mv 0.8.4 exits with 255 even after a 201, so check the result instead.
     run("davix-mv", &[&url("/d/f"), &url("/d/g")], &[], "");
     assert!(site.read("d/f").is_none() && site.read("d/g").unwrap() == pattern(3_000_000));
     succeeds("davix-rm", &[&url("/d/g")], &[]);
     assert!(site.read("d/g").is_none());
 }
 
-/// A directory of the file system that is somewhere else; ends with this.
+/// A mounted directory; dropping it unmounts.
 struct Mounted(TempDir);
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        // It waits until everything has been uploaded.
+        // umount waits until everything has been uploaded.
         let _ = Command::new("umount").arg(self.0.path()).output();
     }
 }
@@ -159,7 +159,7 @@ fn a_mounted_area_is_a_directory_like_others() {
     let site = Site::open("");
     site.write("old/file", pattern(100_000));
     let directory = TempDir::new().unwrap();
-    // It wants a place of its own for what it keeps, and gives up its rights before it uses it.
+    // davfs2 needs its own cache directory, and drops its privileges before it uses it.
     let cache = directory.path().join("cache");
     std::fs::create_dir(&cache).unwrap();
     succeeds("chgrp", &["davfs2", &cache.display().to_string()], &[]);

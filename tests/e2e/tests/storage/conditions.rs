@@ -1,4 +1,5 @@
-//! Conditions of requests that change something (RFC 9110 section 13.1): what does not meet them is not carried out.
+//! Tests of conditional requests that change a resource (RFC 9110 section 13.1): if a condition fails,
+//! nothing is changed.
 
 use crate::Site;
 
@@ -19,7 +20,7 @@ fn a_directory_that_has_come_in_the_place_of_a_file_does_not_meet_a_condition_on
             assert!(site.read("y/member").is_none(), "{method} {condition:?}");
         }
     }
-    // Any version will do.
+    // `*` matches any version.
     let any = ("If-Match", "*");
     assert_eq!(site.request("COPY", "/x", &[to, any], b"").status, 201);
     assert_eq!(site.request("MOVE", "/x", &[("Destination", "/z"), any], b"").status, 201);
@@ -47,7 +48,7 @@ fn properties_locks_and_directories_are_not_changed_made_or_taken_on_conditions_
     assert_eq!(site.request("LOCK", "/new", &[any], lock).status, 412);
     assert_eq!(site.request("MKCOL", "/new", &[any], b"").status, 412);
     assert!(!site.root.path().join("new").exists());
-    // Those that hold are no obstacle, and who has a lock keeps it until they do.
+    // Conditions that hold do not prevent the request. A failed condition does not end a lock.
     assert!(site.request("PROPPATCH", "/f", &[any], patch).text().contains("HTTP/1.1 200"));
     let locked = site.request("LOCK", "/f", &[any], lock);
     assert_eq!(locked.status, 200, "{}", locked.text());

@@ -1,4 +1,4 @@
-//! GET of directories: index files, listings, slashes.
+//! Tests of GET for directories: index files, listings, slashes.
 
 use serde_json::Value;
 use weir_testkit::threads_cpu_ns;
@@ -104,7 +104,7 @@ fn a_directory_of_many_is_listed_whole_while_it_is_read() {
 
 #[test]
 fn a_large_page_is_made_by_the_threads_of_the_disk_and_not_by_those_that_serve_everybody() {
-    // Each button of the page is asked about with all of these rules.
+    // The rules are evaluated for each delete button of the page.
     let rules: String = (0..300)
         .map(|number| {
             format!(

@@ -1,4 +1,5 @@
-//! `weir storage explain` beside what the server does: certificates, users, read-only areas, directories, copies between servers.
+//! Compares `weir storage explain` with the server's behaviour, for certificates, users, read-only areas,
+//! directories and copies between servers.
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use weir_testkit::TempDir;
 use crate::access::explain;
 use crate::{OPEN, config};
 
-/// An area that is asked about, with files beside it.
+/// An area for `weir storage explain`, with files beside it.
 struct Area {
     root: TempDir,
     beside: TempDir,
@@ -15,7 +16,7 @@ struct Area {
 }
 
 impl Area {
-    /// `area` makes its keys and tables, and may write files beside it.
+    /// Creates an area. `area` returns its keys and tables, and may write files beside it.
     fn new(area: impl FnOnce(&TempDir) -> String) -> Self {
         let (root, beside) = (TempDir::new().unwrap(), TempDir::new().unwrap());
         let path = beside.path().join("weir.toml");
@@ -30,7 +31,7 @@ impl Area {
         std::fs::write(path, "content").unwrap();
     }
 
-    /// The status, and what is printed.
+    /// Returns the exit status and the output.
     fn told(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = explain(&self.config, arguments);
         let text = [output.stdout, output.stderr].concat();
@@ -73,7 +74,7 @@ fn a_certificate_is_judged_by_its_issuer_and_by_what_voms_says_of_it() {
     area.says(&eve("/prod/f"), 0, "production");
     area.says(&eve("/f"), 1, "denied");
     area.says(&["--as", "anonymous", "--vo", "cms", "GET", "/f"], 2, "are about a certificate");
-    // Without a proxy that tells of them there are no attributes.
+    // Without a trusted proxy, VOMS attributes do not exist.
     let without = Area::new(|_| "[storage-area.data.access]\nvos = \"cms\"\n".to_owned());
     without.says(&["--as", jo, "--vo", "cms", "GET", "/f"], 2, "identity-from");
 }
@@ -126,7 +127,7 @@ fn a_directory_is_its_index_file_if_it_has_one_and_a_listing_where_there_are_any
     area.says(&["HEAD", "/open/"], 0, "stat /open/index.html");
     area.says(&["GET", "/closed/"], 1, "policy 'hidden'");
     area.says(&["GET", "/none/"], 1, "lists no directories (listing)");
-    // To where it has a slash.
+    // Without a slash, the client is redirected.
     area.says(&["GET", "/none"], 0, "read /none");
     let listing = Area::new(|_| format!("listing = true\n{OPEN}"));
     listing.write("none/f");
@@ -166,6 +167,6 @@ fn a_copy_to_another_server_is_denied_where_there_are_none_and_for_directories()
     let without = Area::new(|_| OPEN.to_owned());
     without.write("f");
     without.says(&["COPY", "/f"], 1, "third-party-copy");
-    // Within the server it is no matter.
+    // A copy within the server needs no setting.
     without.says(&["COPY", "--to", "/g", "/f"], 0, "allowed");
 }

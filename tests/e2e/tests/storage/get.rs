@@ -1,4 +1,4 @@
-//! GET and HEAD of files.
+//! Tests of GET and HEAD of files.
 
 use serde_json::json;
 use weir_testkit::{Ending, RawClient, Response};
@@ -46,7 +46,7 @@ fn head_says_what_get_would_and_sends_no_body() {
     client.send(message("HEAD", "/f.bin", &[], b""));
     let head = client.response_to_head();
     assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("100000"), 0));
-    // The connection goes on where the next request begins.
+    // The next request on the connection gets its own response.
     client.send(message("HEAD", "/missing", &[], b""));
     assert_eq!(client.response_to_head().status, 404);
     client.send(message("GET", "/f.bin", &[], b""));
@@ -81,7 +81,7 @@ fn who_asks_again_is_told_what_the_first_one_was() {
         let is_same = |name: &str| !["date", "x-request-id"].contains(&name.to_ascii_lowercase().as_str());
         answer.headers.iter().filter(|(name, _)| is_same(name)).cloned().collect()
     };
-    // None of these changes anything.
+    // None of these headers changes the response.
     let further: [&[(&str, &str)]; 5] = [
         &[],
         &[("Content-Length", "0")],
@@ -101,7 +101,7 @@ fn who_asks_again_is_told_what_the_first_one_was() {
         client.send(message("HEAD", path, &[], b""));
         let head = client.response_to_head();
         assert_eq!((head.status, lines(&head)), (200, lines(&first)), "{path}");
-        // A token that means nothing is a reason to refuse, whatever is known of the file.
+        // An invalid token is refused, even if cached values show that the file is public.
         let forged = client.exchange(message("GET", path, &[("Authorization", "Bearer a.b.c")], b""));
         assert!(matches!(forged.status, 401 | 403), "{path}: {}", forged.status);
     }
@@ -169,7 +169,7 @@ fn a_compressed_sibling_goes_to_those_who_accept_it() {
     assert_ne!(gzip.header("etag"), plain.header("etag"));
     let best = site.get_with("/a.js", &[("Accept-Encoding", "gzip, zstd, br")]);
     assert_eq!(best.header("content-encoding"), Some("br"));
-    // One that was made of an older content says what is no longer so.
+    // A sibling that is older than the file has outdated content.
     let gzipped = std::fs::File::options().write(true).open(site.root.path().join("a.js.gz")).unwrap();
     gzipped.set_modified(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(site.get_with("/a.js", &[("Accept-Encoding", "gzip")]).text(), "plain");
@@ -179,14 +179,14 @@ fn a_compressed_sibling_goes_to_those_who_accept_it() {
 fn a_digest_is_told_to_those_who_want_one() {
     let site = Site::readable("");
     site.write("a", "Wikipedia");
-    // Adler-32 of RFC 1950's most famous example.
+    // Adler-32 of "Wikipedia", a well-known example.
     let told = site.get_with("/a", &[("Want-Digest", "adler32")]);
     assert_eq!(told.header("digest"), Some("adler32=11e60398"));
     let told = site.request("HEAD", "/a", &[("Want-Repr-Digest", "sha-256=5")], b"");
     let digest = told.header("repr-digest").unwrap();
     assert!(digest.starts_with("sha-256=:") && digest.ends_with(':'), "{digest}");
     assert_eq!(site.get("/a").header("digest"), None);
-    // Changed behind our back.
+    // The file changes without Weir.
     site.write("a", "another content");
     let told = site.get_with("/a", &[("Want-Digest", "adler32")]);
     assert_ne!(told.header("digest"), Some("adler32=11e60398"));
@@ -210,7 +210,7 @@ fn a_digest_that_is_not_kept_is_told_only_to_those_who_may_read_the_file() {
     };
     for scope in ["storage.create:/", "storage.stage:/"] {
         assert_eq!(told(scope, "sha-256"), None, "{scope}");
-        // Who has brought it has to see whether it has come well.
+        // The uploading client must be able to verify its upload.
         for wanted in ["adler32", "sha-256, adler32;q=0.1"] {
             assert_eq!(told(scope, wanted).as_deref(), Some("adler32=11e60398"), "{scope} {wanted}");
         }

@@ -1,4 +1,4 @@
-//! A file system that does not answer any more, as a network mount whose server is gone.
+//! Tests with a file system that stops responding, such as a network mount whose server is gone.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,8 +14,8 @@ use weir_testkit::{PATIENCE, TempDir, wait_until};
 
 use crate::{OPEN, config, message};
 
-/// A FUSE mount of a directory that tells of one name in it and nothing of others; what is in that file it never tells either.
-/// When it goes, the kernel ends whatever waits for it.
+/// A FUSE mount of a directory with one file, whose content is never returned. Lookups of other names never
+/// return either. Dropping the mount ends all waiting calls.
 struct DeadMount {
     place: TempDir,
     state: Arc<State>,
@@ -24,31 +24,31 @@ struct DeadMount {
 
 #[derive(Default)]
 struct State {
-    /// Nothing is answered any more.
+    /// Set to respond to nothing any more.
     silent: AtomicBool,
     ended: AtomicBool,
-    /// How often content was asked for.
+    /// Number of reads of the file's content.
     reads: AtomicUsize,
 }
 
-/// The file that there is, and how long it says that it is.
+/// The only file, and its reported size.
 const FILE: &[u8] = b"file";
 const FILE_BYTES: u32 = 64 << 20;
 
 impl DeadMount {
-    /// `None`: this machine lets nobody mount.
+    /// Mounts the file system. Returns `None` if this machine does not permit mounts.
     fn new() -> Option<Self> {
         let place = TempDir::new().unwrap();
         let device = File::options().read(true).write(true).open("/dev/fuse").ok()?;
-        // The mount command gets it as its standard input: inherited by its number it would get to whatever another test starts in
-        // this moment, too, and stay open there when this mount is to end.
+        // The mount command gets the device as standard input. An inheritable descriptor could leak into a
+        // process of another test and keep the device open after this mount.
         let mounting = Command::new("mount")
             .args(["-i", "-n", "-t", "fuse", "-o", "fd=0,rootmode=40000,user_id=0,group_id=0", "weir-test"])
             .arg(place.path())
             .stdin(Stdio::from(device.try_clone().unwrap()))
             .spawn();
         let state = Arc::new(State::default());
-        // The mount command looks at what it has mounted, so that somebody must answer already.
+        // The mount command stats what it has mounted, so the daemon must already respond.
         let daemon = {
             let state = Arc::clone(&state);
             std::thread::spawn(move || serve(&device, &state))
@@ -62,7 +62,7 @@ impl DeadMount {
 impl Drop for DeadMount {
     fn drop(&mut self) {
         self.state.ended.store(true, Ordering::Relaxed);
-        // The device is closed with the daemon, and that ends whatever waits for it.
+        // Ending the daemon closes the device, which ends all waiting calls.
         if let Some(daemon) = self.daemon.take() {
             let _ = daemon.join();
         }
@@ -70,7 +70,7 @@ impl Drop for DeadMount {
     }
 }
 
-/// Answers as much of FUSE's protocol (version 7) as it takes to open the root and the file.
+/// Implements as much of the FUSE protocol (version 7) as opening the root and the file needs.
 fn serve(mut device: &File, state: &State) {
     const LOOKUP: u32 = 1;
     const FORGET: u32 = 2;
@@ -84,7 +84,7 @@ fn serve(mut device: &File, state: &State) {
     const BATCH_FORGET: u32 = 42;
     const ENOSYS: i32 = 38;
     const ROOT: u32 = 1;
-    // Where the attributes are in an answer.
+    // Offsets of the attributes in a reply.
     const ENTRY: usize = 40;
     const ATTRIBUTES: usize = 16;
     let mut buffer = vec![0; 1 << 20];
@@ -95,7 +95,7 @@ fn serve(mut device: &File, state: &State) {
             continue;
         }
         let Ok(length) = device.read(&mut buffer) else {
-            // Not mounted yet, or not any more.
+            // The device is not mounted yet, or no longer.
             let _ = poll(&mut [], Some(&look));
             continue;
         };
@@ -114,13 +114,13 @@ fn serve(mut device: &File, state: &State) {
                 state.reads.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            // Names, for ever; and what wants no answer.
+            // Lookups never get a reply; the other requests need none.
             LOOKUP | FORGET | INTERRUPT | BATCH_FORGET => continue,
-            // Whatever else a kernel asks for, it can do without.
+            // The kernel does not need other operations.
             _ => Vec::new(),
         };
         let mut put = |at: usize, value: u32| body[at..at + 4].copy_from_slice(&value.to_le_bytes());
-        // Number, size, mode, links.
+        // Inode, size, mode, links.
         let attributes = |at: usize, is_root: bool| match is_root {
             true => [(at, ROOT), (at + 8, 0), (at + 60, 0o40_755), (at + 64, 2)],
             false => [(at, ROOT + 1), (at + 8, FILE_BYTES), (at + 60, 0o100_644), (at + 64, 1)],
@@ -147,7 +147,8 @@ fn serve(mut device: &File, state: &State) {
     }
 }
 
-/// With an area at `/`, and at `/dead` one on the mount. `None`: nothing can be mounted here.
+/// Starts a Weir with one area at `/` and one on the mount at `/dead`. Returns `None` if FUSE cannot be
+/// mounted here.
 fn start() -> Option<(DeadMount, TempDir, Weir)> {
     let Some(mount) = DeadMount::new() else {
         weir_testkit::untested("FUSE cannot be mounted here");
@@ -180,7 +181,7 @@ fn a_file_that_hangs_in_the_middle_holds_up_its_own_area_and_nothing_else() {
         client.send(message("GET", "/a", &[], b""));
         assert_eq!(client.response().text(), "content");
     }
-    // Clients that give up cost nobody anything, and commands are obeyed.
+    // Clients that give up cause no harm, and control commands still work.
     drop(waiting);
     assert!(weir.ctl(&["show"]).status.success());
     drop(mount);
@@ -190,7 +191,7 @@ fn a_file_that_hangs_in_the_middle_holds_up_its_own_area_and_nothing_else() {
 #[test]
 fn a_mount_that_hangs_holds_up_its_own_area_and_nothing_else() {
     let Some((mount, _root, mut weir)) = start() else { return };
-    // More than there are threads and places in the queue.
+    // More requests than threads and queue positions.
     let mut waiting: Vec<_> = (0..8)
         .map(|number| {
             let mut client = weir.client().timeout(PATIENCE);
@@ -209,16 +210,16 @@ fn a_mount_that_hangs_holds_up_its_own_area_and_nothing_else() {
         let answer = client.response();
         assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
     }
-    // Both workers go on.
+    // Both workers still serve requests.
     for _ in 0..50 {
         let mut client = weir.client();
         client.send(message("GET", "/a", &[], b""));
         assert_eq!(client.response().text(), "content");
     }
-    // A client that gives up costs nobody anything, and commands are obeyed.
+    // A client that gives up causes no harm, and control commands still work.
     drop(waiting);
     assert!(weir.ctl(&["show"]).status.success());
-    // The root is silent now, too: a reload gives up, and what runs goes on.
+    // Now the root is silent too. A reload gives up, and the running config stays in force.
     mount.state.silent.store(true, Ordering::Relaxed);
     let began = Instant::now();
     weir.signal(weir_testkit::Signal::HUP);

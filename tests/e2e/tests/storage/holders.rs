@@ -1,4 +1,4 @@
-//! Weir's own tokens and what their holders have proved: for how long, and where it counts.
+//! Tests of the holders of Weir's own tokens: how long their proof is valid, and in which areas.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::access::{Issuer, bearer};
 use crate::tokens::{FORM, Secrets, basic, json_of, post, token};
 use crate::{Site, config};
 
-/// Reloads with another text, and asks for a file with a token.
+/// Reloads with another config, and returns the status of a GET with a token.
 fn status_after(site: &mut Site, config: &str, token: &str) -> u16 {
     site.weir.reload(config);
     site.get_with("/ada/b", &[("Authorization", &bearer(token))]).status
@@ -92,7 +92,7 @@ fn a_client_asks_for_so_many_tokens_and_guesses_count_for_more() {
     let asked = |site: &Site, credentials: &str| post(site, "/oauth/token", credentials, FORM, form);
     let site = started(2);
     assert_eq!(asked(&site, &basic("ada:sesame")).status, 200);
-    // Who is only told what to present has guessed nothing.
+    // A request without credentials is no guess.
     assert_eq!(asked(&site, "").status, 401);
     let refused = asked(&site, &basic("ada:sesame"));
     assert_eq!((refused.status, &json_of(&refused)["error"]), (429, &json!("slow_down")));
@@ -105,10 +105,10 @@ fn a_client_asks_for_so_many_tokens_and_guesses_count_for_more() {
     let refused = post(&site, "/ada", &basic("ada:sesame"), kind, "{}");
     assert_eq!((refused.status, &json_of(&refused)["status"]), (429, &json!(429)));
     assert!((31..=270).contains(&seconds(&refused)), "{}", seconds(&refused));
-    // What is published, and files, are no tokens.
+    // Published documents and files do not count as token requests.
     assert_eq!(site.get("/oauth/jwks").status, 200);
     assert_eq!(site.get_with("/ada/b", &[("Authorization", &basic("ada:sesame"))]).status, 200);
-    // A reload forgives nothing.
+    // A reload keeps the counts.
     let text = config(site.root.path(), "", &limited(2));
     site.weir.reload(&format!("{text}\n# again\n"));
     assert_eq!(asked(&site, &basic("ada:sesame")).status, 429);
@@ -142,7 +142,7 @@ fn no_token_lives_longer_than_the_longest() {
     assert_eq!(json_of(&issued)["expires_in"], 7200);
 }
 
-/// Clients of OAuth encode what they send by Basic, as a form does.
+/// OAuth clients form-encode user and password before Basic encoding.
 #[test]
 fn a_password_may_be_encoded_at_the_endpoint() {
     let secrets = Secrets::new();
@@ -175,13 +175,13 @@ fn what_an_issuer_publishes_is_nobodys_file_in_whichever_area_it_would_be() {
     assert_eq!(site.put(path, &[], b"{}").status, 405);
     assert_eq!(json_of(&site.get(path))["issuer"], "https://storage.example.org");
     assert_eq!(site.put("/oauth/jwks", &[], b"{}").status, 405);
-    // At another host it is a path like any other.
+    // At another host, the path is an ordinary one.
     let mut client = site.weir.client();
     client.send(format!("GET {path} HTTP/1.1\r\nHost: other.example.org\r\n\r\n"));
     assert_eq!(client.final_response().status, 404);
 }
 
-/// Two areas that one endpoint issues tokens for, each behind a listener with an authority of its own.
+/// Two areas with one token endpoint. Each is behind a listener with its own certificate authority.
 struct Certified {
     weir: Weir,
     files: TempDir,
@@ -231,7 +231,7 @@ impl Certified {
         self.files.path().join(name)
     }
 
-    /// What curl gets, with the status on a line of its own at the end.
+    /// Returns curl's output; the status is on the last line.
     fn curl(&self, listener: &str, path: &str, arguments: &[&str]) -> (u16, String) {
         let url = format!("https://127.0.0.1:{}{path}", self.weir.addr(listener).port());
         let mut curl = Command::new("curl");
@@ -243,7 +243,7 @@ impl Certified {
         (status.parse().unwrap(), body.to_owned())
     }
 
-    /// Asks for a token with the certificate of an admin of the authority `one`.
+    /// Requests a token with the certificate of an admin from the authority `one`.
     fn token(&self, scope: &str) -> (u16, Value) {
         let certificate = self.file("admin-one.pem").display().to_string();
         let key = self.file("admin-one.key").display().to_string();
@@ -254,7 +254,7 @@ impl Certified {
     }
 }
 
-/// The same name by another authority is somebody else.
+/// The same subject from another authority is another identity.
 #[test]
 fn a_certificate_counts_where_it_was_shown_and_until_it_ends() {
     let site = Certified::new();
@@ -269,7 +269,7 @@ fn a_certificate_counts_where_it_was_shown_and_until_it_ends() {
     assert_eq!((status, &answer["error"]), (400, &json!("invalid_scope")));
 }
 
-/// An area whose own tokens everybody gets who has any.
+/// Returns an area that permits reading to all authenticated clients, with its own token endpoint.
 fn with_own_tokens(secrets: &Secrets) -> String {
     format!(
         "token-endpoint = \"own\"\n[storage-area.data.access]\nauthenticated-read = true\n\

@@ -1,4 +1,4 @@
-//! A file of a terabyte, sparse so that it takes no room.
+//! Tests with a file of 1 TiB, sparse so that it uses no space.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -22,7 +22,7 @@ fn positions_within_a_terabyte_are_right() {
     assert_eq!(got.body.len(), 200_000);
     assert_eq!(&got.body[100_000..100_004], b"here");
     assert!(got.body[..100_000].iter().all(|byte| *byte == 0));
-    // The last bytes, and that there are no more.
+    // The last bytes, with no bytes after them.
     client.send(message("GET", "/huge", &[("Range", "bytes=-5")], b""));
     let got = client.response();
     assert_eq!(got.header("content-range"), Some("bytes 1099511627771-1099511627775/1099511627776"));

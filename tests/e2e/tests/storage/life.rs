@@ -1,4 +1,4 @@
-//! Limits, ends and accounts of requests to storage areas.
+//! Tests of limits, aborts, logs and metrics of requests to storage areas.
 
 use weir_testkit::{Ending, PATIENCE, RawClient, Signal, TempDir, wait_until};
 

@@ -1,4 +1,4 @@
-//! litmus, the test suite for WebDAV servers.
+//! Runs litmus, the test suite for WebDAV servers.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use weir_testkit::TempDir;
 
 use crate::Site;
 
-/// A suite of litmus against a fresh area: every test passes, none is skipped, none has warnings.
+/// Runs one litmus suite against a new area. Every test must pass, none may be skipped or give warnings.
 #[track_caller]
 fn passes(suite: &str, tests: usize) {
     let site = Site::open("");
@@ -14,7 +14,7 @@ fn passes(suite: &str, tests: usize) {
     let litmus = Command::new("litmus")
         .arg(format!("http://{}/", site.weir.addr("web")))
         .env("TESTS", suite)
-        // It writes a log where it is started.
+        // litmus writes a log to its working directory.
         .current_dir(directory.path())
         .output()
         .unwrap_or_else(|error| panic!("litmus: {error}: is it installed? `scripts/setup test`"));

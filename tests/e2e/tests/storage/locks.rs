@@ -1,4 +1,4 @@
-//! Who gets locks, how many, and how operators break them.
+//! Tests of locks: permission to lock, limits, and breaking locks as an operator.
 
 use std::process::Output;
 
@@ -11,7 +11,7 @@ use crate::Site;
 const LOCK: &[u8] =
     br#"<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>"#;
 
-/// A site with the users ada and bob. Ada may not change `/d/kept`, nor what is in `/d/other`.
+/// A site with the users ada and bob. Ada may change neither `/d/kept` nor the contents of `/d/other`.
 struct Shared {
     site: Site,
     _users: TempDir,
@@ -63,7 +63,7 @@ fn a_lock_of_a_tree_is_refused_to_those_who_may_not_change_all_of_it() {
     let refused = shared.request("ada", "LOCK", "/d/", &[("Depth", "infinity")]);
     let text = refused.text();
     assert_eq!(refused.status, 207, "{text}");
-    // RFC 4918 section 9.10.9: the members with their causes, and what depends on them.
+    // RFC 4918 section 9.10.9: denied members with their causes, and the depending root.
     for (href, status) in [("/d/kept", 403), ("/d/other/file", 403), ("/d/", 424)] {
         assert!(
             text.contains(&format!("<D:href>{href}</D:href><D:status>HTTP/1.1 {status}")),
@@ -73,7 +73,8 @@ fn a_lock_of_a_tree_is_refused_to_those_who_may_not_change_all_of_it() {
     assert!(!text.contains("/d/sub"), "{text}");
     // Nothing is locked.
     assert_eq!(shared.request("bob", "DELETE", "/d/kept", &[]).status, 204);
-    // Bob may change all of it; Ada may lock what she may change, and the directory without its members.
+    // Bob may change all of it. Ada may lock the parts that she may change, and the directory without its
+    // members.
     for (user, path, depth) in [("ada", "/d/sub/", "infinity"), ("ada", "/d/", "0")] {
         let locked = shared.request(user, "LOCK", path, &[("Depth", depth)]);
         assert_eq!(locked.status, 200, "{path}: {}", locked.text());
@@ -120,7 +121,7 @@ fn an_operator_breaks_locks_of_anybody() {
     assert_eq!(unlock(site, &["/d/g"]).status.code(), Some(0));
     assert_eq!(status("ada", "/d/g"), 204);
 
-    // A lock from above is named, and not broken by the way.
+    // A lock of a parent directory is named in the message, but not broken.
     assert_eq!(shared.request("bob", "LOCK", "/d/", &[("Depth", "infinity")]).status, 200);
     let above = unlock(site, &["/d/f"]);
     assert_eq!(above.status.code(), Some(2));
@@ -141,7 +142,7 @@ fn many_locks_do_not_slow_down_a_change_of_one() {
     let locked = site.request("LOCK", "/one", &[], LOCK);
     let token = locked.header("lock-token").unwrap();
     let after = std::fs::metadata(&file).unwrap().len();
-    // What is written is one lock, and not all of them.
+    // Only the changed lock is written.
     assert!(after - before < 1_000, "{before} {after}");
     assert_eq!(site.request("UNLOCK", "/one", &[("Lock-Token", token)], b"").status, 204);
 }

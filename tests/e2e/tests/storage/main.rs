@@ -1,4 +1,4 @@
-//! Storage areas, served by the real binary.
+//! Tests of storage areas with the real binary.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -53,24 +53,24 @@ struct Site {
 }
 
 impl Site {
-    /// Everybody may read; `more` are further keys and tables of the area.
+    /// Starts a site that every client may read; `more` has further keys and tables of the area.
     fn readable(more: &str) -> Self {
         Self::new(&format!("{more}\n[storage-area.data.access]\nanonymous-read = true\n"))
     }
 
-    /// Everybody may do everything.
+    /// Starts a site in which every client may do everything.
     fn open(more: &str) -> Self {
         Self::new(&format!("{more}\n{OPEN}"))
     }
 
-    /// With these keys and tables.
+    /// Starts a site whose area has these keys and tables.
     fn new(area: &str) -> Self {
         let root = TempDir::new().unwrap();
         let weir = Weir::start(&config(root.path(), "", area));
         Self { weir, root }
     }
 
-    /// A file of the area.
+    /// Writes a file to the area.
     fn write(&self, name: &str, content: impl AsRef<[u8]>) {
         let path = self.root.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -81,7 +81,7 @@ impl Site {
         std::fs::read(self.root.path().join(name)).ok()
     }
 
-    /// One request on a connection of its own, which stays usable.
+    /// Sends one request on its own connection and returns the response.
     #[track_caller]
     fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let mut client = self.weir.client();
@@ -105,7 +105,7 @@ impl Site {
     }
 }
 
-/// Rules that let everybody do everything.
+/// Rules that permit everything to every client.
 const OPEN: &str = "[storage-area.data.access]\n\
     [[storage-area.data.access.policy]]\n\
     description = \"everything\"\n\
@@ -113,7 +113,7 @@ const OPEN: &str = "[storage-area.data.access]\n\
     actions = \"all\"\n\
     principals = { type = \"anyone\" }\n";
 
-/// A config with a listener `web`, which has these further keys and tables, and the area `data`.
+/// Returns a config with a listener `web` and the area `data`, with these further keys and tables.
 fn config(root: &Path, listener: &str, area: &str) -> String {
     format!(
         "[listener.web]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n{listener}\n\
@@ -122,7 +122,7 @@ fn config(root: &Path, listener: &str, area: &str) -> String {
     )
 }
 
-/// A request as bytes.
+/// Serializes a request.
 fn message(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\nHost: storage.example.org\r\n");
     for (name, value) in headers {

@@ -1,4 +1,4 @@
-//! What others do between the moment at which a request is judged and the one at which it changes something.
+//! Tests of races: other requests act between the check of a request and its change.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -7,14 +7,14 @@ use weir_testkit::{PATIENCE, wait_until};
 
 use crate::{Site, message};
 
-/// Whether a change of this process waits for who holds a guard: then it was judged already.
+/// Returns true if a change of this process waits for the guard of the locks. Then the first check is over.
 fn is_held_up(pid: u32) -> bool {
     let (locks, pid) = (fs::read_to_string("/proc/locks").unwrap(), pid.to_string());
     let mut waiting = locks.lines().filter(|line| line.contains("-> FLOCK"));
     waiting.any(|line| line.split_whitespace().any(|word| word == pid))
 }
 
-/// A site whose clients may do everything, but delete only what is at these paths.
+/// Starts a site whose clients may do everything, except that they may delete only these paths.
 fn site(deletable: &str) -> Site {
     let policy = |actions: &str, paths: &str| {
         format!(
@@ -28,7 +28,7 @@ fn site(deletable: &str) -> Site {
     site
 }
 
-/// Who locks this holds up every change.
+/// Opens the guard of the locks. Locking it delays every change.
 fn guard(site: &Site) -> File {
     let at = site.root.path().join(".weir-store/locks.guard");
     File::options().write(true).create(true).truncate(false).open(at).unwrap()
@@ -61,7 +61,7 @@ fn what_has_become_a_directory_since_it_was_judged_stays_with_all_that_is_in_it(
             guard.unlock().unwrap();
             asked.join().unwrap()
         });
-        // Not done, or judged anew and then not done.
+        // The request was refused, directly or after a new check.
         assert!(matches!(status, 401 | 403 | 412), "{method}, {victim}: {status}");
         let kept = site.read(&at(&format!("{victim}/member")));
         assert_eq!(kept.as_deref(), Some(&b"kept"[..]), "{method}, {victim}");
@@ -78,7 +78,7 @@ fn a_directory_that_comes_while_a_copy_is_made_is_replaced_only_by_who_may_delet
         let mut entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
         entries.any(|name| name.to_string_lossy().starts_with(".weir-tmp~"))
     };
-    // A copy that was faster than this test is no use: then once more.
+    // If the copy was faster than this test, try again.
     for number in 0..ATTEMPTS {
         let directory = site.root.path().join(number.to_string());
         for file in 0..FILES {

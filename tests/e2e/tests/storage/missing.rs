@@ -1,4 +1,4 @@
-//! Checksums of files that other programs have written.
+//! Tests of the checksum backfill for files that other programs have written.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -7,7 +7,7 @@ use weir_testkit::{PATIENCE, wait_until};
 
 use crate::Site;
 
-/// The Adler-32 that is kept with a file: nothing is computed for the answer.
+/// Returns the stored Adler-32 of a file, without computing it.
 fn kept(site: &Site, path: &str) -> Option<String> {
     let asked = b"<propfind xmlns='DAV:'><prop><c:Checksum xmlns:c='http://storm.italiangrid.org/2014/webdav'/></prop></propfind>";
     let told = site.request("PROPFIND", path, &[("Depth", "0")], asked).text();
@@ -33,9 +33,9 @@ fn what_other_programs_have_written_gets_checksums_without_being_asked_for() {
     wait_until("the checksum of an old file", PATIENCE, || {
         kept(&site, "/d/e/old").as_deref() == Some("062c0215")
     });
-    // Somebody may still be writing to this one.
+    // A recently written file may still be in use.
     assert_eq!(kept(&site, "/d/new"), None);
-    // Another content has another checksum, and not the one of before.
+    // After a change, the old checksum is not reported.
     write("d/e/old", "another", long_ago + Duration::from_secs(1));
     assert_ne!(kept(&site, "/d/e/old").as_deref(), Some("062c0215"));
     wait_until("the checksum of its new content", PATIENCE, || {

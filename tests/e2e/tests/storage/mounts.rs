@@ -1,4 +1,4 @@
-//! Areas with other file systems in them. Only root can mount those; without that these tests say so and end.
+//! Tests of areas that contain mounts of other file systems. They need root, and are skipped without it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::process::Command;
 
 use crate::Site;
 
-/// A file system in memory, as long as it lives.
+/// A tmpfs mount; dropping it unmounts.
 pub(crate) struct Mount {
     pub(crate) path: PathBuf,
 }
 
 impl Mount {
-    /// At `path`, which is made.
+    /// Creates the directory `path` and mounts there.
     pub(crate) fn new(path: &Path, options: &str) -> Option<Self> {
         fs::create_dir(path).unwrap();
         let mount =
@@ -66,7 +66,7 @@ fn conditions_on_what_goes_to_another_file_system_hold_of_what_goes() {
         assert_eq!(site.read(&format!("other/{name}")).as_deref(), Some(&b"content"[..]));
         assert_eq!(site.read(name), None);
     }
-    // Of a directory, what the If header says of its members.
+    // The If header may also name members of a moved directory.
     assert_eq!(site.request("MKCOL", "/d", &[], b"").status, 201);
     let made = site.put("/d/f", &[], b"content");
     let etag = made.header("etag").unwrap();

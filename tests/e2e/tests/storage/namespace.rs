@@ -1,4 +1,4 @@
-//! Areas that act as local users, in a Weir that becomes a user itself. Only root can start one.
+//! Tests of areas that act as local users, with a Weir that changes its own user. They need root.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use weir_e2e::Weir;
 
 use crate::acting::{ADA, LAB, Lab, OTHERS, WEIR, own_user};
 
-/// The values of a line of `/proc/PID/status`, of each thread.
+/// Returns the values of a line of `/proc/PID/status`, over all threads.
 fn of_threads(weir: &Weir, name: &str) -> BTreeSet<String> {
     let threads = fs::read_dir(format!("/proc/{}/task", weir.pid())).unwrap();
     let value = |thread: PathBuf| {
@@ -35,10 +35,11 @@ fn with_a_user_of_its_own_it_can_become_the_users_of_the_map_and_has_no_rights_o
     assert_eq!(map("gid_map"), format!("{ADA} {ADA} 2 {LAB} {LAB} 1 {WEIR} {WEIR} 1 {OTHERS} {OTHERS} 1"));
     let ids = of_threads(&lab.site.weir, "Uid");
     assert_eq!(ids, BTreeSet::from([format!("{WEIR}\t{WEIR}\t{WEIR}\t{WEIR}")]));
-    // CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, SETGID, SETUID, over those who are mapped.
+    // CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, SETGID and SETUID, which are valid only for
+    // mapped IDs.
     assert_eq!(of_threads(&lab.site.weir, "CapPrm"), BTreeSet::from(["00000000000000df".to_owned()]));
     assert_eq!(of_threads(&lab.site.weir, "CapBnd"), BTreeSet::from(["00000000000000df".to_owned()]));
-    // Files of somebody else are nobody's to it, whatever the map has for nobody.
+    // Files of unmapped owners look as if `nobody` owned them, but acting as `nobody` gives no access.
     lab.file("roots", 0, 0o600);
     lab.file("strangers", 61_500, 0o600);
     lab.file("nobodys", OTHERS, 0o600);
@@ -78,7 +79,7 @@ fn a_reload_with_a_user_who_is_not_mapped_changes_nothing_and_says_what_to_do() 
     assert!(told.contains("61777:61777") && told.contains("weir.act-as-ids"), "{told}");
     assert_eq!(lab.status("ada", "PUT", "/open/f", b"ada"), 201);
     assert_eq!(fs::metadata(lab.path("open/f")).unwrap().uid(), ADA);
-    // Mapped already, for another one.
+    // An ID that is already mapped is accepted.
     with(ADA);
     let config = fs::read_to_string(lab.site.weir.config()).unwrap();
     lab.site.weir.reload(&config);
@@ -107,7 +108,7 @@ fn numbers_that_the_config_names_can_come_into_the_map_later() {
     assert_eq!((made.uid(), made.gid()), (61_779, 61_770));
 }
 
-/// A port below 1024 that nobody has.
+/// Returns a free port below 1024.
 fn low_port() -> u16 {
     let free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
     (600..1024).rev().find(free).expect("a free port below 1024")
@@ -138,7 +139,7 @@ fn a_reload_binds_ports_below_1024_by_a_process_that_can_do_nothing_else() {
     let mut client = weir_testkit::RawClient::connect(lab.site.weir.addr(&format!("low{port}")));
     client.send(crate::message("HEAD", "/f", &[], b""));
     assert_eq!(client.response_to_head().status, 200);
-    // Without it everything goes on but that.
+    // If the monitor is gone, everything but this still works.
     let monitor = rustix::process::Pid::from_raw(monitor.parse().unwrap()).unwrap();
     rustix::process::kill_process(monitor, weir_testkit::Signal::KILL).unwrap();
     let other = low_port();

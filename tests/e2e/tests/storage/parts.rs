@@ -1,4 +1,4 @@
-//! Parts of files that are put while somebody else replaces the file.
+//! Tests of partial uploads while another client replaces the file.
 
 use std::fs::{self, File};
 
@@ -8,13 +8,14 @@ use weir_testkit::{PATIENCE, Response, wait_until};
 use crate::access::{ISSUER, Issuer, bearer};
 use crate::{Site, message};
 
-/// What the answer to this request is if the site is changed after the request was judged and before its file is looked at again.
+/// Returns the response to a request. `change` changes the site after the request was checked and before its
+/// file is examined again.
 fn overtaken(site: &Site, request: &[u8], change: impl FnOnce()) -> Response {
     let store = site.root.path().join(".weir-store");
     let open =
         |name: &str| File::options().write(true).create(true).truncate(false).open(store.join(name)).unwrap();
     let (guard, line) = (open("locks.guard"), open("locks.guard.line"));
-    // As another node does while it changes locks.
+    // Hold the guard, as another node does while it changes locks.
     guard.lock().unwrap();
     let mut client = site.weir.client();
     client.send(request);
@@ -30,7 +31,7 @@ fn overtaken(site: &Site, request: &[u8], change: impl FnOnce()) -> Response {
     client.final_response()
 }
 
-/// As an upload through another node does.
+/// Replaces a file, as an upload through another node does.
 fn replace(site: &Site, name: &str, content: &str) {
     let next = site.root.path().join("next");
     fs::write(&next, content).unwrap();
@@ -65,7 +66,7 @@ fn a_part_goes_into_the_version_that_its_client_names_or_nowhere() {
         let answer = overtaken(&site, &request(condition), || remove(&site, "f"));
         assert_eq!((answer.status, site.read("f")), (412, None), "{method}");
 
-        // Who names none gets the one that is there then.
+        // Without a condition, the part goes into the file that exists then.
         assert_eq!(site.put("/f", &[], b"first").status, 201);
         let answer = overtaken(&site, &request(None), || replace(&site, "f", "other"));
         assert_eq!((answer.status, site.read("f").unwrap()), (204, b"abcer".to_vec()), "{method}");
@@ -77,7 +78,7 @@ fn a_part_goes_into_the_version_that_its_client_names_or_nowhere() {
 #[test]
 fn who_names_a_version_is_told_that_it_is_gone_and_not_how_long_another_is() {
     let site = Site::open("");
-    // Where the file that is named has bytes, and the one that comes has none.
+    // The range fits the named file, but not the one that replaces it.
     let put = [("Content-Range", "bytes 4-6/*")];
     let patch = [PATCH[0], ("X-Update-Range", "bytes=-4")];
     let cases = [("PUT", &put[..], 400), ("PATCH", &patch[..], 416)];
@@ -105,7 +106,7 @@ fn a_part_of_what_must_be_new_does_not_go_into_a_file_that_came_meanwhile() {
     let request = |name: &str, headers: &[(&str, &str)]| {
         message("PUT", &format!("/{name}"), &[&PUT[..], headers].concat(), b"abc")
     };
-    // The directory that the guard is in comes with the first file.
+    // The first file creates the directory of the guard.
     assert_eq!(site.put("/first", &[("Authorization", &create)], b"x").status, 201);
     let new = request("a", &[("Authorization", &create)]);
     let answer = overtaken(&site, &new, || site.write("a", "other"));

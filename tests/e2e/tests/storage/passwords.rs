@@ -1,4 +1,4 @@
-//! Passwords, and those who guess them.
+//! Tests of password checks and of limits on guesses.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,8 +9,8 @@ use weir_testkit::{Response, TempDir};
 use crate::tokens::{FORM, Secrets, basic, json_of};
 use crate::{Site, config, message};
 
-/// Users ada and bob, whose password is "sesame"; a check of one takes tens of milliseconds. Clients are those that
-/// X-Forwarded-For names.
+/// Starts a site with the users ada and bob, whose password is "sesame". A check takes tens of milliseconds.
+/// X-Forwarded-For gives the client's address.
 fn site() -> (Site, TempDir) {
     let (beside, root) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let hash = bcrypt::hash("sesame", 9).unwrap();
@@ -33,7 +33,7 @@ fn get(site: &Site, client: &str, user: &str) -> Response {
     connection.final_response()
 }
 
-/// Guesses until a client is told to wait.
+/// Sends wrong passwords until the client gets a status other than 401.
 fn guess_too_often(site: &Site, client: &str) -> Response {
     for number in 0..30 {
         let response = get(site, client, &format!("ada:guess {number} {}", std::process::id()));
@@ -44,7 +44,7 @@ fn guess_too_often(site: &Site, client: &str) -> Response {
     panic!("nobody says that these are too many");
 }
 
-/// Requests with other passwords each, of which none is answered for a while.
+/// Sends requests with different wrong passwords, without reading the responses.
 fn flood(site: &Site, client: &str, number: usize) -> Vec<TcpStream> {
     let connections = (0..number).map(|at| {
         let mut connection = TcpStream::connect(site.weir.addr("web")).unwrap();
@@ -68,7 +68,7 @@ fn bogus_passwords_of_one_client_lock_nobody_out() {
     assert_eq!((let_in.status, let_in.text().as_str()), (200, "content"));
     let statuses: Vec<_> = flood.into_iter().map(status).collect();
     assert!(statuses.iter().all(|status| [401, 429, 503].contains(status)), "{statuses:?}");
-    // So much of them was checked.
+    // Only part of the flood was checked.
     let checked = statuses.iter().filter(|status| **status == 401).count();
     assert!(checked < 200, "{statuses:?}");
     assert!(statuses.contains(&429), "{statuses:?}");
@@ -84,7 +84,7 @@ fn who_guesses_too_often_must_wait_and_nobody_else() {
     let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=6).contains(&seconds), "{seconds}");
     assert_eq!(refused.header("www-authenticate"), None, "to ask for another one would be wrong");
-    // The right one is remembered, but a guesser is not told that it is the right one.
+    // The right password is cached, but a guesser must not learn that it is right.
     let told = (0..5).any(|_| {
         guess_too_often(&site, "198.51.100.1");
         get(&site, "198.51.100.1", "ada:sesame").status == 429
@@ -119,7 +119,7 @@ fn a_client_may_begin_with_many_requests() {
     assert_eq!(statuses, [200; 50]);
 }
 
-/// What was counted before a reload counts after it.
+/// Counts from before a reload stay valid.
 #[test]
 fn a_reload_forgets_no_guesses() {
     let (mut site, beside) = site();

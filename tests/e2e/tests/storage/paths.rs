@@ -1,4 +1,4 @@
-//! What a path may lead to.
+//! Tests of paths and symbolic links.
 
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;

@@ -1,11 +1,11 @@
-//! Uploads.
+//! Tests of uploads with PUT and PATCH.
 
 use weir_testkit::{PATIENCE, TempDir, wait_until};
 
 use crate::{OPEN, Site, config, message, pattern};
 use weir_e2e::Weir;
 
-/// The names in the root, those that Weir keeps for itself included, but for its own directory.
+/// Returns the names in the root, including Weir's temporary files, but not `.weir-store`.
 fn names(site: &Site) -> Vec<String> {
     let entries = std::fs::read_dir(site.root.path()).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -95,7 +95,7 @@ fn an_interrupted_upload_leaves_the_old_content_and_nothing_else() {
     site.write("a", "old content");
     let mut client = site.weir.client();
     client.send("PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5000000\r\n\r\n").send(pattern(2_000_000));
-    // It has begun: there is something that will be the file.
+    // The upload has created its temporary file.
     wait_until("the upload begins", PATIENCE, || names(&site).len() == 2);
     client.reset();
     wait_until("its traces are gone", PATIENCE, || names(&site) == ["a"]);
@@ -133,9 +133,9 @@ fn a_part_is_put_into_a_file_as_a_whole() {
     for range in ["bytes 3-5/10", "bytes 100-103/*", "lines 1-4/5", "bytes */10", "nonsense"] {
         assert_eq!(site.put("/a", &[("Content-Range", range)], b"abcd").status, 400, "{range}");
     }
-    // The file is longer than the client takes it for.
+    // The file is longer than the length that the client gave.
     assert_eq!(site.put("/a", &[("Content-Range", "bytes 3-5/10")], b"abc").status, 400);
-    // More comes than was said, or less.
+    // The body is longer or shorter than announced.
     for chunks in ["4\r\nabcd\r\n0\r\n\r\n", "2\r\nab\r\n0\r\n\r\n"] {
         let mut client = site.weir.client();
         client.send(
@@ -144,7 +144,7 @@ fn a_part_is_put_into_a_file_as_a_whole() {
         assert_eq!(client.send(chunks).final_response().status, 400, "{chunks:?}");
     }
     assert_eq!(site.read("a").unwrap(), b"012abc6789end");
-    // A digest of the content is one of the part, a digest of the representation one of the file.
+    // Content-Digest is of the part, Repr-Digest of the file.
     let part =
         |digest: (&str, &str)| site.put("/a", &[("Content-Range", "bytes 0-2/*"), digest], b"abc").status;
     let (of_part, of_file) = ("adler=:Ak0BJw==:", "adler=:H1YEYg==:");
@@ -175,7 +175,7 @@ fn a_patch_puts_bytes_where_its_header_says() {
     assert_eq!(patch("bytes=16-", b"."), 204);
     assert_eq!(site.read("a").unwrap(), b"123ABCD890END!\0\0.");
 
-    // Nothing of what is refused is stored.
+    // Refused requests store nothing.
     for (range, status) in
         [("bytes=0-2", 416), ("bytes=-18", 416), ("lines=1-4", 400), ("bytes=0-3,5-8", 400)]
     {
@@ -189,7 +189,7 @@ fn a_patch_puts_bytes_where_its_header_says() {
     assert_eq!(request("/a", &[TYPE, range, ("If-Match", "\"other\"")]).status, 412);
     assert_eq!(request("/none", &[TYPE, range]).status, 404);
     assert_eq!(request("/", &[TYPE, range]).status, 405);
-    // A digest of the body is one of these bytes, whichever header says it.
+    // In a PATCH, both headers give the digest of the body.
     for (name, digest, status) in [
         ("Content-Digest", "adler=:AHkAeQ==:", 204),
         ("Repr-Digest", "adler=:AHkAeQ==:", 204),
@@ -198,7 +198,7 @@ fn a_patch_puts_bytes_where_its_header_says() {
         assert_eq!(request("/a", &[TYPE, range, (name, digest)]).status, status, "{name} {digest}");
     }
     assert_eq!(site.read("a").unwrap(), b"123ABCD890END!\0\0.xx");
-    // Who may not write may not do this either.
+    // PATCH needs write permission.
     let readable = Site::readable("");
     readable.write("a", "x");
     assert_eq!(readable.request("PATCH", "/a", &[TYPE, range], b"x").status, 403);
@@ -259,7 +259,7 @@ fn a_short_body_that_nobody_reads_does_not_cost_the_connection() {
     assert_eq!((refused.status, refused.says_close()), (403, false));
     client.send("67890").send(message("GET", "/a", &[], b""));
     assert_eq!(client.response().text(), "content");
-    // A long one does.
+    // A long body does.
     client.send("PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n12345");
     let refused = client.response();
     assert_eq!((refused.status, refused.says_close()), (403, true));
@@ -271,14 +271,14 @@ fn what_follows_a_body_is_the_next_request() {
     site.write("b", "beside");
     let mut client = site.weir.client();
     let next = message("GET", "/b", &[], b"");
-    // Trailers are part of the body; nothing of it is ever taken for a request.
+    // Trailers are part of the body. No part of the body is parsed as a request.
     let chunked = "PUT /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n\
                    1c\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n\r\n0\r\nX-Trailer: 1\r\n\r\n";
     client.send([chunked.as_bytes(), &next].concat());
     assert_eq!(client.response().status, 201);
     assert_eq!(client.response().text(), "beside");
     assert_eq!(site.read("a").unwrap(), b"GET /b HTTP/1.1\r\nHost: a\r\n\r\n");
-    // The same where nobody reads the body: it is refused before.
+    // The same holds for the body of a refused request, which is discarded.
     let refused = message("PUT", "/missing/a", &[], b"GET /b HTTP/1.1\r\nHost: a\r\n\r\n");
     client.send([refused, next].concat());
     assert_eq!(client.response().status, 409);
@@ -299,7 +299,7 @@ fn a_refused_upload_that_comes_in_many_pieces_keeps_its_connection() {
     assert!(client.response().status >= 400);
     for piece in body.chunks(3 * 1024) {
         client.send(piece);
-        // The only worker has seen the piece before it answers this.
+        // The single worker has read the piece before it responds to this request.
         assert_eq!(other.exchange(message("GET", "/a", &[], b"")).status, 404);
     }
     assert_eq!(client.exchange(message("GET", "/a", &[], b"")).status, 404);

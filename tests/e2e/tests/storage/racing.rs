@@ -1,4 +1,4 @@
-//! Several clients that change one name at once.
+//! Tests of clients that change one name concurrently.
 
 use std::thread;
 
@@ -35,7 +35,8 @@ fn clients_that_move_directories_to_one_name_at_once_all_succeed_and_one_of_them
             .collect();
         clients.into_iter().flat_map(|client| client.join().unwrap()).collect::<Vec<_>>()
     });
-    // Made by the first, replaced by the others; who finds the name free between two of them has made it, too.
+    // A client gets 201 if the name is free, also between two replacements, and 204 if it replaces a
+    // directory.
     assert!(statuses.iter().all(|status| [201, 204].contains(status)), "{statuses:?}");
     assert_eq!(statuses.len(), CLIENTS * ROUNDS);
     let kept = String::from_utf8(site.read("one/f").unwrap()).unwrap();
@@ -46,7 +47,7 @@ fn clients_that_move_directories_to_one_name_at_once_all_succeed_and_one_of_them
     assert_eq!(names, [".weir-store", "one"]);
 }
 
-/// Has clients of two nodes that share a directory work at once, each with a number.
+/// Runs numbered clients on two nodes that share a directory.
 fn on_two_nodes(start: impl FnOnce(&Site), work: impl Fn(usize, &mut RawClient) + Sync) -> Site {
     let area = |node: &str| format!("{OPEN}[weir]\nnode = \"{node}\"\n");
     let site = Site::new(&area("one"));
@@ -96,7 +97,7 @@ fn no_part_is_lost_between_two_nodes_that_share_a_directory() {
                     client.send(message("PUT", "/f", &[("Content-Range", &range)], b"x"));
                     match client.final_response().status {
                         204 => break,
-                        // Another part was faster: this one is based on what was there before.
+                        // Another part was stored first. This one was based on the former content.
                         status => assert_eq!(status, 412),
                     }
                 }

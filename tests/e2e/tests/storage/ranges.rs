@@ -1,4 +1,4 @@
-//! Parts of files.
+//! Tests of range requests.
 
 use crate::{Site, message};
 
@@ -13,7 +13,7 @@ fn one_range_is_one_part() {
         ("bytes=7-", "bytes 7-9/10", "789"),
         ("bytes=-3", "bytes 7-9/10", "789"),
         ("bytes=5-100", "bytes 5-9/10", "56789"),
-        // Close together: one part that holds both.
+        // Ranges close together are merged into one part.
         ("bytes=0-1,3-4", "bytes 0-4/10", "01234"),
     ] {
         client.send(message("GET", "/f", &[("Range", range)], b""));

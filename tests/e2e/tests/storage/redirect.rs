@@ -1,4 +1,4 @@
-//! Past the balancer: clients that are sent on to a storage node, with a ticket.
+//! Tests of a balancer that redirects clients to storage nodes with a ticket.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// `keys` are further ones of `redirect`.
+    /// Starts a cluster. `keys` are further keys of `redirect`.
     fn start(keys: &str) -> Self {
         let (root, secret, issuer) = (TempDir::new().unwrap(), TempDir::new().unwrap(), Issuer::new());
         let file: PathBuf = secret.path().join("redirect.key");
@@ -49,7 +49,7 @@ impl Cluster {
         bearer(&self.issuer.token(&json!({ "scope": scope })))
     }
 
-    /// Where the balancer sends a request on to: the node, and the target there.
+    /// Returns the node that the balancer redirects to, and the target there.
     fn sent_on(&self, method: &str, path: &str, authorization: Option<&str>) -> (&Weir, String) {
         let headers: Vec<(&str, &str)> =
             authorization.iter().map(|value| ("Authorization", *value)).collect();
@@ -169,7 +169,7 @@ fn other_methods_pass_through_the_balancer_and_without_a_node_it_answers_as_alwa
     let mut client = cluster.balancer.client();
     client.send(message("HEAD", "/a", &headers, b""));
     assert_eq!(client.response_to_head().status, 200);
-    // Its links would lead past the balancer, without a ticket.
+    // The links of a listing would lead past the balancer without a ticket.
     assert_eq!(client.exchange(message("GET", "/", &headers, b"")).status, 200);
     let script = [headers[0], ("Sec-Fetch-Mode", "cors")];
     assert_eq!(client.exchange(message("GET", "/a", &script, b"")).status, 200);
@@ -209,11 +209,12 @@ fn an_upload_that_can_be_resumed_passes_through_the_balancer_where_its_client_go
     let done = client.final_response();
     assert_eq!(done.status, 201, "{done:?}");
     assert_eq!(std::fs::read(cluster.root.path().join("a")).unwrap(), b"first second");
-    // Another upload is still sent on.
+    // Other uploads are still redirected.
     cluster.sent_on("PUT", "/b", Some(&authorization));
 }
 
-/// A balancer that sends clients on to the nodes `a` and `b`. It asks these for no file, so they have none.
+/// A balancer that redirects clients to the nodes `a` and `b`. No file is requested from them, so they have
+/// none.
 struct Signpost {
     balancer: Weir,
     nodes: [OriginHandle; 2],
@@ -221,7 +222,7 @@ struct Signpost {
 }
 
 impl Signpost {
-    /// With further keys of the pool.
+    /// Starts the balancer with further keys of the pool.
     fn start(keys: &str) -> Self {
         let nodes = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
         let [a, b] = nodes.each_ref().map(OriginHandle::addr);
@@ -237,7 +238,7 @@ impl Signpost {
         Self { balancer, nodes, _secret: secret }
     }
 
-    /// The node that a client is sent on to.
+    /// Returns the name of the node that a client is redirected to.
     fn sent_on(&self, path: &str) -> String {
         let answer = self.balancer.client().exchange(message("GET", path, &[], b""));
         assert_eq!(answer.status, 307);
@@ -246,7 +247,7 @@ impl Signpost {
     }
 }
 
-/// What a script of a page asks for is passed on.
+/// Header of a request from a script of a page, which the balancer proxies instead of redirecting.
 const OF_A_SCRIPT: [(&str, &str); 1] = [("Sec-Fetch-Mode", "cors")];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Uploads that go on where they were cut off (draft-ietf-httpbis-resumable-upload-11).
+//! Tests of resumable uploads (draft-ietf-httpbis-resumable-upload-11).
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::{OPEN, Site, config, message, pattern};
 
 const APPEND: (&str, &str) = ("Content-Type", "application/partial-upload");
 
-/// Begins an upload with its first bytes, and tells where it goes on.
+/// Starts an upload with its first bytes and returns its URL.
 #[track_caller]
 fn begin(site: &Site, path: &str, more: &[(&str, &str)], body: &[u8]) -> String {
     let headers = [&[("Upload-Complete", "?0")], more].concat();
@@ -38,7 +38,8 @@ fn offset(site: &Site, url: &str) -> usize {
     told.header("Upload-Offset").unwrap().parse().unwrap()
 }
 
-/// Sends the head and a part of the body of a PUT, and hangs up after the interim answer.
+/// Sends the head and a part of the body of a PUT, and disconnects after the interim response. Returns the
+/// URL of the upload.
 fn cut(weir: &Weir, path: &str, body: &[u8], sent: usize, more: &[(&str, &str)]) -> String {
     let mut client = weir.client();
     let whole = message("PUT", path, &[&[("Upload-Complete", "?1")], more].concat(), body);
@@ -48,15 +49,15 @@ fn cut(weir: &Weir, path: &str, body: &[u8], sent: usize, more: &[(&str, &str)])
     interim.header("Location").unwrap().to_owned()
 }
 
-/// Bytes that have come of the only upload that there is.
+/// Returns the received bytes of the only unfinished upload.
 fn part_bytes(root: &Path) -> u64 {
     let mut files = root.read_dir().unwrap().map(|file| file.unwrap());
     let part = files.find(|file| file.file_name().to_string_lossy().starts_with(".weir-part~"));
     part.map_or(0, |part| part.metadata().unwrap().len())
 }
 
-/// Waits until as much is there as was sent by somebody who has hung up. To ask for it earlier would end the request that is still
-/// being read.
+/// Waits until all sent bytes of a disconnected client are stored. An earlier request for the offset would
+/// end the request that is still being read.
 #[track_caller]
 fn goes_on_at(site: &Site, url: &str, sent: usize) {
     wait_until("what was sent is there", PATIENCE, || part_bytes(site.root.path()) == sent as u64);
@@ -71,7 +72,7 @@ fn an_upload_that_was_cut_off_goes_on_where_it_was() {
     assert!(url.starts_with("/d%20x?weir-upload="), "{url}");
     goes_on_at(&site, &url, 1_234_567);
     assert_eq!(site.read("d x"), None);
-    // Cut off once more; the length is known by now.
+    // Cut off a second time; the length is known by now.
     let mut client = site.weir.client();
     let rest = &content[1_234_567..];
     let headers = [APPEND, ("Upload-Offset", "1234567"), ("Upload-Complete", "?1")];
@@ -87,13 +88,13 @@ fn an_upload_that_was_cut_off_goes_on_where_it_was() {
     assert_eq!((done.status, done.header("Upload-Complete")), (201, Some("?1")));
     assert!(done.header("ETag").is_some());
     assert_eq!(site.read("d x").unwrap(), content);
-    // Its checksums are those of the whole.
+    // The checksums are those of the complete file.
     let read = site.request("HEAD", "/d%20x", &[("Want-Digest", "adler32")], b"");
     let fresh = site.put("/fresh", &[], &content);
     assert_eq!(fresh.status, 201);
     let expected = site.request("HEAD", "/fresh", &[("Want-Digest", "adler32")], b"");
     assert_eq!(read.header("Digest"), expected.header("Digest"));
-    // Who has not heard of it can still ask.
+    // A client that missed the response can still ask for the result.
     let told = site.request("HEAD", &url, &[], b"");
     assert_eq!((told.header("Upload-Complete"), told.header("Upload-Offset")), (Some("?1"), Some("3000000")));
     assert_eq!(append(&site, &url, 3_000_000, true, b"").status, 400);
@@ -112,7 +113,7 @@ fn an_upload_that_is_not_cut_off_is_like_any_other() {
     let done = client.response();
     assert_eq!((done.status, done.header("Upload-Complete")), (201, Some("?1")));
     assert_eq!(site.read("a").unwrap(), b"hello");
-    // What a header says that cannot be read does not count.
+    // A malformed header is ignored.
     let mut client = site.weir.client();
     client.send(message("PUT", "/b", &[("Upload-Complete", "yes")], b"hello"));
     assert_eq!(client.response().status, 201);
@@ -138,7 +139,7 @@ fn parts_come_one_after_the_other_and_only_so() {
     let problem: serde_json::Value = serde_json::from_str(&wrong.text()).unwrap();
     assert_eq!(problem["type"], "https://iana.org/assignments/http-problem-types#mismatching-upload-offset");
     assert_eq!((&problem["expected-offset"], &problem["provided-offset"]), (&6.into(), &4.into()));
-    // Another type, no offset, another length than was said.
+    // Wrong media type, no offset, and a length other than announced.
     assert_eq!(
         site.request("PATCH", &url, &[("Upload-Offset", "6"), ("Upload-Complete", "?0")], b"x").status,
         415
@@ -149,7 +150,7 @@ fn parts_come_one_after_the_other_and_only_so() {
     assert_eq!(wrong.status, 400);
     assert_eq!(problem["type"], "https://iana.org/assignments/http-problem-types#inconsistent-upload-length");
     assert_eq!(offset(&site, &url), 6);
-    // A digest of what comes: what does not have it does not come.
+    // A part with a wrong digest is not stored.
     let headers = [
         APPEND,
         ("Upload-Offset", "6"),
@@ -160,7 +161,7 @@ fn parts_come_one_after_the_other_and_only_so() {
     assert_eq!(offset(&site, &url), 6);
     let done = append(&site, &url, 6, true, b"6789");
     assert_eq!((done.status, site.read("f").unwrap()), (204, b"0123456789".to_vec()));
-    // Empty ends, unknown lengths, and more than was said.
+    // Empty last parts, unknown lengths, and more data than announced.
     let url = begin(&site, "/g", &[], b"abc");
     assert_eq!(append(&site, &url, 3, true, b"").status, 201);
     assert_eq!(site.read("g").unwrap(), b"abc");
@@ -179,7 +180,7 @@ fn parts_come_one_after_the_other_and_only_so() {
 #[test]
 fn the_whole_must_have_the_digest_that_was_given() {
     let site = Site::open("");
-    // Of "Wikipedia".
+    // Digest of "Wikipedia".
     let right = [("Digest", "adler32=11e60398")];
     let url = begin(&site, "/right", &right, b"Wiki");
     assert_eq!(append(&site, &url, 4, true, b"pedia").status, 201);
@@ -187,7 +188,7 @@ fn the_whole_must_have_the_digest_that_was_given() {
     let refused = append(&site, &url, 4, true, b"media");
     assert_eq!((refused.status, refused.header("Upload-Complete")), (400, Some("?1")));
     assert_eq!((site.read("wrong"), site.request("HEAD", &url, &[], b"").status), (None, 404));
-    // Also one that is known only at the end.
+    // A digest may also come with the last part.
     let url = begin(&site, "/late", &[], b"Wiki");
     let headers = [APPEND, ("Upload-Offset", "4"), ("Upload-Complete", "?1"), ("Digest", "adler32=00000001")];
     assert_eq!(site.request("PATCH", &url, &headers, b"pedia").status, 400);
@@ -220,7 +221,7 @@ fn an_upload_survives_the_death_of_its_node() {
     wait_until("all of it is in the file", PATIENCE, || part_bytes(root.path()) == 1_000_000);
     weir.signal(Signal::KILL);
     weir.wait();
-    // Another node does as well.
+    // Another node can continue the upload.
     let site = Site { weir: Weir::start(&format!("[weir]\nnode = \"other\"\n{text}")), root };
     assert_eq!(offset(&site, &url), 1_000_000);
     assert_eq!(append(&site, &url, 1_000_000, true, &content[1_000_000..]).status, 201);
@@ -237,7 +238,7 @@ fn what_a_request_that_was_cut_off_has_brought_is_there_for_another_machine() {
     wait_until("what has come is sure", PATIENCE, || {
         std::fs::read_to_string(&file).is_ok_and(|state| state.contains("\"settled\":1000000,"))
     });
-    // As if another machine had written it.
+    // Pretend that another machine wrote it.
     let state = std::fs::read_to_string(&file).unwrap();
     assert!(state.contains("\"machine\":\""), "{state}");
     std::fs::write(&file, state.replace("\"machine\":\"", "\"machine\":\"another ")).unwrap();
@@ -283,7 +284,7 @@ fn who_may_not_put_may_not_go_on_either() {
     }
     let site = Site::open("");
     let url = begin(&site, "/a", &[], b"0123");
-    // Another path, a wrong name, no name.
+    // Another path, an unknown ID and an invalid ID.
     for wrong in [url.replace("/a?", "/b?"), format!("/a?weir-upload={id}"), "/a?weir-upload=../x".to_owned()]
     {
         assert_eq!(site.request("HEAD", &wrong, &[], b"").status, 404, "{wrong}");
@@ -292,7 +293,7 @@ fn who_may_not_put_may_not_go_on_either() {
         site.request("OPTIONS", &url, &[], b"").header("Accept-Patch"),
         Some("application/partial-upload")
     );
-    // It cannot be had as a file.
+    // The upload cannot be read as a file.
     assert_eq!(site.get(&url).body, b"");
 }
 
@@ -332,7 +333,7 @@ fn who_comes_back_need_not_wait_for_who_was_lost() {
     let whole = message("PUT", "/f", &[("Upload-Complete", "?1")], &content);
     lost.send(&whole[..whole.len() - 500_000]);
     let url = lost.response_head().header("Location").unwrap().to_owned();
-    // The connection of the first request is still open; what was read of it is kept.
+    // The connection of the first request is still open. The data read from it is kept.
     let kept = offset(&site, &url);
     assert!(kept <= 500_000, "{kept}");
     assert_eq!(append(&site, &url, kept, true, &content[kept..]).status, 201);

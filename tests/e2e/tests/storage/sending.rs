@@ -1,4 +1,5 @@
-//! Long files on their way to clients that are slow, that have said all they had to say, or whose file is cut meanwhile.
+//! Tests of long downloads: to slow clients, to clients that close their sending side, and of files that are
+//! truncated meanwhile.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -15,7 +16,7 @@ fn who_has_said_all_and_reads_slowly_gets_a_long_file_to_its_end() {
     let large = pattern(20_000_000);
     site.write("large", &large);
     let mut client = RawClient::connect(site.weir.addr("web")).receive_buffer(256 * 1024);
-    // What tells of room comes together with what tells that there is nothing more to be read.
+    // The event for writable space comes together with the end of the client's data.
     client.send(message("GET", "/large", &[], b"")).half_close();
     assert_eq!(client.response_head().status, 200);
     assert!(client.read_slowly(large.len(), 256 * 1024, Duration::from_millis(2)) == large);
@@ -28,7 +29,7 @@ fn who_has_sent_further_requests_gets_long_files_one_after_the_other() {
     let large = pattern(5_000_000);
     site.write("large", &large);
     let mut client = RawClient::connect(site.weir.addr("web")).receive_buffer(256 * 1024);
-    // More than is read at once: some of it stays in the socket while the first files are sent.
+    // More than one read takes: some requests stay in the socket while the first files are sent.
     let padding = "x".repeat(3000);
     let request = message("GET", "/large", &[("X-Padding", &padding)], b"");
     client.send(request.repeat(6));
@@ -43,12 +44,12 @@ fn a_file_that_is_cut_ahead_of_what_is_being_sent_is_noticed_though_no_event_tel
     let root = TempDir::new().unwrap();
     let (path, large) = (root.path().join("f"), pattern(32 << 20));
     std::fs::write(&path, &large).unwrap();
-    // Who waits for its client only would wait longer than this test.
+    // If Weir only waited for the client, the timeout would be longer than this test.
     let weir = Weir::start(&config(root.path(), "timeouts = { body = \"10m\" }", OPEN));
     let mut client = RawClient::connect(weir.addr("web")).receive_buffer(256 * 1024);
     client.send(message("GET", "/f", &[], b""));
     assert_eq!(client.response_head().status, 200);
-    // From now on it is known that all of it is in memory.
+    // From now on, Weir knows that the whole file is in memory.
     assert!(client.read_exact(large.len()) == large);
     client.send(message("GET", "/f", &[], b""));
     assert_eq!(client.response_head().status, 200);
@@ -57,14 +58,14 @@ fn a_file_that_is_cut_ahead_of_what_is_being_sent_is_noticed_though_no_event_tel
         let now = on_the_way(weir.addr("web"), client.local_addr());
         now > 0 && std::mem::replace(&mut before, now) == now
     });
-    // The last bytes of it fill no socket.
+    // The remaining bytes do not fill the socket.
     File::options().write(true).open(&path).unwrap().set_len(before + (1 << 20)).unwrap();
     let (bytes, ending) = client.read_to_end();
     assert!(bytes.len() < large.len(), "{}", bytes.len());
     assert_eq!(ending, Ending::Reset);
 }
 
-/// Bytes that have been sent and that the client has not read yet, as proc_net_tcp(5) has them for both ends of its connection.
+/// Returns the bytes that were sent and not read yet, from the queues of both ends in proc_net_tcp(5).
 fn on_the_way(server: SocketAddr, client: SocketAddr) -> u64 {
     let name = |at: SocketAddr| format!("0100007F:{:04X}", at.port());
     let (server, client) = (name(server), name(client));

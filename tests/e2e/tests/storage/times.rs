@@ -1,4 +1,4 @@
-//! File times: what clients are told of them, and what clients may set.
+//! Tests of file times: reported to clients and set by clients.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -33,7 +33,7 @@ fn a_time_before_1970_or_after_now_is_not_told_as_another_one() {
     let last_modified = |name: &str| {
         let answer = site.get(&format!("/{name}"));
         assert_eq!(answer.status, 200, "{name}");
-        // The second time from what is kept of the file.
+        // The second response uses the cached values of the file.
         let again = site.get(&format!("/{name}"));
         (answer.header("last-modified").map(str::to_owned), again.header("last-modified").map(str::to_owned))
     };
@@ -44,12 +44,12 @@ fn a_time_before_1970_or_after_now_is_not_told_as_another_one() {
     assert_eq!(last_modified("before"), both(before));
     assert!(listed(&site, "before").contains(before), "{}", listed(&site, "before"));
     assert_eq!(site.get_with("/before", &[("If-Modified-Since", before)]).status, 304);
-    // RFC 9110 section 8.8.2.1: not later than the answer itself.
+    // RFC 9110 section 8.8.2.1: Last-Modified is not later than the response's Date.
     for told in [last_modified("later").0, last_modified("later").1].into_iter().flatten() {
         assert!(!told.contains("2099"), "{told}");
     }
     assert!(!listed(&site, "later").contains("2099 "), "{}", listed(&site, "later"));
-    // The page of a directory tells times as they are.
+    // A listing shows unmodified times.
     let page = site.get("/").text();
     for time in ["1969-12-31 23:00:00", "1994-11-06 08:49:37", "2099-01-01 00:00:00"] {
         assert!(page.contains(time), "{time} in {page}");
@@ -68,7 +68,8 @@ fn a_client_gives_its_upload_the_time_of_its_own_copy() {
     assert_eq!((accepted.status, accepted.header("x-oc-mtime")), (201, Some("accepted")));
     assert_eq!(modified_s(&site, "f"), 1_551_780_672);
     assert_eq!(site.get("/f").header("last-modified"), Some("Tue, 05 Mar 2019 10:11:12 GMT"));
-    // Its checksums are known nevertheless, and contents of one length and time have different entity tags.
+    // The checksum is stored nevertheless. Different contents with the same length and time have different
+    // entity tags.
     let digest = site.request("HEAD", "/f", &[("Want-Digest", "adler32")], b"");
     assert_eq!(digest.header("digest"), Some("adler32=0bcb02fc"));
     let etag = |answer: &Response| answer.header("etag").unwrap().to_owned();
@@ -84,7 +85,7 @@ fn a_client_gives_its_upload_the_time_of_its_own_copy() {
     for wrong in ["yesterday", "", "1e9"] {
         assert_eq!(put(wrong, b"y").status, 400, "{wrong}");
     }
-    // Where it would be forgotten it is refused.
+    // A resumable upload would lose the time, so it is refused.
     let resumable = [("X-OC-Mtime", "1551780672"), ("Upload-Complete", "?0")];
     assert_eq!(site.put("/f", &resumable, b"y").status, 501);
     assert_eq!(site.read("f").unwrap(), b"x");
@@ -114,7 +115,7 @@ fn a_client_of_windows_sets_the_time_of_a_file() {
     let text = listed(&site, "f");
     assert!(text.contains("<D:getlastmodified>Tue, 05 Mar 2019 10:11:12 GMT</D:getlastmodified>"), "{text}");
     assert!(text.contains("00000020"), "{text}");
-    // The content has not changed, so its checksum still holds.
+    // The content has not changed, so its checksum is still valid.
     let digest = site.request("HEAD", "/f", &[("Want-Digest", "adler32")], b"");
     assert_eq!(digest.header("digest"), Some("adler32=11e60398"));
 
@@ -133,7 +134,7 @@ fn digests_of_any_kind_are_checked_or_refused() {
     assert_eq!(md5("nMbPbn1Hqyi+CDhFtunqnQ=="), 400);
     assert_eq!(md5("nonsense"), 400);
     assert!(site.read("f").is_none());
-    // Trailers are not looked at, so a digest there would go unchecked.
+    // Trailers are ignored, so a digest there would not be verified.
     let chunked = |trailer: &str| {
         let mut client = site.weir.client();
         client.send(format!(

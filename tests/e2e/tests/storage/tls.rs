@@ -1,4 +1,4 @@
-//! Over TLS: downloads, uploads, and the keys of an issuer.
+//! Tests over TLS: downloads, uploads, and the keys of a token issuer.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -42,7 +42,7 @@ impl Secure {
         format!("https://127.0.0.1:{}{path}", self.weir.addr("web").port())
     }
 
-    /// What curl writes to standard output.
+    /// Runs curl and returns its output.
     #[track_caller]
     fn curl(&self, arguments: &[&str]) -> String {
         let mut curl = Command::new("curl");
@@ -73,7 +73,7 @@ fn ten_megabytes_go_in_and_come_out_whole_and_the_connection_stays() {
 
 #[test]
 fn the_keys_of_an_issuer_are_found_by_its_metadata_or_at_their_address() {
-    // The issuer's documents are served by a Weir, too.
+    // Another Weir serves the issuer's documents.
     let home = Secure::new("[storage-area.data.access]\nanonymous-read = true\n");
     let name = home.url("/");
     let issuer = Issuer::named(&name);
@@ -114,7 +114,7 @@ fn an_issuer_that_cannot_be_reached_refuses_its_tokens_and_nothing_else() {
     let token = bearer(&Issuer::named(name).token(&json!({})));
     let mut client = weir.client();
     client.send(message("GET", "/a", &[("Authorization", &token)], b""));
-    // The client did nothing wrong, and may come back with the same token.
+    // The client made no mistake, and may retry with the same token.
     let response = client.response();
     assert_eq!((response.status, response.header("retry-after").is_some()), (503, true));
     client.send(message("GET", "/a", &[], b""));

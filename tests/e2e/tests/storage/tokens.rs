@@ -1,4 +1,4 @@
-//! Weir's own tokens: issued, used, refused.
+//! Tests of Weir's own tokens: issuing, use and refusal.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::{Site, config};
 
 const ISSUER: &str = "https://storage.example.org";
 
-/// The files that an endpoint needs: users ada and bob with the passwords "sesame", and keys.
+/// Files that a token endpoint needs: users ada and bob with the password "sesame", and keys.
 pub(crate) struct Secrets {
     directory: TempDir,
 }
@@ -47,7 +47,7 @@ impl Secrets {
         self.directory.path().join(name)
     }
 
-    /// An area in which ada may do everything below `/ada`, and an endpoint.
+    /// Returns an area in which ada may do everything below `/ada`, with a token endpoint.
     pub(crate) fn area(&self, endpoint: &str) -> String {
         format!(
             "htpasswd = \"{}\"\ntoken-endpoint = \"own\"\n[storage-area.data.access]\n\
@@ -128,7 +128,7 @@ fn a_token_does_what_its_holder_may_within_its_scopes() {
         assert_eq!(site.put("/ada/new", &auth, b"x").status, 403);
         assert_eq!(site.get_with("/other", &auth).status, 403);
         assert_eq!(site.get("/ada/b").status, 401);
-        // A token gets no further one.
+        // A token cannot be exchanged for another one.
         let again = post(&site, "/oauth/token", &token, FORM, "grant_type=client_credentials");
         assert_eq!((again.status, &json_of(&again)["error"]), (400, &json!("unauthorized_client")));
     }
@@ -186,7 +186,7 @@ fn a_token_that_has_ended_or_that_another_key_has_made_is_refused() {
     assert_eq!(status(&signed("another secret of more than thirty-two bytes", &json!({}))), 401);
     assert_eq!(status(&signed(SECRET, &json!({ "exp": now - 60, "iat": now - 120, "nbf": now - 120 }))), 401);
     assert_eq!(status(&signed(SECRET, &json!({ "aud": ["https://other.example.org"] }))), 401);
-    // The user of another area of that name is somebody else.
+    // The user of that name in another area is another identity.
     assert_eq!(status(&signed(SECRET, &json!({ "weir.area": "elsewhere" }))), 401);
     assert_eq!(status(&signed(SECRET, &json!({ "weir.holder": { "basic": { "name": "eve" } } }))), 401);
 }
@@ -205,7 +205,7 @@ fn others_can_verify_with_what_is_published() {
     let keys = site.get(keys).body;
     let file = secrets.file("jwks.json");
     std::fs::write(&file, &keys).unwrap();
-    // Another node that has no more than the public half.
+    // Another node, which has only the public key.
     let other = Site::new(&format!(
         "[storage-area.data.access]\nissuers = \"{ISSUER}\"\ntoken-scopes = true\n\
          [token-issuer.first]\nissuer = \"{ISSUER}\"\nkey-set = \"{}\"\naudiences = \"{ISSUER}\"\nalgorithms = \"ES256\"\n\
@@ -216,15 +216,15 @@ fn others_can_verify_with_what_is_published() {
     let token = bearer(&token(&site, "grant_type=client_credentials&scope=storage.read:/ada"));
     assert_eq!(other.get_with("/ada/b", &[("Authorization", &token)]).status, 200);
     assert_eq!(other.get_with("/other", &[("Authorization", &token)]).status, 403);
-    // A secret has no public half.
+    // A symmetric key has no public part.
     let site = Site::new(&secrets.hs256());
     assert!(json_of(&site.get("/.well-known/openid-configuration")).get("jwks_uri").is_none());
-    // But what is there is never somebody's file.
+    // The path is reserved nevertheless, and never serves a file.
     assert_eq!(json_of(&site.get("/oauth/jwks")), json!({ "keys": [] }));
     assert_eq!(site.put("/oauth/jwks", &[("Authorization", &basic("ada:sesame"))], b"{}").status, 405);
 }
 
-/// Where a token is verified by its keys alone, its scopes are all that limits it.
+/// A verifier that has only the keys relies on the scopes alone.
 #[test]
 fn nothing_is_signed_for_others_that_its_holder_may_not_do() {
     let secrets = Secrets::new();
@@ -274,7 +274,7 @@ fn a_macaroon_is_asked_for_at_the_path_that_it_is_for() {
     assert_eq!(ask("/ada/", "ada:sesame", "{\"validity\": \"soon\"}").status, 400);
     assert_eq!(ask("/ada/", "bob:sesame", "{}").status, 400, "nothing that he may");
     assert_eq!(post(&site, "/ada/", "", MACAROON, "{}").status, 401);
-    // An area that issues none does not know the method.
+    // An area without a token endpoint refuses POST.
     assert_eq!(post(&Site::open(""), "/", "", MACAROON, "{}").status, 405);
 }
 

@@ -1,4 +1,4 @@
-//! How files leave the disk.
+//! Tests of the system calls that send files.
 
 use weir_testkit::{RawClient, Trace};
 

@@ -1,4 +1,4 @@
-//! A process that is killed, a disk that hangs.
+//! Tests of a killed process and of a disk that hangs.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,22 +19,22 @@ const CHANGES_PER_ROUND: u64 = 90;
 const _: () = assert!(ROUNDS * CHANGES_PER_ROUND >= 1_000, "too few changes are made");
 const CLIENTS: usize = 4;
 
-/// What a client's own file may have in it, a letter for each PUT.
+/// Possible content of a client's own file: one letter for each PUT.
 #[derive(Default)]
 struct Put {
-    /// The last that was confirmed.
+    /// Letter of the last confirmed PUT.
     confirmed: Option<u8>,
-    /// The last that was sent: it may have become visible, too.
+    /// Letter of the last sent PUT, which may have become visible too.
     sent: Option<u8>,
 }
 
-/// Puts, copies and moves files and a directory of its own until the server is gone.
+/// Puts, copies and moves its own files and directory until the server is gone.
 fn change(weir: &Weir, client: usize, round: u64, changes: &AtomicU64) -> Put {
     let mut put = Put::default();
     let Ok(mut connection) = RawClient::try_connect(weir.addr("web")) else { return put };
     let path = |name: &str| format!("/d/{name}-{client}");
     for turn in 0_u64.. {
-        // Letters, so that a file that is made of two contents shows it.
+        // One letter for each content, so that a mixture of two contents is detected.
         let letter = b'a' + u8::try_from((turn + round) % 26).unwrap();
         let content = vec![letter; BYTES];
         let over = |name: &str| path(name);
@@ -52,7 +52,7 @@ fn change(weir: &Weir, client: usize, round: u64, changes: &AtomicU64) -> Put {
             }
             let Ok(answer) = connection.try_response() else { return put };
             assert!(matches!(answer.status, 201 | 204), "{}", answer.text());
-            // The first of them is the PUT.
+            // The first request is the PUT.
             put.confirmed = put.sent;
             changes.fetch_add(1, Ordering::Relaxed);
         }
@@ -81,7 +81,8 @@ fn assert_whole(directory: &Path) -> usize {
     files
 }
 
-/// Whatever the `durability`, which is about the machine's end: of the process's end alone every confirmed byte survives.
+/// Checks that every confirmed byte survives. `durability` does not matter, because it is about a crash of
+/// the machine, not of the process.
 fn assert_kept(directory: &Path, client: usize, put: &Put) {
     if put.confirmed.is_none() {
         return;
@@ -92,19 +93,19 @@ fn assert_kept(directory: &Path, client: usize, put: &Put) {
     assert!(first == confirmed || first == sent, "{confirmed:?} was confirmed, {first:?} is there");
 }
 
-/// All in there whose names begin so.
+/// Returns all entries of a directory whose names have this prefix.
 fn hidden(directory: &Path, start: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
     named.map(|entry| entry.path()).collect()
 }
 
-/// Whether what is out of sight has to stay there: its places are taken, by something else than what it made room for, and nobody
-/// can tell which of two is wanted.
+/// Returns true if the hidden entries in `holder` must be kept. A resource other than their known successor has
+/// taken their names, so that the wanted one cannot be determined.
 fn has_to_stay(holder: &Path, directory: &Path) -> bool {
     let Ok(inside) = fs::read_dir(holder) else { return false };
     let names: Vec<_> = inside.flatten().map(|entry| entry.file_name()).collect();
-    // What it made room for stands last in the name, where that can be told.
+    // The last part of the holder's name identifies the successor, if that is known.
     let holder = holder.file_name().unwrap().to_string_lossy();
     let successor = holder.split('~').nth(4);
     let is_taken_by_another = |name: &OsString| {
@@ -114,7 +115,7 @@ fn has_to_stay(holder: &Path, directory: &Path) -> bool {
     !names.is_empty() && names.iter().all(is_taken_by_another)
 }
 
-/// As Weir tells a file or directory from whatever else is and will be there.
+/// Identifies a file or directory as Weir does, distinct from all others at any time.
 fn identity(there: &fs::Metadata) -> Option<String> {
     let created = there.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
     Some(format!("{:x}-{:x}.{:x}", there.ino(), created.as_secs(), created.subsec_nanos()))
@@ -152,7 +153,7 @@ fn a_process_that_is_killed_leaves_every_file_whole_or_absent_and_what_it_confir
         assert!(puts.iter().any(|put| put.confirmed.is_some()));
         puts.iter().enumerate().for_each(|(client, put)| assert_kept(&directory, client, put));
     }
-    // What was left on the way is cleaned up by the next start, in the background.
+    // The next start removes leftovers in the background.
     let _weir = Weir::start(&config("data"));
     wait_until("no leftovers", PATIENCE, || {
         hidden(&directory, ".weir-tmp~").is_empty()
@@ -170,7 +171,7 @@ fn a_node_that_is_killed_amid_an_upload_costs_the_others_nothing_and_cleans_up_i
     let start =
         |node: &str| Weir::start(&config(root.path(), "", &format!("{OPEN}[weir]\nnode = \"{node}\"\n")));
     let uploads = |node: &str| hidden(root.path(), &format!(".weir-tmp~{node}~")).len();
-    // Killed when a part of the new content is on the disk.
+    // Kill the process when part of the new content is on disk.
     let cut_off = |mut weir: Weir, node: &str| {
         let mut client = weir.client();
         client.send("PUT /f HTTP/1.1\r\nHost: a\r\nContent-Length: 3000000\r\n\r\n").send(pattern(1_000_000));
@@ -184,7 +185,7 @@ fn a_node_that_is_killed_amid_an_upload_costs_the_others_nothing_and_cleans_up_i
     cut_off(start("two"), "two");
     assert_eq!(ask("GET", "/f", b"").body, b"old");
     assert_eq!(ask("PUT", "/g", b"new").status, 201);
-    // A start of another node cleans up after its own earlier ones only; the journal goes when it is through with them.
+    // A node cleans up only after its own earlier processes, and removes their journals when done.
     cut_off(one, "one");
     let journals = hidden(&root.path().join(".weir-store"), "journal~one~");
     assert!(!journals.is_empty());
@@ -207,7 +208,7 @@ fn an_area_whose_disk_hangs_says_so_and_another_one_goes_on() {
         OPEN.replace(".data.", ".well."),
     ));
     assert_eq!(site.put("/first", &[], b"x").status, 201);
-    // Who holds this holds up every change, as a file system does that has stopped.
+    // Holding this lock delays every change, as a hanging file system does.
     let guard = File::options()
         .write(true)
         .create(true)
@@ -221,14 +222,14 @@ fn an_area_whose_disk_hangs_says_so_and_another_one_goes_on() {
             let (site, told) = (&site, told.clone());
             scope.spawn(move || told.send(site.put(&format!("/{client}"), &[], b"x").status).unwrap());
         }
-        // One has the thread, one waits for it.
+        // One request has the thread, one is in the queue.
         let refused: Vec<u16> = (0..4).map(|_| answers.recv_timeout(PATIENCE).unwrap()).collect();
         assert_eq!(refused, [503; 4]);
         assert_eq!(site.get("/well/f").body, b"well");
         assert_eq!(site.put("/well/g", &[], b"x").status, 201);
         guard.unlock().unwrap();
         let done: Vec<u16> = (0..2).map(|_| answers.recv_timeout(PATIENCE).unwrap()).collect();
-        // With a queue of one, a request may find it full with its next step; the last one does not.
+        // With a queue of one, a request may find the queue full at its next step; the last one does not.
         assert!(done.contains(&201) && done.iter().all(|status| [201, 503].contains(status)), "{done:?}");
     });
     assert_eq!(site.put("/last", &[], b"x").status, 201);

@@ -1,4 +1,4 @@
-//! What the files of an area take up, and may.
+//! Tests of usage counts and quotas of an area.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{Site, config, message, pattern};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An area whose files have been counted.
+/// Starts a site and waits until its files are counted.
 fn counted(more: &str) -> Site {
     let root = weir_testkit::TempDir::new().unwrap();
     std::fs::create_dir(root.path().join("old")).unwrap();
@@ -41,13 +41,13 @@ fn a_quota_is_kept_by_every_way_in_and_told_to_clients() {
     assert!(quota(&site).contains("<D:quota-used-bytes>300000</D:quota-used-bytes>"), "{}", quota(&site));
     assert!(quota(&site).contains("<D:quota-available-bytes>700000</D:quota-available-bytes>"));
 
-    // Of known length: refused before anything of it is sent.
+    // With a known length, the upload is refused before the body.
     let mut client = site.weir.client();
     client.send("PUT /big HTTP/1.1\r\nHost: a\r\nContent-Length: 700001\r\nExpect: 100-continue\r\n\r\n");
     let refused = client.final_response();
     assert_eq!(refused.status, 507);
     assert!(refused.text().contains("quota-not-exceeded"), "{}", refused.text());
-    // Of unknown length: when it is too long.
+    // With an unknown length, it is refused when it is too long.
     let chunk = pattern(100_000);
     let mut body = b"PUT /big HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
     for _ in 0..8 {
@@ -59,7 +59,7 @@ fn a_quota_is_kept_by_every_way_in_and_told_to_clients() {
     let mut client = site.weir.client();
     client.send(body);
     assert_eq!(client.final_response().status, 507);
-    // A part that makes a file longer.
+    // A part that extends a file.
     let range = [("Content-Range", "bytes 300000-1000000/*")];
     assert_eq!(site.put("/old/file", &range, &pattern(700_001)).status, 507);
     // Copies.
@@ -71,7 +71,7 @@ fn a_quota_is_kept_by_every_way_in_and_told_to_clients() {
     assert_eq!((site.get("/c").status, site.get("/d/").status), (404, 404));
     assert_eq!((site.get("/big").status, used(&site)), (404, Some(900_000)));
 
-    // What fits goes in, and what goes makes room.
+    // Uploads that fit are accepted, and deleting frees space.
     assert_eq!(site.put("/small", &[], &pattern(100_000)).status, 201);
     assert_eq!(site.put("/more", &[], b"x").status, 507);
     assert_eq!(site.put("/small", &[], &pattern(99_999)).status, 204);
@@ -108,7 +108,7 @@ fn what_others_change_is_found_by_the_next_count() {
     site.write("from/elsewhere", pattern(5_000));
     wait_until("it is found", PATIENCE, || used(&site) == Some(305_000));
     assert_eq!(metric(&site, "weir_storage_files{area=\"data\"}"), Some(2));
-    // Without a quota, what is available is what the file system has.
+    // Without a quota, the available bytes are those of the file system.
     assert!(metric(&site, "weir_storage_available_bytes").is_some_and(|bytes| bytes > 1_000_000));
 }
 
@@ -125,13 +125,13 @@ fn requests_are_counted_by_what_they_are_for() {
         let code = if code.is_empty() { String::new() } else { format!(",code=\"{code}\"") };
         metric(&site, &format!("{name}_total{{area=\"data\",methods=\"{methods}\"{code}}}"))
     };
-    // A request is counted when the last of its answer is sent, which the client may see before.
+    // A request is counted after its last byte is sent, which the client may receive earlier.
     wait_until("all are counted", PATIENCE, || of("weir_storage_responses", "read", "2xx") == Some(2));
     assert_eq!(of("weir_storage_responses", "read", "4xx"), Some(1));
     assert_eq!(of("weir_storage_responses", "write", "2xx"), Some(1));
     assert_eq!(of("weir_storage_request_bytes", "write", ""), Some(5));
     assert!(of("weir_storage_response_bytes", "read", "") >= Some(5));
-    // JSON says the same.
+    // The JSON has the same values.
     let status: serde_json::Value = serde_json::from_str(&site.weir.admin("/status.json")).unwrap();
     assert_eq!(status["storage"][0]["name"], "data");
     assert_eq!(status["storage"][0]["used"], 300_005);

@@ -1,4 +1,4 @@
-//! `weir load --verify` of uploads: the area's checksum of what it got must be that of what was sent.
+//! Tests of `weir load --verify` for uploads: the area's checksum must match the sent data.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use super::Site;
 
 const BODY_BYTES: usize = 1_500_001;
 
-/// 12 PUTs of a made-up body to four files there.
+/// Sends 12 PUTs with a generated body to four files.
 fn upload(to: SocketAddr, arguments: &[&str]) -> Output {
     let mut command = Command::new(weir_e2e::program());
     command.args(["load", "--quiet", "-n", "12", "-c", "2", "-m", "PUT", "--verify", "announced"]);
@@ -32,7 +32,7 @@ fn counts(summary: &Value) -> (u64, u64) {
 fn what_an_area_got_is_what_was_sent() {
     for area in ["", "checksums = [\"sha-256\", \"md5\"]"] {
         let site = Site::open(area);
-        // New files, and those that are there already.
+        // The first PUTs create the files, later ones replace them.
         let summary = json(&upload(site.weir.addr("web"), &["--json"]));
         assert_eq!(counts(&summary), (12, 0), "{summary}");
         assert_eq!(summary["requests"]["succeeded"], 12, "{summary}");
@@ -62,12 +62,12 @@ fn a_byte_that_changes_on_the_way_makes_a_run_invalid() {
     assert_eq!(site.read("f-0").unwrap().len(), BODY_BYTES);
 }
 
-/// Somebody between client and server, who changes a byte far from the beginning of what a client sends.
+/// Starts a proxy that changes one byte of each client's upload, far from its start.
 fn changing_a_byte(server: SocketAddr) -> SocketAddr {
     const AT: usize = 1_000_000;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // Ends with the test program: it waits in accept.
+    // The thread waits in accept and ends with the test program.
     thread::spawn(move || {
         for client in listener.incoming().flatten() {
             let Ok(server) = TcpStream::connect(server) else { return };
@@ -80,7 +80,7 @@ fn changing_a_byte(server: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Until one of them has had enough.
+/// Copies bytes until one side closes.
 fn copy(mut from: TcpStream, mut to: TcpStream, changed: Option<usize>) {
     let (mut piece, mut at) = (vec![0; 64 << 10], 0);
     while let Ok(bytes @ 1..) = from.read(&mut piece) {

@@ -1,4 +1,4 @@
-//! WebDAV beyond what litmus asks: bounds, who may do what to members, what happens under locks.
+//! Tests of WebDAV beyond litmus: limits, permissions for members, and locks.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +21,7 @@ impl Site {
         self.request("PROPFIND", path, &[("Depth", depth)], body.as_bytes())
     }
 
-    /// Locks, and returns the header If that names the lock.
+    /// Locks a path and returns the If header value that names the lock.
     #[track_caller]
     fn lock(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let locked = self.request("LOCK", path, headers, LOCK);
@@ -118,7 +118,7 @@ fn hostile_xml_is_refused() {
     let long = " ".repeat(2 << 20);
     for (body, status) in [(bomb, 400), (outside, 400), (&*deep, 400), (&*long, 413), ("<propfind", 400)] {
         let refused = site.propfind("/", "0", body).status;
-        // One that is too deep is too large, if it is found first.
+        // Deeply nested XML may also be found too large first.
         assert!(refused == status || refused == 413, "{refused} for {}", &body[..body.len().min(60)]);
     }
 }
@@ -143,14 +143,14 @@ fn what_others_have_locked_cannot_be_changed() {
         assert!(refused.text().contains("<D:href>/d/f</D:href>"), "{method} {path}: {}", refused.text());
     }
     assert_eq!(site.status("COPY", "/d/f", &[to]), 201);
-    // It is still there after a restart.
+    // The lock survives a restart.
     site.weir.stop();
     site.weir = Weir::start(&config(site.root.path(), "", OPEN));
     assert_eq!(site.put("/d/f", &[], b"new").status, 423);
     assert_eq!(site.put("/d/f", &[("If", &held)], b"new").status, 204);
     let moved = site.request("MOVE", "/d/f", &[("Destination", "/d/h"), ("If", &held)], b"");
     assert_eq!(moved.status, 201);
-    // It did not move along.
+    // The lock did not move along.
     assert_eq!(site.put("/d/h", &[], b"free").status, 204);
     assert_eq!(site.put("/d/f", &[], b"free").status, 201);
 }
@@ -184,7 +184,7 @@ fn the_if_header_counts_for_every_method() {
     assert_eq!(site.status("DELETE", "/f", &[("If", &right)]), 204);
 }
 
-/// Ada may do everything but to `/d/secret`, which is not hers at all; Bob may do everything.
+/// Starts a site where Bob may do everything, and Ada everything except on `/d/secret`.
 fn shared() -> Site {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("htpasswd");
@@ -228,7 +228,7 @@ fn what_may_not_be_done_to_a_member_is_done_to_none() {
         let headers = with(&ada);
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let refused = site.request(method, "/d/", &headers, b"");
-        // The rules protect a directory from what would take away something protected in it.
+        // The rules protect a directory if its removal would remove a protected member.
         assert!(matches!(refused.status, 207 | 403), "{method}: {}", refused.status);
         assert!(refused.text().contains("403"), "{method}: {}", refused.text());
         assert_eq!(site.read("d/secret/file").unwrap(), b"hidden");
@@ -238,7 +238,7 @@ fn what_may_not_be_done_to_a_member_is_done_to_none() {
     }
     assert_eq!(site.status("COPY", "/d/", &[("Authorization", &bob), ("Destination", "/old")]), 204);
     assert_eq!(site.read("old/secret/file").unwrap(), b"hidden");
-    // Nor may Ada overwrite what is not hers with what is.
+    // Ada may not overwrite a protected resource with her own either.
     site.write("mine/file", "x");
     let over = [("Authorization", ada.as_str()), ("Destination", "/d/secret")];
     assert_eq!(site.status("MOVE", "/mine", &over), 403);

@@ -1,4 +1,4 @@
-//! Whose certificates count, by the word of a proxy in front or of a file.
+//! Tests of client certificates that a proxy passes on, and of VO member files.
 
 use serde_json::json;
 use weir_testkit::{RawClient, TempDir};
@@ -7,7 +7,7 @@ use crate::access::bearer;
 use crate::tokens::{Secrets, json_of};
 use crate::{Site, config, message};
 
-/// NGINX with its VOMS module in front, by what it says.
+/// NGINX with its VOMS module, simulated by its headers.
 #[test]
 fn a_listed_proxy_says_whose_certificate_it_was_and_nobody_else_does() {
     let site = Site::new(
@@ -44,10 +44,10 @@ fn a_listed_proxy_says_whose_certificate_it_was_and_nobody_else_does() {
         ("/f", &past, 403),
         ("/prod/f", &producer, 200),
         ("/prod/f", &[jo], 403),
-        // What it says cannot be read, or it says two things.
+        // A malformed and a duplicate header.
         ("/jo/f", &[("X-VOMS-ssl_client_ee_s_dn", "Jo")], 400),
         ("/jo/f", &[jo, ("x-voms-ssl_client_ee_s_dn", "CN=Ada,O=Example")], 400),
-        // NGINX sends no line whose value is empty; who has shown no certificate is nobody in particular.
+        // NGINX omits headers with empty values. A client without a certificate is anonymous.
         ("/jo/f", &[], 403),
     ] {
         assert_eq!(ask(proxy, path, lines), status, "{path} {lines:?}");
@@ -79,18 +79,18 @@ fn a_file_says_whose_certificates_belong_to_an_organisation() {
     };
     let jo = "CN=Jo,O=Example\\, Inc";
     assert_eq!(ask(&site, "GET", jo, "CN=CA,O=Example"), 200);
-    // By another authority it is another Jo.
+    // From another authority, the same subject is another identity.
     assert_eq!(ask(&site, "GET", jo, "CN=Other"), 403);
     assert_eq!(ask(&site, "GET", "CN=Al,O=Example", "CN=Other"), 200);
     assert_eq!(ask(&site, "GET", "CN=Eve,O=Example", "CN=CA,O=Example"), 403);
-    // That is for reading alone.
+    // The membership permits only reading.
     assert_eq!(ask(&site, "DELETE", jo, "CN=CA,O=Example"), 403);
     std::fs::write(&map, "/O=Example/CN=Eve\n").unwrap();
     let text = config(site.root.path(), "", &area);
     site.weir.reload(&text);
     assert_eq!(ask(&site, "GET", "CN=Eve,O=Example", "CN=CA,O=Example"), 200);
     assert_eq!(ask(&site, "GET", "CN=Al,O=Example", "CN=Other"), 403);
-    // One that cannot be read changes nothing.
+    // An invalid file changes nothing.
     std::fs::write(&map, "CN=Eve\n").unwrap();
     let reply = site.weir.command(&json!("reload"));
     assert!(reply.to_string().contains("line 1: a distinguished name with slashes begins with /"), "{reply}");
@@ -121,7 +121,7 @@ fn who_is_taken_out_of_the_file_of_an_organisation_loses_its_rights_also_with_a_
     let text = config(site.root.path(), "", &area);
     site.weir.reload(&text);
     assert_eq!(get(&site), 403);
-    // And has them again with the membership.
+    // With the membership, the permission comes back.
     std::fs::write(&map, "/O=Example/CN=Jo\n").unwrap();
     site.weir.reload(&format!("{text}\n# again\n"));
     assert_eq!(get(&site), 200);

@@ -1,4 +1,4 @@
-//! Issuers of tokens: their keys, and which of their tokens count.
+//! Tests of token issuers: their keys, and the validity of their tokens.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{ISSUER, Issuer, bearer};
 use crate::Site;
 use crate::tokens::{FORM, Secrets, post};
 
-/// A server of keys, by https; which keys, can be changed.
+/// An HTTPS server of keys, which can be replaced.
 struct KeyServer {
     weir: Weir,
     directory: TempDir,
@@ -50,7 +50,7 @@ impl KeyServer {
     }
 }
 
-/// An area that trusts the issuer whose keys are at that port.
+/// Starts a site that trusts the issuer whose keys are served at this port.
 fn trusting(port: u16, ca: &Path) -> Site {
     let site = Site::new(&format!(
         "[storage-area.data.access]\nissuers = \"{ISSUER}\"\n[token-issuer.iam]\nissuer = \"{ISSUER}\"\n\
@@ -74,7 +74,7 @@ fn a_new_key_with_the_name_of_the_old_one_counts_at_once() {
     changes_its_key_for_one_named("1");
 }
 
-/// An issuer whose key is named `1` has another one from now on.
+/// Tests that an issuer can replace its key `1` by another one with this key ID.
 fn changes_its_key_for_one_named(name: &str) {
     let (old, new) = (Issuer::new(), Issuer::new());
     let keys = std::fs::read_to_string(new.keys()).unwrap();
@@ -85,7 +85,7 @@ fn changes_its_key_for_one_named(name: &str) {
     assert_eq!(get(&site, &of_old).status, 200);
     let asked = server.fetches();
     server.serve(&new.keys());
-    // However short it is ago that they were asked for.
+    // The keys are fetched, however recent the last fetch is.
     assert_eq!(get(&site, &new.token_with_key(name, &json!({}))).status, 200);
     assert_eq!(server.fetches(), asked + 1.0);
     assert_eq!(get(&site, &of_old).status, 401);
@@ -102,13 +102,13 @@ fn keys_that_somebody_makes_up_bring_about_few_fetches_and_harm_no_other_token()
     let mut statuses = Vec::new();
     for number in 0..100 {
         let made_up = get(&site, &stranger.token_with_key(&format!("made up {number}"), &json!({})));
-        // Either its key was looked for and is not there, or nobody can tell yet.
+        // Either the key was searched in vain, or the answer is not known yet.
         assert!(made_up.status == 401 || made_up.header("retry-after").is_some(), "{}", made_up.status);
         statuses.push(made_up.status);
         assert_eq!(get(&site, &good).status, 200);
     }
     assert!(statuses.contains(&401) && statuses.contains(&503), "{statuses:?}");
-    // Four at once, and one each ten seconds.
+    // Four fetches at once, and one every ten seconds.
     let most = 5.0 + begin.elapsed().as_secs_f64() / 10.0;
     assert!(server.fetches() - asked <= most, "{} > {most}", server.fetches() - asked);
 }
@@ -118,7 +118,7 @@ fn while_an_issuer_does_not_answer_its_tokens_are_not_called_invalid() {
     let directory = TempDir::new().unwrap();
     let ca = directory.path().join("ca.pem");
     std::fs::write(&ca, Authority::new("keys").pem()).unwrap();
-    // Nobody listens there once it is dropped.
+    // After the listener is dropped, the port is closed.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let site = trusting(port, &ca);
     let issuer = Issuer::new();
@@ -127,7 +127,7 @@ fn while_an_issuer_does_not_answer_its_tokens_are_not_called_invalid() {
     assert_eq!((refused.status, refused.header("www-authenticate")), (503, None));
     let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=30).contains(&seconds), "{seconds}");
-    // What has nothing to do with its keys is as it was.
+    // Requests that do not depend on these keys are unaffected.
     assert_eq!(get(&site, &Issuer::named("https://other.example.org").token(&json!({}))).status, 401);
     assert_eq!(site.get("/file").status, 401);
 }
