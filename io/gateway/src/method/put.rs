@@ -17,8 +17,8 @@ use crate::call::Call;
 use crate::dav::Act;
 use crate::refusal::Refusal;
 
-/// Responds to PUT (RFC 9110 section 9.3.4, RFC 4918 section 9.7). The new content becomes visible as a whole
-/// or not at all.
+/// Responds to PUT (RFC 9110 section 9.3.4, RFC 4918 section 9.7). The new content becomes visible only as a
+/// whole.
 pub(crate) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
     let start = Start::of(call).await?;
     let headers = resumable::headers(&call.request);
@@ -30,7 +30,7 @@ pub(crate) async fn put(call: &mut Call) -> Result<Answer, Refusal> {
 }
 
 /// Responds to PATCH of a part of a file, in the form of sabre/dav: X-Update-Range gives the position of the
-/// body. Like a PUT with Content-Range, the change becomes visible as a whole or not at all.
+/// body. Like a PUT with Content-Range, the change becomes visible only as a whole.
 pub(crate) async fn patch(call: &mut Call) -> Result<Answer, Refusal> {
     let start = Start::of(call).await?;
     let part = update_range(call)?;

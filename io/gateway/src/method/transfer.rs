@@ -84,7 +84,7 @@ impl Transfer {
         for _ in 1..RACES_MAX {
             match self.attempt(act)? {
                 Ok(reply) => return Ok(reply),
-                // The client may lack the permission to replace the new resource.
+                // Check again: the client may lack the permission to replace the new resource.
                 Err(failure) if self.was_outrun(&failure) => {}
                 Err(failure) => return self.failed(act, failure),
             }
@@ -146,8 +146,8 @@ impl Transfer {
                 judged = self.judged_now(act, judged)?;
             }
             let mut step = || {
-                // The same holds for the resource to be replaced. A resource that appeared meanwhile was not
-                // checked.
+                // The destination may have changed too. A resource that appeared meanwhile was not checked,
+                // so it is not replaced.
                 let now = look(act.tree(), &to.path)?;
                 if makes_room(judged.as_ref(), now.as_ref()) { step() } else { Err(StorageError::Exists) }
             };

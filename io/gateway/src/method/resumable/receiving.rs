@@ -10,8 +10,8 @@ use crate::call::Call;
 use crate::method::upload::PORTION_BYTES;
 use crate::refusal::Refusal;
 
-/// Amount of data after which an upload in progress is made durable. If this machine is lost, another one
-/// continues from there.
+/// Amount of data, and time, after which an upload in progress is made durable. If this machine is lost,
+/// another one continues from there.
 const SETTLED_BYTES: u64 = 256 << 20;
 const SETTLED_EVERY: Duration = Duration::from_secs(30);
 
