@@ -1,5 +1,5 @@
-//! Programs that people use, from Debian's packages. One that is not installed fails its test: `scripts/setup test`
-//! installs all of them.
+//! Tests with common programs for third-party copies, from Debian's packages. A missing program fails its
+//! test: `scripts/setup test` installs all of them.
 
 use std::process::{Command, Output};
 
@@ -34,7 +34,8 @@ fn davix_has_files_pushed_and_pulled() {
     two.settles(&["pulled", "pushed"]);
 }
 
-/// Copies with the library that FTS uses: it falls back to sending the bytes through itself only where it is let, and is not here.
+/// Copies with gfal2, the library that FTS uses. The script disables its fallback, which would send the bytes
+/// through the client.
 const GFAL: &str = "\
 import gfal2, sys
 gfal2.set_verbose(gfal2.verbose_level.warning)

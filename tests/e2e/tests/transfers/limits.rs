@@ -1,4 +1,4 @@
-//! How many at once, and what becomes of them when the process stops.
+//! Tests of limits on concurrent transfers, and of transfers at shutdown.
 
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use weir_testkit::{PATIENCE, RawServer, Signal, TempDir, wait_until};
 
 use crate::{HERE, Site, config, last_line, message, pattern};
 
-/// A source that sends its file when it is told to, or when the sender is gone.
+/// Starts a source that sends its file when the returned sender sends or is dropped.
 fn holding() -> (RawServer, mpsc::Sender<()>) {
     let (go, waits) = mpsc::channel::<()>();
     let waits = Mutex::new(waits);
@@ -112,7 +112,7 @@ fn all_copies_of_an_area_together_keep_its_rate() {
         for mut client in clients {
             assert_eq!(last_line(&client.final_response()), "success: Created", "{way}");
         }
-        // Two of half a second each.
+        // Two transfers, each of which takes half a second at this rate.
         assert!(begun.elapsed() >= Duration::from_secs(1), "{way}: {:?}", begun.elapsed());
         let filled = if way == "Source" { &site } else { &other };
         assert!(["a", "b"].iter().all(|name| filled.read(name).unwrap() == content), "{way}");

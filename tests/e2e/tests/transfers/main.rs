@@ -1,4 +1,4 @@
-//! Third-party copies between storage areas of the real binary and other servers.
+//! Tests of third-party copies between storage areas of the real binary and other servers.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -18,13 +18,13 @@ use std::path::Path;
 use weir_e2e::Weir;
 use weir_testkit::{Message, PATIENCE, RawClient, Response, TempDir, pattern, wait_until};
 
-/// A Weir with an area `data` at `/` in which everybody may do everything, copies included.
+/// A Weir with an area `data` at `/` that permits everything to every client, including third-party copies.
 struct Site {
     weir: Weir,
     root: TempDir,
 }
 
-/// Rules that let everybody do everything.
+/// Rules that permit everything to every client.
 const OPEN: &str = "[storage-area.data.access]\n\
     [[storage-area.data.access.policy]]\n\
     description = \"everything\"\n\
@@ -32,10 +32,10 @@ const OPEN: &str = "[storage-area.data.access]\n\
     actions = \"all\"\n\
     principals = { type = \"anyone\" }\n";
 
-/// Tests are on this machine.
+/// Settings that permit plain HTTP and loopback addresses for the tests.
 const HERE: &str = "http = true\nprivate = \"127.0.0.0/8\"\nmarker-interval = \"100ms\"\n";
 
-/// A config with further keys of `[third-party-copy]`.
+/// Returns a config with further keys of `[third-party-copy]`.
 fn config(root: &Path, copies: &str) -> String {
     format!(
         "[listener.web]\nbind = \"127.0.0.1:0\"\nstorage = \"data\"\n\
@@ -49,7 +49,7 @@ impl Site {
         Self::with("")
     }
 
-    /// With further keys of `[third-party-copy]`.
+    /// Starts a site with further keys of `[third-party-copy]`.
     fn with(copies: &str) -> Self {
         let root = TempDir::new().unwrap();
         let weir = Weir::start(&config(root.path(), &format!("{HERE}{copies}")));
@@ -68,7 +68,7 @@ impl Site {
         std::fs::read(self.root.path().join(name)).ok()
     }
 
-    /// The names in the root, but for Weir's own directory.
+    /// Returns the names in the root, without Weir's own directory.
     fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.root.path()).unwrap();
         let mut names: Vec<_> =
@@ -78,7 +78,7 @@ impl Site {
         names
     }
 
-    /// These names are there, and no others once threads have cleaned up.
+    /// Waits until cleanup is done and exactly these names exist.
     #[track_caller]
     fn settles(&self, names: &[&str]) {
         wait_until(&format!("{names:?} and no more"), PATIENCE, || self.names() == names);
@@ -91,13 +91,13 @@ impl Site {
         client
     }
 
-    /// A COPY to its end.
+    /// Sends a COPY and returns its complete response.
     #[track_caller]
     fn copy(&self, path: &str, headers: &[(&str, &str)]) -> Response {
         self.begin(path, headers).final_response()
     }
 
-    /// One that works.
+    /// Sends a COPY that must succeed.
     #[track_caller]
     fn copies(&self, path: &str, headers: &[(&str, &str)]) -> Response {
         let done = self.copy(path, headers);
@@ -106,7 +106,7 @@ impl Site {
         done
     }
 
-    /// One that begins and does not work; its last line.
+    /// Sends a COPY that must start and then fail. Returns its last line.
     #[track_caller]
     fn fails(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let done = self.copy(path, headers);
@@ -128,7 +128,7 @@ fn last_line(response: &Response) -> String {
     response.text().lines().last().unwrap_or_default().to_owned()
 }
 
-/// A request without a body, as bytes.
+/// Serializes a request without a body.
 fn message(method: &str, path: &str, headers: &[(&str, &str)]) -> Vec<u8> {
     let mut text = format!("{method} {path} HTTP/1.1\r\nHost: storage.example.org\r\n");
     for (name, value) in headers {
@@ -142,7 +142,7 @@ fn method(request: &Message) -> String {
     request.request_line().split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// A 200 with these header lines; without its body if it answers HEAD.
+/// Builds a 200 with these header lines, without body for HEAD.
 fn ok(request: &Message, headers: &str, body: &[u8]) -> Vec<u8> {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
     if method(request) == "HEAD" { head.into_bytes() } else { [head.as_bytes(), body].concat() }

@@ -1,4 +1,4 @@
-//! Copies from other servers.
+//! Tests of copies from other servers.
 
 use std::io::ErrorKind;
 use std::sync::mpsc;
@@ -22,7 +22,7 @@ fn a_file_of_another_server_comes_whole_and_with_its_checksum() {
         head.header("Digest").unwrap().to_owned()
     };
     assert_eq!(told(&site, "/g"), told(&source, "/f"));
-    // An empty one, too.
+    // The same with an empty file.
     source.write("empty", "");
     site.copies("/e", &[("Source", &source.url("/empty"))]);
     assert_eq!(site.read("e").unwrap(), b"");
@@ -73,7 +73,7 @@ fn markers_tell_how_far_a_transfer_is() {
     }
     let first = read.split_once("\r\n").unwrap().1;
     assert!(first.starts_with("Perf Marker\nTimestamp: 1"), "{read}");
-    // Operators see it, too.
+    // Operators see the progress, too.
     let program = || {
         let mut command = std::process::Command::new(weir_e2e::program());
         command.args(["storage", "transfers", "--socket"]).arg(site.weir.control());
@@ -159,12 +159,12 @@ fn several_connections_fetch_one_file() {
     ];
     site.copies("/f", &headers);
     assert!(site.read("f").unwrap() == content);
-    // HEAD, and a GET for each part.
+    // One HEAD, and a GET for each part.
     assert_eq!(requests() - before, 4.0);
     let want = [("Want-Digest", "adler32")];
     let told = |site: &Site| site.request("HEAD", "/f", &want).header("Digest").unwrap().to_owned();
     assert_eq!(told(&site), told(&source));
-    // More than the config lets them have.
+    // The client wants more streams than the config permits.
     let many = [("Source", &*source.url("/f")), ("X-Number-Of-Streams", "100")];
     let before = requests();
     site.copies("/g", &many);
@@ -184,14 +184,14 @@ fn a_source_that_sends_no_parts_is_read_by_one_connection() {
     site.settles(&["f"]);
 }
 
-/// The first and the last byte that a request is about.
+/// Returns the first and last byte position of a request's Range.
 fn range(request: &Message) -> Option<(usize, usize)> {
     let range = request.header("Range")?;
     let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
     Some((first.parse().ok()?, last.parse().ok()?))
 }
 
-/// A 206 with these bytes of a file.
+/// Builds a 206 with these bytes of a file.
 fn part((first, last): (usize, usize), headers: &str, whole: &[u8]) -> Vec<u8> {
     let bytes = &whole[first..=last];
     let head = format!(
@@ -258,7 +258,7 @@ fn a_file_that_changes_while_its_parts_are_fetched_is_fetched_anew() {
     let source = RawServer::responding(move |request| match range(request) {
         None if method(request) == "HEAD" => ok(request, "ETag: \"old\"\r\n", &old),
         None => ok(request, "ETag: \"new\"\r\n", &now),
-        // One part is had before the change.
+        // The first part is sent before the file changes.
         Some((0, last)) => part((0, last), "ETag: \"old\"\r\n", &old),
         Some(_) => b"HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\n\r\n".to_vec(),
     });
@@ -275,7 +275,7 @@ fn parts_without_an_entity_tag_belong_to_no_file() {
     let whole = content.clone();
     let source = RawServer::responding(move |request| match range(request) {
         None => ok(request, "ETag: \"a\"\r\n", &whole),
-        // Those of another file.
+        // Parts of another file.
         Some(range) => part(range, "", &vec![0; whole.len()]),
     });
     let site = Site::new();
@@ -299,7 +299,7 @@ fn a_client_that_leaves_at_the_very_end_gets_nothing_published() {
     let mut client = site.begin("/f", &[("Source", &from)]);
     assert_eq!(client.response_head().status, 202);
     wait_until("the upload has begun", PATIENCE, || site.names().len() == 1);
-    // Another node changes locks: nothing becomes visible meanwhile.
+    // Hold the guard, as another node does while it changes locks. No file is published meanwhile.
     let store = site.root.path().join(".weir-store");
     std::fs::create_dir_all(&store).unwrap();
     let guard = std::fs::File::options()

@@ -1,4 +1,4 @@
-//! Copies to other servers.
+//! Tests of copies to other servers.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex};
@@ -59,7 +59,7 @@ fn a_redirected_put_stays_a_put_and_sends_a_large_body_once() {
         site.write("f", &content);
         site.copies("/f", &[("Destination", &format!("http://{}/f", first.addr()))]);
         assert!(*kept.lock().unwrap() == content, "{status}");
-        // No byte of the body went to the first.
+        // No byte of the body went to the first server.
         let received = first.received(0);
         assert!(received.ends_with(b"\r\n\r\n") && received.len() < 1000, "{status}");
         kept.lock().unwrap().clear();
@@ -107,7 +107,7 @@ fn a_file_that_is_written_into_while_it_is_sent_is_not_sent_to_its_end() {
     let destination = RawServer::start(move |peer| {
         peer.head()?;
         std::fs::OpenOptions::new().append(true).open(&source).unwrap().write_all(b"more").unwrap();
-        // Of a body of this length it is asked for first.
+        // For a body of this length, the client sends `Expect: 100-continue`.
         peer.send("HTTP/1.1 100 Continue\r\n\r\n")?;
         peer.request().map(drop)
     });
@@ -135,7 +135,8 @@ fn a_server_that_takes_its_time_for_the_answer_gets_it() {
     assert!(push(&hurried, "500ms").contains("no answer within 500 ms"));
 }
 
-/// A server that takes the first PUT and ends the connection without a word (or with `answer`), and answers HEAD with `told`.
+/// Starts a server that ends the connection of the first PUT without a response (or with `answer`), and
+/// responds to HEAD with `told`.
 fn wordless(answer: &'static str, told: &'static str) -> RawServer {
     let puts = Mutex::new(0);
     RawServer::start(move |peer| {
@@ -159,7 +160,7 @@ fn a_put_without_an_answer_is_asked_about_before_it_is_sent_again() {
     for (answer, told, puts) in [
         ("", "Digest: adler32=0bcb02fc\r\n", 1),
         (LOST, "Digest: adler32=0bcb02fc\r\n", 1),
-        // An older file of the same length, perhaps.
+        // The HEAD may show an older file of the same length.
         ("", "", 2),
         ("", "Digest: adler32=00000001\r\n", 2),
     ] {

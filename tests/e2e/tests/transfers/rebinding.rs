@@ -1,5 +1,5 @@
-//! Names that lead to one address when they are looked at and to another one afterwards. For that the tests run in a network of
-//! their own, in which a public address and the name server are theirs.
+//! Tests of DNS rebinding: names that resolve to one address for the check and to another one afterwards. The
+//! tests run in their own network namespace with a public address and a name server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::Command;
@@ -14,10 +14,11 @@ use crate::{config, last_line, message, ok};
 const PUBLIC: Ipv4Addr = Ipv4Addr::new(4, 4, 4, 4);
 const INSIDE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// Set where the network is the test's own.
+/// Environment variable that is set in the test's own network namespace.
 const MARK: &str = "WEIR_TEST_NETWORK";
 
-/// Makes a network of its own, with [`PUBLIC`] in it and names from [`INSIDE`]; then runs what it is told to.
+/// Sets up the network namespace with [`PUBLIC`] and a name server at [`INSIDE`], then runs the given
+/// command.
 const NETWORK: &str = r#"
 ip link set lo up && ip address add 4.4.4.4/32 dev lo || exit 3
 for file in resolv.conf nsswitch.conf; do
@@ -26,8 +27,8 @@ done
 exec "$@"
 "#;
 
-/// Runs the test that calls this, by its name in here, once more in a network of its own; false: this is there already, and the
-/// test goes on.
+/// Runs the named test again in its own network namespace. Returns false in that second run, in which the
+/// test proper follows.
 fn has_run_in_own_network(test: &str) -> bool {
     if std::env::var_os(MARK).is_some() {
         return false;
@@ -39,13 +40,13 @@ fn has_run_in_own_network(test: &str) -> bool {
     let files = TempDir::new().unwrap();
     std::fs::write(files.path().join("resolv.conf"), format!("nameserver {INSIDE}\n")).unwrap();
     std::fs::write(files.path().join("nsswitch.conf"), "hosts: files dns\n").unwrap();
-    // Built out here, if it has to be.
+    // Build the binary outside the namespace, if necessary.
     weir_e2e::program();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("unshare");
-    // If this is killed, what it has started is, too.
+    // Killing unshare also kills the processes that it started.
     command.args(["--fork", "--kill-child", "--mount", "--net", "sh", "-c", NETWORK, "sh"]);
-    // Not by the name of this thread: with one thread for all tests that is another one.
+    // The thread name is not the test's name if all tests run in one thread.
     command.arg(std::env::current_exe().unwrap()).args(["--exact", &format!("rebinding::{test}")]);
     command.env(MARK, files.path()).env("PATH", format!("{path}:/usr/sbin:/sbin"));
     let mut child = Child::spawn(command);
@@ -55,10 +56,10 @@ fn has_run_in_own_network(test: &str) -> bool {
     true
 }
 
-/// What every name leads to: one list after the other, each for one question; the last one stays.
+/// Addresses of every name: one list for each query; the last list stays.
 type Zone = Arc<Mutex<Vec<Vec<Ipv4Addr>>>>;
 
-/// A name server until the process ends, which in a network of its own has no other test.
+/// Starts a name server that lasts until the process ends. No other test runs in its network namespace.
 fn names(lists: &[&[Ipv4Addr]]) -> Zone {
     let zone: Zone = Arc::new(Mutex::new(lists.iter().map(|list| list.to_vec()).collect()));
     let socket = UdpSocket::bind((INSIDE, 53)).unwrap();
@@ -79,14 +80,15 @@ fn names(lists: &[&[Ipv4Addr]]) -> Zone {
     zone
 }
 
-/// Two servers on one port: one that may be spoken to, and one that must not be.
+/// Two servers on one port: one at a permitted address, and one at a forbidden address.
 struct Servers {
     public: RawServer,
     inside: RawServer,
 }
 
 impl Servers {
-    /// The public one says what this makes of a request's first line, as a whole head, or has the file.
+    /// Starts both servers. The public one responds with the head that `says` builds from the request line,
+    /// or with the file if `says` returns nothing.
     fn start(says: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         let inside = RawServer::start(|peer| {
             let request = peer.request()?;
@@ -108,7 +110,7 @@ impl Servers {
     }
 }
 
-/// A pull from there by a Weir that speaks to public addresses only; and what there is of it.
+/// Pulls a file with a Weir that permits only public addresses. Returns the response and the file.
 fn pull(url: &str) -> (Response, Option<Vec<u8>>) {
     let root = TempDir::new().unwrap();
     let weir = Weir::start(&config(root.path(), "http = true\n"));
@@ -143,13 +145,13 @@ fn a_name_is_connected_to_at_the_address_that_was_looked_at_whatever_it_leads_to
     ) {
         return;
     }
-    // Who looks it up once more to connect gets the second answer.
+    // A second lookup before connecting would get the second address.
     let _zone = names(&[&[PUBLIC], &[INSIDE]]);
     let servers = Servers::start(|_| None);
     let (answer, file) = pull(&servers.url("/f"));
     assert!(servers.public.connections() > 0, "{}", answer.text());
     assert_eq!(servers.inside.connections(), 0);
-    // A transfer may want more connections, each with a look of its own.
+    // A transfer may open more connections, each with its own lookup and check.
     assert!(file.as_deref() == Some(&b"public"[..]) || refuses(&answer), "{}", answer.text());
 }
 

@@ -1,4 +1,4 @@
-//! What is refused, and when it is: at once by a status, or by the last line.
+//! Tests of refused copies: refused at once by a status, or by the last line of the response.
 
 use std::net::SocketAddr;
 
@@ -51,7 +51,7 @@ fn without_the_switch_nothing_is_copied() {
     };
     assert_eq!(status("/n", ("Source", "https://a.example/f")), 403);
     assert_eq!(status("/f", ("Destination", "https://a.example/f")), 502);
-    // Copies within the area are no third party's.
+    // Copies within the area are no third-party copies.
     assert_eq!(status("/f", ("Destination", "/g")), 201);
 }
 
@@ -67,7 +67,7 @@ fn by_default_there_is_neither_plain_http_nor_a_way_inside() {
     };
     assert!(refused("http://a.example/f").contains("plain http is not permitted"));
     assert!(refused("https://127.0.0.1/f").starts_with("403"));
-    // A name is looked at by what it leads to.
+    // For a name, the resolved addresses are checked.
     let line = refused("https://localhost:1/f");
     assert!(
         line.starts_with("202 failure: ") && line.contains("localhost leads to a loopback address"),
@@ -90,7 +90,7 @@ fn who_may_not_write_or_read_may_not_have_it_done() {
         client.send(message("COPY", path, &[header]));
         client.final_response()
     };
-    // Nothing that anybody could present would help.
+    // No credentials would help.
     assert_eq!(answer("/n", ("Source", &there)).status, 403);
     assert_eq!(answer("/f", ("Source", &there)).status, 403);
     assert_eq!(destination.connections(), 0);

@@ -1,4 +1,4 @@
-//! Sources that break off, change, or fall silent.
+//! Tests of sources that break off, change, or become silent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,8 @@ use crate::{Site, pattern};
 
 const LENGTH: usize = 3_000_000;
 
-/// A source that breaks its first answer off in the middle and answers the second request with what `second` makes of it.
+/// Starts a source that breaks off its first response in the middle. It responds to the next requests as
+/// `second` says.
 fn breaking(second: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> RawServer {
     let answers = AtomicUsize::new(0);
     RawServer::start(move |peer| {
@@ -89,7 +90,7 @@ fn a_source_that_breaks_off_again_and_again_is_given_up() {
     site.settles(&["f"]);
 }
 
-/// A source that breaks off after each piece of a file.
+/// Starts a source that breaks off after each piece of a file.
 fn piecewise(piece: usize) -> RawServer {
     RawServer::start(move |peer| {
         let request = peer.request()?;
@@ -105,13 +106,13 @@ fn piecewise(piece: usize) -> RawServer {
 
 #[test]
 fn a_transfer_that_comes_further_may_break_off_more_often() {
-    // In three pieces: the second break is one more than there are tries.
+    // Three pieces: there are more breaks than attempts.
     let source = piecewise(1_200_000);
     let site = Site::with("retries = 1\n");
     site.copies("/f", &[("Source", &format!("http://{}/f", source.addr()))]);
     assert!(site.read("f").unwrap() == pattern(LENGTH));
     assert_eq!(source.connections(), 3);
-    // A few bytes are no progress.
+    // A few bytes do not count as progress.
     let source = piecewise(1_000);
     let line = site.fails("/g", &[("Source", &format!("http://{}/f", source.addr()))]);
     assert!(line.contains("broken off"), "{line}");
@@ -141,7 +142,7 @@ fn a_source_that_sends_a_byte_now_and_then_is_given_up() {
     let source = RawServer::start(|peer| {
         peer.request()?;
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")?;
-        // Until it is given up.
+        // Sends until Weir gives up.
         let _ = peer.send_slowly(vec![b'x'; 100_000], Duration::from_millis(5));
         Ok(())
     });
@@ -185,7 +186,7 @@ fn an_answer_that_comes_byte_by_byte_is_read_as_one() {
 fn a_head_that_never_ends_is_given_up_although_something_moves() {
     let source = RawServer::start(|peer| {
         peer.request()?;
-        // Until it is given up.
+        // Sends until Weir gives up.
         let _ = peer
             .send_slowly(format!("HTTP/1.1 200 OK\r\nX: {}", "x".repeat(20_000)), Duration::from_millis(5));
         Ok(())
@@ -200,7 +201,7 @@ fn a_source_that_reads_the_file_for_its_checksum_first_gets_the_time() {
     let source = RawServer::start(|peer| {
         peer.request()?;
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\nDigest: adler32=0bcb02fc\r\n\r\n";
-        // Given up by some.
+        // Fails if the client has given up.
         let _ = peer.send_slowly(head, Duration::from_millis(40)).and_then(|()| peer.send("content"));
         Ok(())
     });
@@ -208,6 +209,6 @@ fn a_source_that_reads_the_file_for_its_checksum_first_gets_the_time() {
     let from = format!("http://{}/f", source.addr());
     site.copies("/f", &[("Source", &from), ("RequireChecksumVerification", "true")]);
     assert_eq!(site.read("f").unwrap(), b"content");
-    // What has to compute nothing has no such patience.
+    // Without a requested checksum, the shorter idle timeout applies.
     assert!(site.fails("/g", &[("Source", &from)]).contains("no answer within 1000 ms"));
 }

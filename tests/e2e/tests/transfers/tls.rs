@@ -1,4 +1,4 @@
-//! Over TLS, with authorities of one's own.
+//! Tests of copies over TLS, with private certificate authorities.
 
 use weir_e2e::Weir;
 use weir_testkit::certificates::{Authority, Request};
@@ -43,7 +43,7 @@ fn both_ways_over_tls_and_only_with_a_certificate_that_is_good() {
     assert!(std::fs::read(one.path().join("g")).unwrap() == content);
     let line = copy(&there, "/h", "Source", &here);
     assert!(line.starts_with("failure: ") && line.contains("TLS: "), "{line}");
-    // Its certificate is not for addresses, and these are not allowed by name either.
+    // The certificate is not for addresses, and loopback addresses are not permitted in a URL.
     let mut client = here.client();
     let url = format!("https://127.0.0.1:{}/f", there.addr("tls").port());
     client.send(message("COPY", "/i", &[("Source", &url)]));

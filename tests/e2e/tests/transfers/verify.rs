@@ -1,10 +1,10 @@
-//! Checksums of both sides.
+//! Tests of checksums on both sides of a copy.
 
 use weir_testkit::RawServer;
 
 use crate::{Site, method, ok};
 
-/// Adler-32 of `content`, and a wrong one.
+/// Adler-32 of `content`.
 const RIGHT: &str = "Digest: adler32=0bcb02fc\r\n";
 const WRONG: &str = "Digest: adler32=00000001\r\n";
 
@@ -27,7 +27,7 @@ fn what_does_not_have_the_checksum_of_its_source_is_not_stored() {
         let line = site.fails("/f", &headers);
         assert!(line.contains("checksum mismatch") && line.contains("adler32"), "{line}");
     }
-    // Also where it was told without being asked for.
+    // The same holds for a checksum that was not requested.
     assert!(site.fails("/f", &[("Source", &from)]).contains("checksum mismatch"));
     assert_eq!(site.read("f").unwrap(), b"old");
     site.settles(&["f"]);
@@ -68,7 +68,7 @@ fn a_checksum_that_only_head_tells_counts() {
     assert_eq!(pull(&source), "success: Created");
 }
 
-/// A server that takes every PUT, and says of the file what the test wants.
+/// Starts a server that accepts every PUT and sends these header lines for HEAD.
 fn destination(told: &'static str) -> RawServer {
     RawServer::responding(move |request| match method(request).as_str() {
         "PUT" => b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n".to_vec(),
@@ -96,7 +96,7 @@ fn what_arrived_with_another_checksum_is_removed_there() {
     assert_eq!(push(&destination(WRONG), "false"), "success: Created");
 }
 
-/// A server that answers PUT with this, and HEAD with these lines.
+/// Starts a server with these responses to PUT and HEAD.
 fn telling(put: &'static str, head: &'static str) -> RawServer {
     RawServer::responding(move |request| match method(request).as_str() {
         "PUT" => format!("HTTP/1.1 201 Created\r\n{put}").into_bytes(),
@@ -109,7 +109,7 @@ fn telling(put: &'static str, head: &'static str) -> RawServer {
 fn a_checksum_in_the_answer_to_a_put_is_a_hint_that_removes_nothing_by_itself() {
     let site = Site::new();
     site.write("f", "content");
-    // So that it is kept: of what was written just now it is not.
+    // Checksums of recently written files are not stored, so make the file older.
     let file = std::fs::File::options().write(true).open(site.root.path().join("f")).unwrap();
     file.set_modified(std::time::UNIX_EPOCH).unwrap();
     assert!(site.request("HEAD", "/f", &[("Want-Digest", "adler32")]).header("Digest").is_some());
@@ -140,12 +140,12 @@ fn what_may_be_somebody_elses_is_not_removed() {
     let dated = format!("Date: {now}\r\n");
     let tagged = |tag: &str| format!("Digest: adler32=00000001\r\nETag: {tag}\r\n");
     for (put, head, condition, last) in [
-        // By nothing, by a time of its own, by that of another file.
+        // The file cannot be identified, or it has another time or another tag.
         ("", modified(now), None, "neither an entity tag nor a time"),
         (&*dated, WRONG.to_owned(), None, "neither an entity tag nor a time"),
         (&*dated, modified(before), None, "its time is not that of the PUT"),
         ("ETag: \"x\"\r\n", tagged("\"y\""), None, "its entity tag is not that of the PUT"),
-        // A weak tag says nothing.
+        // A weak tag is not sufficient.
         ("", tagged("W/\"x\""), None, "neither an entity tag nor a time"),
         (&*dated, modified(now), Some(format!("If-Unmodified-Since: {now}")), "it was removed there"),
         ("ETag: \"x\"\r\n", tagged("\"x\""), Some("If-Match: \"x\"".to_owned()), "it was removed there"),

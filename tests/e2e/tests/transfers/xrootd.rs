@@ -1,4 +1,4 @@
-//! A real xrootd server at the other end.
+//! Tests with a real xrootd server.
 
 use std::fs::Permissions;
 use std::net::{Ipv4Addr, TcpListener};
@@ -11,14 +11,14 @@ use weir_testkit::{Child, PATIENCE, RawClient, TempDir};
 use crate::clients::succeeds;
 use crate::{Site, last_line, message, pattern};
 
-/// XRootD over HTTP with third-party copy. As root it becomes another user: it refuses to be root.
+/// An XRootD server over HTTP with third-party copy. It refuses to run as root, so it changes its user then.
 struct Xrootd {
     _child: Child,
     directory: TempDir,
     port: u16,
 }
 
-/// It cannot be told to take any free port for HTTP; one that was free is not surely still so when it starts.
+/// Attempts to start. xrootd needs a fixed HTTP port, and a port that was free may be taken when it starts.
 const STARTS_MAX: usize = 5;
 
 impl Xrootd {
@@ -38,7 +38,7 @@ impl Xrootd {
                  http.cert {path}/site.pem\nhttp.key {path}/site.key\nhttp.cafile {path}/site.pem\nhttp.httpsmode auto\n",
                 ports[0], ports[1]
             );
-            // It copies for clients only where it could speak TLS with them, too.
+            // XRootD makes third-party copies only if TLS is configured.
             let issued = Authority::new("xrootd").issue(&Request::names(&["localhost"]));
             let files = issued.write_to(directory.path(), "site");
             std::fs::set_permissions(&files.key, Permissions::from_mode(0o400)).unwrap();
@@ -74,7 +74,7 @@ impl Xrootd {
         std::fs::read(self.directory.path().join("data").join(name)).ok()
     }
 
-    /// A COPY of its own; the last line of its answer.
+    /// Sends a COPY to xrootd and returns the last line of the response.
     fn copy(&self, path: &str, headers: &[(&str, &str)]) -> String {
         let mut client = RawClient::connect((Ipv4Addr::LOCALHOST, self.port).into());
         client.send(message("COPY", path, headers));
