@@ -1,4 +1,4 @@
-//! What of a file the client gets.
+//! Tests of the files that clients get in place of a server's body.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -24,7 +24,7 @@ fn the_client_gets_the_file_and_not_the_body_of_the_server() {
     let mut client = site.weir.client();
     let response = head(&mut client, "/a/b.txt");
     assert_eq!((response.status, response.header("content-length")), (200, Some("8")));
-    // Nothing follows the head: the connection goes on with the next answer.
+    // No body follows the head, so the connection is usable for the next request.
     assert_eq!(client.exchange(request("GET", "/a/b.txt", "")).text(), "the file");
 }
 
@@ -57,11 +57,11 @@ fn ranges_and_conditions_are_those_of_the_file() {
     assert_eq!((same.status, same.text().as_str()), (206, "0"));
     let other = site.get_with("/f", "Range: bytes=0-0\r\nIf-Range: \"other\"\r\n");
     assert_eq!((other.status, other.body.len()), (200, 10));
-    // A file that is not as the client wants it is no failure of the server's.
+    // A failed condition is no failure of the server.
     assert_eq!(site.count("weir_pool_offloads_failed_total"), 0.0);
 }
 
-/// A server may go back to an older file: a client that has the newer one does not have that.
+/// A server may switch back to an older file. A client with the newer file must get the older one.
 #[test]
 fn a_date_is_that_of_the_file_and_of_no_older_one() {
     let site = Site::new(REDIRECT);
@@ -95,7 +95,7 @@ fn a_large_sparse_file_arrives_whole_at_both_ends() {
     assert!(text.contains("\r\n\r\nbegin\r\n") && text.contains("\r\n\r\nend\r\n"), "{text}");
     let mut client = site.weir.client();
     assert_eq!(head(&mut client, "/large").header("content-length"), Some("3000000000"));
-    // Ten megabytes of it, to see that portions fit together.
+    // Ten megabytes, to check that the portions fit together.
     let content: Vec<u8> = (0..10_000_000_u32).map(|at| (at / 7) as u8).collect();
     site.write("ten", &content);
     assert!(client.exchange(request("GET", "/ten", "")).body == content);
@@ -105,7 +105,7 @@ fn a_large_sparse_file_arrives_whole_at_both_ends() {
 fn a_file_that_becomes_shorter_does_not_look_whole() {
     let site = Site::new(REDIRECT);
     let path = site.root.path().join("f");
-    // A hole: it takes no room.
+    // Sparse, so that it uses no space.
     File::create(&path).unwrap().set_len(100_000_000).unwrap();
     let mut client = site.weir.client();
     client.send(request("GET", "/f", ""));
@@ -125,7 +125,7 @@ fn connections_on_both_sides_carry_further_requests() {
         assert_eq!(head(&mut client, "/f").status, 200);
     }
     assert_eq!(site.server.connections(), 1);
-    // Two at once, before either is answered.
+    // Two pipelined requests.
     client.send([request("GET", "/f", ""), request("GET", "/none", "")].concat());
     assert_eq!(client.final_response().text(), "file");
     assert_eq!(client.final_response().status, 404);
@@ -133,7 +133,7 @@ fn connections_on_both_sides_carry_further_requests() {
 
 #[test]
 fn a_long_body_costs_only_its_connection() {
-    // One that is too long to be read to its end.
+    // A body that is too long to be read to its end.
     let root = TempDir::new().unwrap();
     std::fs::write(root.path().join("f"), "file").unwrap();
     let server = RawServer::start(|peer| {
@@ -172,7 +172,7 @@ fn a_short_body_that_comes_late_is_waited_for_beside_the_file() {
     assert_eq!(client.exchange(request("GET", "/f", "")).text(), "file");
     let idle = || weir.metrics().get("weir_server_connections", &["pool=\"web\"", "state=\"idle\""]);
     go.send(()).unwrap();
-    // Either the connection can be used again, or, on a very slow machine, its time was over.
+    // Either the connection is usable again or, on a very slow machine, it timed out.
     wait_until("the end of the body", PATIENCE, || idle() >= 1.0 || server.connections_open() == 0);
     go.send(()).unwrap();
     assert_eq!(client.exchange(request("GET", "/f", "")).text(), "file");
@@ -222,9 +222,10 @@ fn a_limited_rate_is_kept() {
     site.write("f", vec![b'x'; 30_000]);
     let started = Instant::now();
     assert_eq!(site.get("/f").body.len(), 30_000);
-    // A tenth of a second's bytes goes out at once, the rest as the rate says.
+    // The bytes of the first 0.1 s are sent at once, the rest at the rate.
     assert!(started.elapsed() >= Duration::from_millis(1_300), "{:?}", started.elapsed());
-    // A body shorter than that does not wait at all, nor does one without a limit: what counts is that they come.
+    // A body shorter than that is sent without waiting, as is one without a limit. Check only that they
+    // arrive.
     site.write("short", "short");
     assert_eq!(site.get("/short").text(), "short");
 }

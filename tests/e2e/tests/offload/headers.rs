@@ -1,4 +1,4 @@
-//! What of the server's response goes with the file.
+//! Tests of the server's response headers that are sent with the file.
 
 use std::sync::{Mutex, mpsc};
 
@@ -36,7 +36,7 @@ fn what_the_server_says_of_client_and_content_passes_and_the_rest_does_not() {
     assert_eq!(response.header_values("set-cookie"), ["a=1", "b=2"]);
     assert_ne!(response.header("etag"), Some("\"server\""));
     assert_ne!(response.header("last-modified"), Some("Thu, 01 Jan 1970 00:00:00 GMT"));
-    // A client that has the file already is told about itself, and nothing about the content.
+    // A 304 has the headers for the client, but none about the content.
     let etag = response.header("etag").unwrap();
     let known = site.get_with("/f.txt", &format!("If-None-Match: {etag}\r\n"));
     assert_eq!((known.status, known.header("cache-control")), (304, Some("private")));
@@ -54,7 +54,7 @@ fn what_the_server_says_of_its_client_goes_with_refusals_as_well() {
     for (response, status, age) in [
         (site.get_with("/f", "If-Match: \"other\"\r\n"), 412, "public, max-age=60"),
         (site.get_with("/f", "Range: bytes=9-\r\n"), 416, "public, max-age=60"),
-        // There ought to be a file: nobody is to remember that there is none.
+        // The file should exist, so the 404 must not be cached.
         (site.get("/none"), 404, "no-store"),
         (site.get("/d"), 403, "no-store"),
         (elsewhere.get("/f"), 404, "no-store"),
@@ -106,7 +106,8 @@ fn digests_that_a_client_wants_are_told() {
     assert_eq!((response.text().as_str(), response.header("digest")), ("hello", Some("adler32=062c0215")));
 }
 
-/// A directory that is only read is not written to for them, nor read as a whole for each client that asks.
+/// In a read-only directory, digests cannot be stored. Computing them would read the whole file for each
+/// request.
 #[test]
 fn digests_of_a_plain_directory_are_not_computed() {
     let site = Site::new(REDIRECT);
@@ -128,7 +129,7 @@ fn a_body_that_is_not_to_be_buffered_is_passed_on_while_its_server_pauses() {
     let content = pattern(PART_BYTES * PARTS);
     let (go, waits) = mpsc::channel::<()>();
     let (sent, waits) = (content.clone(), Mutex::new(waits));
-    // Large enough for batches; each part goes when the client has had the one before.
+    // Large enough for batches. Each part is sent when the client has the previous one.
     let server = RawServer::start(move |peer| {
         peer.request()?;
         let length = sent.len();

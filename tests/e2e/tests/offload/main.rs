@@ -1,4 +1,4 @@
-//! Files that servers name in place of a body, sent by the real binary.
+//! Tests of offloaded files with the real binary: servers name files in place of a body.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,8 +13,8 @@ use std::path::Path;
 use weir_e2e::Weir;
 use weir_testkit::{Message, RawClient, RawServer, Response, TempDir};
 
-/// A Weir in front of a server that names files. It answers each request with these lines, in which `{target}` is what was
-/// asked for, and with a body that nobody is to see.
+/// A Weir in front of a server that names files. The server responds to each request with the given header
+/// lines and with a body that no client may see. `{target}` in the lines stands for the request target.
 struct Site {
     weir: Weir,
     server: RawServer,
@@ -24,12 +24,12 @@ struct Site {
 const BODY: &str = "of the server";
 
 impl Site {
-    /// With one location, `/internal`.
+    /// Starts a site with one location, `/internal`.
     fn new(lines: &str) -> Self {
         Self::with("", "", lines)
     }
 
-    /// With further keys of `[pool.web.offload]`, and of its location.
+    /// Starts a site with further keys of `[pool.web.offload]` and of its location.
     fn with(offload: &str, location: &str, lines: &str) -> Self {
         let root = TempDir::new().unwrap();
         let server = answering(lines);
@@ -62,7 +62,7 @@ fn request(method: &str, path: &str, lines: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nHost: a.example\r\n{lines}\r\n")
 }
 
-/// A server that answers all requests with these lines.
+/// Starts a server that responds to all requests with these header lines.
 fn answering(lines: &str) -> RawServer {
     let lines = lines.to_owned();
     RawServer::responding(move |message: &Message| {
@@ -83,10 +83,10 @@ fn config(server: &RawServer, root: &Path, offload: &str, location: &str) -> Str
     )
 }
 
-/// What a plain server with a name as it is says.
+/// Header of a server that sends names without encoding.
 const REDIRECT: &str = "X-Accel-Redirect: /internal{target}\r\n";
 
-/// A response whose body nobody has asked for.
+/// Sends a HEAD request and returns the response.
 #[track_caller]
 fn head(client: &mut RawClient, path: &str) -> Response {
     client.send(request("HEAD", path, ""));

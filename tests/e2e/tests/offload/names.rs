@@ -1,4 +1,4 @@
-//! Which files can be named, and how.
+//! Tests of file names: permitted names and their encoding.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -32,7 +32,7 @@ fn names_may_come_as_they_are_where_the_config_says_so() {
 
 #[test]
 fn a_server_that_speaks_as_storm_webdav_does_is_offloaded() {
-    // An absolute path behind a prefix, as it is.
+    // StoRM WebDAV sends an absolute path behind a prefix, without encoding.
     let root = TempDir::new().unwrap();
     for name in ["a b", "100%25", "caf\u{e9}"] {
         std::fs::write(root.path().join(name), name).unwrap();
@@ -133,12 +133,12 @@ fn paths_count_only_where_they_are_accepted_and_below_a_root() {
     let weir = Weir::start(&config(&server, root.path(), "x-sendfile = true", ""));
     let mut client = weir.client();
     assert_eq!(client.exchange(request("GET", "/a%20b", "")).text(), "by its path");
-    // No server is asked about what lies above the root.
+    // A path above the root is refused before the server gets it.
     assert_eq!(client.exchange(request("GET", "/../x", "")).status, 400);
     let server = answering("X-Sendfile: /etc/passwd\r\n");
     let weir = Weir::start(&config(&server, root.path(), "x-sendfile = true", ""));
     assert_eq!(weir.client().exchange(request("GET", "/", "")).status, 404);
-    // Without the key it is a header like others, and not for clients.
+    // Without the key, the header has no effect and is removed.
     let server = answering(&path);
     let weir = Weir::start(&config(&server, root.path(), "", ""));
     let response = weir.client().exchange(request("GET", "/a%20b", ""));
@@ -168,7 +168,7 @@ fn a_client_can_name_nothing() {
     let lines = "X-Accel-Redirect: /internal/f\r\nX-Sendfile: /etc/passwd\r\nX-Sendfile-Type: X-Accel-Redirect\r\n\
                  X-Accel-Mapping: /=/internal/\r\nX_Sendfile_Type: X-Sendfile\r\n";
     assert_eq!(site.get_with("/f", lines).text(), BODY);
-    // What an operator tells servers by these names comes from the operator.
+    // These request headers are for the operator's proxies, so those of clients are removed.
     let received = String::from_utf8_lossy(&site.server.received(0)).to_lowercase();
     assert!(!received.contains("accel") && !received.contains("sendfile"), "{received}");
     assert_eq!(site.get("/internal/f").text(), BODY);

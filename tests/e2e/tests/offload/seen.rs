@@ -1,4 +1,4 @@
-//! What an operator sees of it.
+//! Tests of logs, metrics and checks for offloaded files.
 
 use weir_e2e::Weir;
 use weir_testkit::{PATIENCE, TempDir, wait_until};
@@ -46,14 +46,14 @@ fn the_log_and_the_metrics_tell_what_was_sent_in_place_of_a_body() {
     let total = |name| metrics.get(name, &["pool=\"web\""]);
     assert_eq!(total("weir_pool_offloads_total"), 1.0);
     assert_eq!(total("weir_pool_offloads_failed_total"), 1.0);
-    // The server has answered both times.
+    // The server has responded both times.
     assert_eq!(metrics.get("weir_server_responses_total", &["pool=\"web\"", "2xx"]), 2.0);
 }
 
 #[test]
 fn a_server_is_free_while_its_file_is_sent() {
     let root = TempDir::new().unwrap();
-    // A hole: it takes no room.
+    // Sparse, so that it uses no space.
     std::fs::File::create(root.path().join("f")).unwrap().set_len(64_000_000).unwrap();
     let server = answering(REDIRECT);
     let weir = Weir::start(
@@ -63,7 +63,7 @@ fn a_server_is_free_while_its_file_is_sent() {
     let mut slow = weir.client().receive_buffer(4096);
     slow.send(request("GET", "/f", ""));
     slow.read_exact(1);
-    // The pool takes one request at a time, and that one is over for the server.
+    // The pool permits one request at a time. The first is over for the server.
     let mut other = weir.client();
     other.send(request("HEAD", "/f", ""));
     assert_eq!(other.response_to_head().status, 200);

@@ -1,4 +1,4 @@
-//! Uploads that servers decide about and do not carry.
+//! Tests of uploads that servers authorize without receiving the body.
 
 mod turns;
 
@@ -11,7 +11,7 @@ use weir_e2e::Weir;
 use weir_testkit::certificates::{Authority, Request};
 use weir_testkit::{Message, PATIENCE, RawClient, RawServer, Response, TempDir, wait_until};
 
-/// A Weir whose pool decides about uploads into the area `data`.
+/// A Weir whose pool authorizes uploads into the area `data`.
 struct Site {
     weir: Weir,
     server: RawServer,
@@ -22,7 +22,7 @@ const YES: &str = "HTTP/1.1 200 OK\r\nX-Accel-Redirect: /internal/f\r\nContent-L
 const CREATED: &str = "HTTP/1.1 201 Created\r\nLocation: /f\r\nX-Accel-Redirect: /internal/other\r\nContent-Length: 4\r\n\r\ndone";
 
 impl Site {
-    /// Whose server answers so.
+    /// Starts a site whose server responds as `respond` says.
     fn new(respond: impl Fn(&Message) -> String + Send + Sync + 'static) -> Self {
         let root = TempDir::new().unwrap();
         let server = RawServer::responding(move |message| respond(message).into_bytes());
@@ -30,7 +30,7 @@ impl Site {
         Self { weir, server, root }
     }
 
-    /// Whose server says this to the two questions.
+    /// Starts a site whose server responds so to the request before and the one after the upload.
     fn saying(before: &'static str, after: &'static str) -> Self {
         Self::new(move |message| match message.header("x-weir-upload").as_deref() {
             Some("begin") => before.to_owned(),
@@ -43,12 +43,12 @@ impl Site {
         self.weir.client().exchange(put(lines, body))
     }
 
-    /// What is there under this name.
+    /// Returns the content of a file in the area.
     fn read(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.root.path().join(name)).ok()
     }
 
-    /// Every name in the area that a client can see; also, once, that nothing else is left.
+    /// Returns the visible names in the area. Waits first until no temporary files are left.
     #[track_caller]
     fn names(&self) -> Vec<String> {
         wait_until("the end of what is not complete", PATIENCE, || {
@@ -121,7 +121,7 @@ fn an_upload_is_asked_about_twice_and_stored_without_its_server() {
     ] {
         assert!(questions[1].contains(line), "{line}: {}", questions[1]);
     }
-    // The client's connection stays, and so does the server's.
+    // The client's connection stays open, and so does the server's.
     assert_eq!(client.exchange(put("", "second")).status, 201);
     assert_eq!(site.read("f").as_deref(), Some("second"));
     assert_eq!(site.server.connections(), 1);
@@ -134,12 +134,12 @@ fn what_is_denied_is_not_stored_and_its_body_not_asked_for() {
     let site = Site::saying(DENIED, CREATED);
     let mut client = site.weir.client();
     client.send("PUT /f HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
-    // The first thing that comes is the refusal.
+    // The refusal comes first, without a 100.
     let response = client.response();
     assert_eq!((response.status, response.text().as_str()), (403, "never"));
     assert_eq!((response.header("www-authenticate"), response.header("x-accel-redirect")), (Some("x"), None));
     assert!(response.says_close());
-    // A client that does not wait is told the same, and what it sends is never taken for a request.
+    // A client that does not wait gets the same refusal, and its body is never parsed as a request.
     let mut client = site.weir.client();
     client.send(put("", "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"));
     assert_eq!(client.response().status, 403);
@@ -177,7 +177,7 @@ fn what_servers_say_before_an_answer_is_not_for_the_client() {
         ));
         client
     };
-    // It would send what nobody wants.
+    // A 100 would make the client send an unwanted body.
     assert_eq!(ask("X-No: 1\r\n").response().status, 403);
     let mut client = ask("");
     assert_eq!(client.response().status, 100);
@@ -196,7 +196,7 @@ fn what_is_refused_afterwards_leaves_what_was_there() {
     assert_eq!((response.status, response.text().as_str()), (422, "magic 4"));
     assert_eq!(site.read("f").as_deref(), Some("old"));
     assert_eq!(site.names(), ["f"]);
-    // All of the body was read: the connection goes on.
+    // The whole body was read, so the connection stays usable.
     assert_eq!(client.exchange(put("", "new")).status, 422);
 }
 
@@ -234,7 +234,7 @@ fn a_server_that_dies_between_the_questions_stores_nothing() {
             Some("begin") => peer.send(YES),
             _ => Ok(()),
         }
-        // And the connection ends: the second question gets none, or this.
+        // The connection ends: the second request gets no response.
     });
     let site = Site { weir: Weir::start(&config(&server, &root)), server, root };
     assert_eq!(site.put("", "new").status, 502);
@@ -281,7 +281,7 @@ fn chunks_and_large_bodies_come_whole() {
     let large = "0123456789".repeat(1_000_000);
     assert_eq!(client.exchange(put("", &large)).status, 201);
     assert!(site.read("f").as_deref() == Some(&large));
-    // An empty one is one as well, and others are requests like others.
+    // An empty upload is handled in the same way.
     assert_eq!(client.exchange(put("", "")).status, 201);
     assert_eq!(site.read("f").as_deref(), Some(""));
 }
@@ -364,7 +364,7 @@ fn a_yes_without_a_place_is_no_yes() {
 #[test]
 fn a_server_that_knows_nothing_of_the_question_is_no_bad_one() {
     let site = Site::saying("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", CREATED);
-    // As many as would eject it, and more.
+    // More errors than would eject the server.
     for _ in 0..20 {
         assert_eq!(site.put("", "hello").status, 502);
     }
@@ -402,7 +402,7 @@ fn a_part_of_a_file_goes_to_its_server() {
 
 #[test]
 fn the_client_gets_the_second_answer_only() {
-    // Also where the first question is answered with more than is asked for.
+    // Also if the first response has more than the required header.
     let said = Arc::new(AtomicBool::new(false));
     let tells = Arc::clone(&said);
     let site = Site::new(move |message| {
@@ -423,11 +423,11 @@ fn the_client_gets_the_second_answer_only() {
     assert!(said.load(Ordering::SeqCst));
 }
 
-/// A file system of this many bytes; unmounted when it goes.
+/// A tmpfs of this size; dropping it unmounts.
 struct Small(TempDir);
 
 impl Small {
-    /// `None`: this machine lets nobody mount.
+    /// Mounts it. Returns `None` if this machine does not permit mounts.
     fn new(bytes: u32) -> Option<Self> {
         let place = TempDir::new().unwrap();
         let mut mount = Command::new("mount");
@@ -455,7 +455,7 @@ fn a_full_disk_is_said_so_and_leaves_what_was_there() {
     });
     let weir = Weir::start(&config(&server, &disk.0));
     let mut client = weir.client();
-    // Its end is known to be too far at once, or found when it comes.
+    // The disk is full according to Content-Length, or only when the data comes.
     for size in [2_000_000, 600_000] {
         client.send(format!(
             "PUT /f HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: {size}\r\n\r\n"

@@ -1,8 +1,9 @@
-//! Uploads that wait for each other, or that come to nothing after their body.
+//! Tests of uploads that wait for each other, or that fail after their body.
 
 use super::*;
 
-/// The last yes of a server is the last to be seen: else its word would be about another file than the one that stays.
+/// The last confirmed upload must be the last published one. Otherwise the confirmation would be about
+/// another file than the one that stays.
 #[test]
 fn uploads_of_one_place_are_confirmed_one_after_the_other() {
     let (ask, asked) = mpsc::channel();
@@ -36,7 +37,7 @@ fn uploads_of_one_place_are_confirmed_one_after_the_other() {
     assert_eq!(site.names(), ["f"]);
 }
 
-/// A client that is gone does not keep the others from their turn.
+/// A client that has left does not delay the others.
 #[test]
 fn who_goes_while_a_server_is_asked_leaves_its_place() {
     let (ask, asked) = mpsc::channel();
@@ -66,7 +67,7 @@ fn who_goes_while_a_server_is_asked_leaves_its_place() {
     assert_eq!(site.names(), ["f"]);
 }
 
-/// What stands in the way of an upload that its server has confirmed is not the server's fault.
+/// If a confirmed upload cannot be published, that is not the server's fault.
 #[test]
 fn an_upload_that_cannot_be_made_visible_is_told_and_not_held_against_its_server() {
     let (root, logs) = (TempDir::new().unwrap(), TempDir::new().unwrap());
@@ -95,7 +96,7 @@ fn an_upload_that_cannot_be_made_visible_is_told_and_not_held_against_its_server
     assert_eq!(metrics.get("weir_server_response_errors_total", &["pool=\"web\""]), 0.0);
 }
 
-/// A second question that may not be asked: then the server knows nothing of the upload, and nobody sees it.
+/// If the second request cannot be sent, the server does not know of the upload, and it is not published.
 #[test]
 fn an_upload_about_which_nobody_can_be_asked_is_not_there() {
     let (ask, asked) = mpsc::channel();
