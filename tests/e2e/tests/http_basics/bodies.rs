@@ -1,4 +1,4 @@
-//! Bodies: of any size, in both directions, at once, early, and with back pressure.
+//! Tests of bodies: of any size, in both directions, simultaneous, early, and with back pressure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +10,12 @@ use weir_testkit::{
     BodyFraming, Ending, PATIENCE, RawServer, ResponseError, Step, chunked, rss_bytes, wait_until,
 };
 
-/// Around every limit at which the way of moving bytes changes.
+/// Sizes around every limit at which bytes are moved in another way.
 const SIZES: [usize; 16] = [
     0, 1, 2, 100, 3_900, 4_095, 4_096, 4_097, 8_191, 8_192, 8_193, 65_535, 65_536, 65_537, 300_001, 5_000_000,
 ];
 
-/// Bytes that differ wherever they are moved to.
+/// Returns pseudo-random bytes, so that misplaced pieces are detected.
 fn noise(count: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     (0..count)
@@ -255,7 +255,7 @@ fn an_early_refusal_reaches_a_client_that_is_still_sending() {
     let server = RawServer::start(|peer| {
         peer.head()?;
         peer.send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")?;
-        // Reads on for a while, as a server that wants its answer to arrive does.
+        // Reads on for a while, as a server does to let its response arrive.
         let _ = peer.take(256 * 1024);
         Ok(())
     });
@@ -270,7 +270,8 @@ fn an_early_refusal_reaches_a_client_that_is_still_sending() {
 
 #[test]
 fn an_early_answer_of_a_server_that_closes_at_once_is_not_lost() {
-    // The server closes with unread bytes: its reset may overtake nothing that it has sent.
+    // The server closes with unread bytes, which causes a reset. The reset must not discard data that it sent
+    // before.
     let server = RawServer::start(|peer| {
         peer.head()?;
         peer.send("HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
@@ -304,7 +305,8 @@ fn after_an_early_answer_no_byte_of_the_body_is_taken_for_a_request() {
         Ok(response) => Err(response),
         Err(other) => panic!("{other}"),
     };
-    // Either the connection ends, or the body is read to its end and the next request is answered; never the body.
+    // Either the connection ends, or the body is read to its end and the next request gets a response. The
+    // body is never parsed as a request.
     let requests = String::from_utf8_lossy(&server.received_in_all()).matches(" HTTP/1.1\r\n").count();
     match rest {
         Ok(_) => assert!(requests <= 2, "{requests} requests"),
@@ -361,7 +363,7 @@ fn bodies_of_many_clients_never_mix_even_when_some_break_off() {
                     let mut client = weir.client();
                     client.send(get(&format!("/{number}")));
                     if turn % 3 == 1 {
-                        // Goes away with bytes in every buffer and pipe on the way.
+                        // Disconnect with bytes in every buffer and pipe on the way.
                         let head = client.response_head();
                         assert_eq!(head.status, 200);
                         client.read_exact(10_000);
@@ -427,7 +429,7 @@ fn a_response_cut_by_its_server_is_cut_by_a_reset_for_the_client() {
     }
 }
 
-/// Whether a count that has begun does not change for a while.
+/// Returns true if a count above 0 does not change for 300 ms.
 fn stands_still(count: &AtomicUsize) -> bool {
     let (start, before) = (Instant::now(), count.load(Ordering::SeqCst));
     while start.elapsed() < Duration::from_millis(300) {
@@ -441,7 +443,7 @@ fn stands_still(count: &AtomicUsize) -> bool {
 
 #[test]
 fn what_a_server_has_sent_of_a_large_body_arrives_while_it_pauses() {
-    // Pieces below, at and above the batches in which large bodies are moved; in the middle, and near the end.
+    // Piece sizes below, at and above the batch size of large bodies, in the middle and near the end.
     const PIECES: [usize; 8] = [700_000, 1, 100_000, 300_000, 2_000_000, 50_000, 600_000, 3];
     let total: usize = PIECES.iter().sum();
     let (arrived, next) = std::sync::mpsc::channel::<()>();
@@ -453,7 +455,7 @@ fn what_a_server_has_sent_of_a_large_body_arrives_while_it_pauses() {
             peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {total}\r\n\r\n"))?;
             for piece in PIECES {
                 peer.send(vec![b'x'; piece])?;
-                // Goes on only when all of it has come out at the other end.
+                // Continue only when the client has received the whole piece.
                 let _ = next.recv();
             }
         }
@@ -461,7 +463,7 @@ fn what_a_server_has_sent_of_a_large_body_arrives_while_it_pauses() {
     });
     let weir = Weir::start(&web(&[server.addr()]));
     let mut client = weir.client();
-    // The second response comes over a connection that has been through it already.
+    // The second response uses a connection that has already carried one.
     for _ in 0..2 {
         client.send(get("/"));
         client.response_head();

@@ -1,5 +1,5 @@
-//! Chunk extensions of responses (RFC 9112 section 7.1.1): Weir ignores them, and they end here. Those of requests are refused;
-//! the table of smuggling cases has them.
+//! Tests of chunk extensions in responses (RFC 9112 section 7.1.1): Weir ignores and removes them. Requests
+//! with chunk extensions are refused; see the table of smuggling cases.
 
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use weir_testkit::{BodyFraming, Ending, RawServer};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Answers every request with these bytes, `pause` between each two of them.
+/// Starts a server that responds with these bytes, with `pause` between any two of them.
 fn answering(wire: Vec<u8>, pause: Option<Duration>) -> RawServer {
     RawServer::start(move |peer| {
         while peer.request().is_ok() {
@@ -41,7 +41,7 @@ fn a_client_gets_the_chunks_without_their_extensions() {
 
 #[test]
 fn large_chunks_with_extensions_arrive_whole() {
-    // Some that are copied, and some that are spliced.
+    // Chunks that are copied, and larger ones that are spliced.
     let sizes = [1, 4_096, 8_191, 8_192, 100_000, 1_000_000, 3];
     let (mut wire, mut expected) = (HEAD.as_bytes().to_vec(), Vec::new());
     for (number, size) in sizes.into_iter().enumerate() {

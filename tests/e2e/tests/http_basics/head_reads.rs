@@ -1,11 +1,12 @@
-//! How the head of a response is read where those before it were long.
+//! Tests of reading response heads on a connection with long responses.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{RawServer, Trace};
 
 const BODY_BYTES: usize = 40_000;
 
-/// How many of ten such responses over one connection are read so that the kernel says what is left. `None` where nobody may look.
+/// Sends ten requests over one connection. Returns the number of reads that ask the kernel for the remaining
+/// bytes, or `None` without the right to trace.
 fn counting_reads(response: Vec<u8>) -> Option<usize> {
     let server = RawServer::responding(move |_| response.clone());
     let weir = Weir::start(&format!("{}[weir]\nworkers = 1\n", web(&[server.addr()])));

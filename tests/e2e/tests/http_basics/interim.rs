@@ -1,4 +1,4 @@
-//! 1xx responses and Expect.
+//! Tests of 1xx responses and Expect.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{Ending, RawServer, Step};
@@ -79,7 +79,7 @@ fn a_refused_expectation_reaches_the_client_without_its_body() {
     client.send("PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
     let response = client.response();
     assert_eq!(response.status, 401);
-    // The body may come or not: nobody can tell what the next bytes are, so both connections end.
+    // The body may come or not. The next bytes are ambiguous, so both connections end.
     assert!(response.says_close(), "{:?}", response.headers);
     client.half_close();
     assert_eq!(client.ending(), Ending::Fin);

@@ -1,4 +1,4 @@
-//! Connections: which are kept, on both sides, and which must not be.
+//! Tests of persistent connections on both sides: kept and closed ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,14 +38,14 @@ fn without_reuse_each_request_gets_a_connection_of_its_own() {
     assert_eq!(server.connections(), 3);
 }
 
-/// A body that no other part of the stream looks like.
+/// Returns a body with a pattern that occurs nowhere else in the stream.
 fn pattern(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at % 251) as u8).collect()
 }
 
 #[test]
 fn responses_of_any_length_that_follow_long_ones_arrive_whole_over_the_same_connection() {
-    // "/BODY/FILLER": how long the body is, and a line of the head.
+    // The path is "/BODY/FILLER": the lengths of the body and of a header line.
     let server = RawServer::responding(|request| {
         let line = request.request_line();
         let lengths: Vec<usize> = line.split(['/', ' ']).filter_map(|part| part.parse().ok()).collect();
@@ -86,7 +86,7 @@ fn pipelined_requests_are_answered_in_their_order() {
 
 #[test]
 fn a_response_that_is_cut_takes_nothing_from_the_complete_one_before_it() {
-    // As much as the proxy's kernel takes at once and the client's does not.
+    // The proxy's kernel accepts this much at once, the client's kernel does not.
     const COMPLETE: usize = 100_000;
     let server = RawServer::start(|peer| {
         let first = peer.head()?;
@@ -232,7 +232,7 @@ fn bytes_that_a_server_sends_while_its_connection_is_idle_reach_nobody() {
     let server = RawServer::start(move |peer| {
         peer.head()?;
         peer.respond("good")?;
-        // The client has its answer now: what follows was asked for by nobody.
+        // The client has its response now. These bytes belong to no request.
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")?;
         count.fetch_add(1, Ordering::SeqCst);
         peer.hold();
@@ -247,9 +247,9 @@ fn bytes_that_a_server_sends_while_its_connection_is_idle_reach_nobody() {
         let mut client = weir.client();
         for turn in 1..=2 {
             assert_eq!(client.exchange(get("/")).body, b"good");
-            // Sent later it could be the answer to a request: nobody could tell.
+            // If they came later, they would be indistinguishable from a response to the next request.
             wait_until("it is sent", PATIENCE, || forged.load(Ordering::SeqCst) >= number * 2 + turn);
-            // A connection that came later was seen: so was what came before it.
+            // Weir has seen a connection that came later, so it has also seen these bytes.
             assert_eq!(weir.client().exchange(get("/turn")).status, 200);
         }
     }
@@ -266,7 +266,7 @@ fn a_kept_connection_that_the_server_has_closed_costs_no_request() {
     for number in 0..10 {
         let response = client.exchange("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx");
         assert_eq!(response.status, 200);
-        // So that its FIN has come to Weir before the next request.
+        // Wait until the FIN has reached Weir before the next request.
         server.wait_for_end(number);
     }
     assert_eq!(server.connections(), 10);
@@ -279,7 +279,8 @@ fn a_safe_request_survives_a_server_that_closes_the_kept_connection_at_that_mome
     let server = RawServer::start(move |peer| {
         peer.request()?;
         peer.respond("hi")?;
-        // Takes the second request and closes without an answer: a timeout that ran out just then.
+        // Read the second request and close without a response, like an idle timeout that ends at this
+        // moment.
         peer.request()?;
         seen.fetch_add(1, Ordering::SeqCst);
         Ok(())
@@ -317,7 +318,7 @@ fn a_connection_to_a_server_that_is_too_old_serves_no_more_requests() {
     let config = web(&[server.addr()]);
     let weir = Weir::start(&format!("{config}reuse = {{ max-age = \"200ms\" }}\n[weir]\nworkers = 1\n"));
     let mut client = weir.client();
-    // It is never idle for long.
+    // The connection is never idle for long.
     wait_until("another connection serves", PATIENCE, || {
         assert_eq!(client.exchange(get("/")).status, 200);
         server.connections() >= 2
@@ -325,13 +326,14 @@ fn a_connection_to_a_server_that_is_too_old_serves_no_more_requests() {
     server.wait_for_end(0);
 }
 
-/// Answers the first request of each of three connections once all three are there, and every other one at once.
+/// Starts a server that holds the first request of each connection until three of them have come. It responds
+/// to all others at once.
 fn answering_three_at_first() -> RawServer {
     let came = AtomicUsize::new(0);
     RawServer::start(move |peer| {
         let mut is_first = true;
         while peer.request().is_ok() {
-            // The first request of each of three, all at the same time.
+            // The first request of each of three connections, all at the same time.
             if std::mem::replace(&mut is_first, false) {
                 came.fetch_add(1, Ordering::SeqCst);
                 wait_until("three requests", PATIENCE, || came.load(Ordering::SeqCst) >= 3);
@@ -421,7 +423,7 @@ fn empty_lines_before_a_request_are_skipped() {
 fn connections_of_many_clients_are_all_given_back() {
     let server = RawServer::answering("hi");
     let weir = Weir::start(&web(&[server.addr()]));
-    // A worker may still be making its event loop.
+    // A worker may still be creating its event loop.
     let before = weir_testkit::descriptor_count(weir.pid()) + 10;
     for _ in 0..10 {
         let mut clients: Vec<_> = (0..20).map(|_| weir.client()).collect();
@@ -444,7 +446,7 @@ fn an_answer_of_weirs_own_keeps_the_connection_if_the_body_has_come() {
     let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let weir = Weir::start(&format!("{}[[route]]\npath = \"/denied\"\nrespond = 403\n", web(&[dead])));
     let mut client = weir.client();
-    // Longer than what is read with the head, and pipelined requests behind it.
+    // Longer than one read with the head, and with pipelined requests behind it.
     let body = "x".repeat(20_000);
     for (target, status) in [("/", 502), ("/denied", 403)] {
         let post =
@@ -463,7 +465,7 @@ fn an_answer_of_weirs_own_keeps_the_connection_if_the_body_has_come() {
         }
         assert!([status, 503].contains(&client.exchange(get(target)).status));
     }
-    // Of a body that has not come, nobody knows when it will.
+    // The rest of this body may never come.
     client.send("POST /denied HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nx");
     assert!(client.response().says_close());
 }

@@ -1,9 +1,9 @@
-//! Servers that do not keep to RFC 9112, for which their pool has a switch.
+//! Tests of servers that violate RFC 9112, for which the pool has switches.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{PATIENCE, RawServer, wait_until};
 
-/// A server that answers each request with these bytes.
+/// Starts a server that responds to each request with these bytes.
 fn server(answer: &'static str) -> RawServer {
     RawServer::start(move |peer| {
         while peer.request().is_ok() {

@@ -1,4 +1,4 @@
-//! HTTP/1 through Weir, byte by byte: RFC 9110, RFC 9112.
+//! Tests of HTTP/1 through Weir at byte level: RFC 9110, RFC 9112.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,9 +1,9 @@
-//! What of a message is passed on as it is, and what changes.
+//! Tests of messages in transit: unchanged and changed parts.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{BodyFraming, Ending, RawServer, Step};
 
-/// What the server receives of a request.
+/// Returns the request as the server receives it.
 fn seen(request: &str) -> String {
     let server = RawServer::answering("hi");
     let weir = Weir::start(&web(&[server.addr()]));
@@ -12,7 +12,7 @@ fn seen(request: &str) -> String {
     String::from_utf8(server.received(0)).unwrap()
 }
 
-/// What the client receives of a response.
+/// Returns the response as the client receives it.
 fn passed(response: &str, to: &str) -> (weir_testkit::Response, weir_testkit::RawClient, RawServer, Weir) {
     let server = RawServer::script([Step::ReadHead, Step::Send(response.into()), Step::Hold]);
     let weir = Weir::start(&web(&[server.addr()]));
@@ -102,7 +102,7 @@ fn methods_that_nobody_knows_are_passed_through() {
 fn the_target_is_passed_byte_by_byte() {
     for target in ["/a//b/../c/%2e%2E/%2f?x=%00&y=a+b#", "/?", "/%7Euser/;p=1?q?r", "/a%20b/\u{7f}"] {
         if target.contains('\u{7f}') || target.contains('#') {
-            // Not valid in a target (RFC 9112 section 3.2): refused rather than passed on.
+            // Invalid in a target (RFC 9112 section 3.2): refused instead of passed on.
             let server = RawServer::answering("hi");
             let weir = Weir::start(&web(&[server.addr()]));
             assert_eq!(weir.client().exchange(get(target)).status, 400, "{target:?}");

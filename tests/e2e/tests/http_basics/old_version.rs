@@ -1,4 +1,4 @@
-//! Clients of HTTP/1.0.
+//! Tests of HTTP/1.0 clients.
 
 use weir_e2e::{Weir, web};
 use weir_testkit::{BodyFraming, Ending, RawServer, Step};
@@ -32,7 +32,7 @@ fn the_server_is_spoken_to_in_http_1_1_with_a_host() {
     weir.client().exchange("GET / HTTP/1.0\r\n\r\n");
     let received = String::from_utf8(server.received(0)).unwrap();
     assert!(received.starts_with("GET / HTTP/1.1\r\n"), "{received}");
-    // RFC 9112 section 3.2: a request of HTTP/1.1 has exactly one Host, even an empty one.
+    // RFC 9112 section 3.2: an HTTP/1.1 request has exactly one Host, even if it is empty.
     assert_eq!(received.to_lowercase().matches("\r\nhost:").count(), 1, "{received}");
 }
 
@@ -74,7 +74,7 @@ fn a_chunked_answer_that_is_cut_ends_in_a_reset() {
     let weir = Weir::start(&web(&[server.addr()]));
     let mut client = weir.client();
     client.send("GET / HTTP/1.0\r\n\r\n");
-    // Its end is the body's end: only a reset tells the client that something is missing.
+    // The end of the connection is the end of the body. Only a reset shows that data is missing.
     assert_eq!(client.read_to_end().1, Ending::Reset);
 }
 

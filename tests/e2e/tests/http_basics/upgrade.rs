@@ -1,4 +1,4 @@
-//! Upgrade: WebSocket, then bytes both ways.
+//! Tests of Upgrade: WebSocket, then bytes in both directions.
 
 use weir_e2e::{Weir, get, web};
 use weir_origin::Origin;
@@ -19,7 +19,7 @@ fn a_websocket_echoes_through_weir() {
     assert_eq!(switched.header("connection").map(str::to_lowercase).as_deref(), Some("upgrade"));
     client.send([0x81, 0x82, 1, 2, 3, 4, b'H' ^ 1, b'i' ^ 2]);
     assert_eq!(client.read_exact(4), [0x81, 2, b'H', b'i']);
-    // A frame that has to go through many buffers.
+    // A frame that needs many buffers.
     let mut frame = vec![0x82, 0xff];
     frame.extend_from_slice(&1_000_000u64.to_be_bytes());
     frame.extend_from_slice(&[0; 4]);
@@ -174,7 +174,7 @@ fn an_upgrade_with_a_body_switches_behind_the_body() {
             peer.send([got, early].concat())
         });
         let weir = Weir::start(&web(&[server.addr()]));
-        // At once, and with the body and what follows it in pieces of their own.
+        // In one piece, and with the body and the data behind it in separate pieces.
         for pieces in [vec![format!("{EXEC}{framing}{body}early")], {
             let mut pieces = vec![format!("{EXEC}{framing}"), body[..5].to_owned()];
             pieces.push(format!("{}early", &body[5..]));
