@@ -1,4 +1,4 @@
-//! How long a client is remembered, and what counts as one.
+//! Tests of the lifetime of sticky bindings, and of IPv6 prefixes as clients.
 
 use weir_e2e::Weir;
 use weir_testkit::{PATIENCE, wait_until};
@@ -42,7 +42,7 @@ fn a_cookie_that_is_used_is_renewed_and_one_that_is_not_stops_counting() {
         if let Some(value) = set(&response, "SRV") {
             (used, renewals) = (format!("Cookie: SRV={value}\r\n"), renewals + 1);
         }
-        // Which does not renew what this client has: it keeps the old one.
+        // Does not renew this client's cookie: it keeps the old one.
         who(&weir, &left) != its_server
     });
     assert!(renewals >= 2, "{renewals}");
@@ -60,7 +60,7 @@ fn a_cookie_stops_counting_at_the_end_of_its_life_though_it_is_used() {
         if let Some(value) = &renewed {
             cookie = format!("Cookie: SRV={value}\r\n");
         }
-        // It is only set anew once it does not count.
+        // The cookie is set again only when the old one is no longer valid.
         assert!(renewed.is_some() || response.text() == mine);
         renewed.is_some()
     });
@@ -70,7 +70,7 @@ fn a_cookie_stops_counting_at_the_end_of_its_life_though_it_is_used() {
 fn devices_of_one_ipv6_network_are_one_client() {
     let (a, b) = (server("a", ""), server("b", ""));
     let text = config(&[&a, &b], "sticky = { source = { ipv6-prefix = 64 } }");
-    // The clients are behind a proxy that says who they are.
+    // The clients are behind a trusted proxy that names them.
     let weir = Weir::start(
         &text.replace("\n\n[pool.web]", "\nforwarded = { trusted = \"127.0.0.0/8\" }\n\n[pool.web]"),
     );

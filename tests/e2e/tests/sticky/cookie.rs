@@ -1,4 +1,4 @@
-//! The three ways in which a cookie names a server.
+//! Tests of the three modes in which a cookie names a server.
 
 use weir_e2e::Weir;
 

@@ -1,4 +1,4 @@
-//! What becomes of sticky clients when their server does not take requests as usual.
+//! Tests of sticky clients whose server does not take requests as usual.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,7 +84,7 @@ fn where_the_rule_says_so_no_other_server_gets_the_request() {
     drop(left);
 }
 
-/// A server that answers a request for /hang only once it is let go.
+/// Starts a server that responds to /hang only after `go` is set.
 fn slow(name: &'static str, go: &Arc<AtomicBool>) -> RawServer {
     let go = Arc::clone(go);
     RawServer::responding(move |request| {

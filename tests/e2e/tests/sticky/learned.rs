@@ -1,4 +1,4 @@
-//! Sessions that servers give out in a header.
+//! Tests of sessions that servers assign in a response header.
 
 use weir_e2e::Weir;
 

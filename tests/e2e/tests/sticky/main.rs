@@ -1,4 +1,4 @@
-//! Clients stay with their servers: by cookie, by session, by address.
+//! Tests of sticky sessions: by cookie, by session, by address.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -12,7 +12,8 @@ mod value;
 use weir_e2e::Weir;
 use weir_testkit::{RawServer, Response};
 
-/// A server that tells its name in the body, and in each response which Cookie lines it was sent. `lines` come besides.
+/// Starts a server that sends its name as body, and the received Cookie lines in X-Got. Responses to /login
+/// also have `lines`.
 fn server(name: &'static str, lines: &'static str) -> RawServer {
     RawServer::responding(move |request| {
         let cookies = request.header_values("cookie").join(" | ");
@@ -24,13 +25,13 @@ fn server(name: &'static str, lines: &'static str) -> RawServer {
     })
 }
 
-/// A listener and a pool `web` in round robin of these servers, called w0, w1, ..., with these further keys. One worker,
-/// so that clients without a server get them in turn.
+/// Returns a config with a listener and a round-robin pool `web`, with these servers as w0, w1, ... and these
+/// further keys. One worker, so that new clients get the servers in turn.
 fn config(servers: &[&RawServer], keys: &str) -> String {
     config_of(servers, "", keys)
 }
 
-/// The like, with further keys for each server.
+/// Returns the same config with further keys for each server.
 fn config_of(servers: &[&RawServer], each: &str, keys: &str) -> String {
     let servers: Vec<String> = servers
         .iter()
@@ -43,26 +44,26 @@ fn config_of(servers: &[&RawServer], each: &str, keys: &str) -> String {
     )
 }
 
-/// The answer to a request with these lines, over a connection of its own.
+/// Sends a request with these lines over its own connection.
 fn ask(weir: &Weir, target: &str, lines: &str) -> Response {
     weir.client().exchange(format!("GET {target} HTTP/1.1\r\nHost: a.example\r\n{lines}\r\n"))
 }
 
-/// Who answers a client that sends these lines.
+/// Returns the name of the server that responds to these lines.
 fn who(weir: &Weir, lines: &str) -> String {
     let response = ask(weir, "/", lines);
     assert_eq!(response.status, 200, "{}", response.text());
     response.text()
 }
 
-/// The value of a cookie that a response sets.
+/// Returns the value of a cookie that a response sets.
 fn set(response: &Response, cookie: &str) -> Option<String> {
     let lines = response.header_values("set-cookie");
     let line = lines.iter().find_map(|line| line.strip_prefix(cookie)?.strip_prefix('='))?;
     Some(line.split(';').next().unwrap_or_default().to_owned())
 }
 
-/// A new client's cookie, and its server.
+/// Returns a new client's cookie and its server.
 fn new_client(weir: &Weir, cookie: &str) -> (String, String) {
     let response = ask(weir, "/", "");
     let value = set(&response, cookie).expect("the cookie is set");

@@ -1,4 +1,4 @@
-//! Clients that Weir remembers: by session, address or expression.
+//! Tests of the sticky table: by session, address or expression.
 
 use std::net::IpAddr;
 
@@ -66,7 +66,7 @@ fn an_expressions_value_decides() {
     assert_eq!(entries(&weir), 0.0);
 }
 
-/// A server that says its name as soon as it is connected to.
+/// Starts a server that sends its name when a client connects.
 fn greeter(name: &'static str) -> RawServer {
     RawServer::start(move |peer| peer.send(name))
 }
@@ -81,7 +81,7 @@ fn greeted(weir: &Weir, source: &str) -> String {
 fn a_client_of_a_tcp_listener_stays_by_its_address() {
     let (a, b) = (greeter("a"), greeter("b"));
     let text = config(&[&a, &b], "sticky = { source = { ipv4-prefix = 24 } }\neject = false");
-    // What one worker remembers, the other knows.
+    // With two workers, a binding made by one is known to the other.
     let text = text.replace("pool = \"web\"\n", "mode = \"tcp\"\npool = \"web\"\n");
     let weir = Weir::start(&text.replace("workers = 1", "workers = 2"));
     let mine = greeted(&weir, "127.0.1.1");

@@ -1,4 +1,4 @@
-//! What a cookie's value tells, and to whom.
+//! Tests of the values of sticky cookies: signed and secret.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn secret(value: &str, more: &str) -> String {
     format!("sticky = {{ cookie = \"SRV\", value = \"{value}\", key-env = \"STICKY_TEST_KEY\"{more} }}")
 }
 
-/// Begins the names of servers here: longer than what a random value contains by chance.
+/// Prefix of the server names, longer than any text that a random value contains by chance.
 const LONG: &str = "storage-server-";
 
 fn started(servers: &[&RawServer], keys: &str, secret: &str) -> Weir {
