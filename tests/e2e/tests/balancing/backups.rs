@@ -1,4 +1,4 @@
-//! Servers that take over: backups, and priorities, where no health checks find out that the others are dead.
+//! Tests of backups and priorities without health checks.
 
 use weir_e2e::{Weir, get};
 use weir_origin::{Origin, OriginHandle};
@@ -6,7 +6,7 @@ use weir_testkit::{PATIENCE, RawClient, RawServer, RefusingPort, wait_until};
 
 use crate::{origin, who};
 
-/// Two servers that refuse connections, and `spare`, which has these keys.
+/// Returns a config with two servers that refuse connections, and with `spare`, which has these keys.
 fn config(dead: &[&RefusingPort], spare: &OriginHandle, keys: &str, pool: &str) -> String {
     let dead: String = dead.iter().map(|port| format!("\"{}\", ", port.addr())).collect();
     format!(
@@ -21,7 +21,7 @@ fn a_request_that_all_primaries_refuse_is_answered_by_the_next_tier() {
     for keys in ["backup = true", "priority = 1", "priority = 1, backup = true"] {
         let spare = origin("spare");
         let (one, other) = (RefusingPort::new(), RefusingPort::new());
-        // Nobody is ever ejected here.
+        // No server is ever ejected here.
         let weir = Weir::start(&config(
             &[&one, &other],
             &spare,
@@ -84,7 +84,7 @@ fn a_primary_that_hangs_when_it_returns_does_not_hold_up_the_clients_of_the_back
     let mut weir = Weir::start(&config);
     wait_until("the backup serves", PATIENCE, || who(&weir).as_deref() == Some("spare"));
     weir.wait_for_log("half open after its ejection");
-    // One of them may be its probe; the others do not wait for what becomes of that.
+    // One of the requests may be the probe of the ejected server. The others do not wait for its result.
     let served = (0..10).filter(|_| who(&weir).as_deref() == Some("spare")).count();
     assert!(served >= 5, "{served} of 10");
 }

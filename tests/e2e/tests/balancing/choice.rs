@@ -1,4 +1,4 @@
-//! Algorithms, weights, backups.
+//! Tests of algorithms, weights and backups.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -51,7 +51,7 @@ fn round_robin_follows_weights_and_mixes_them() {
         order.push(client.exchange(get("/")).header("x-origin").unwrap().to_owned());
     }
     assert_eq!(requests(&origins), [30, 10]);
-    // Smooth: never more than the weight in a row.
+    // Smooth: never more requests in a row than the weight.
     assert!(!order.windows(4).any(|four| four.iter().all(|name| name == "heavy")), "{order:?}");
 }
 
@@ -119,7 +119,7 @@ fn least_connections_spreads_a_burst_over_all_servers() {
             scope.spawn(|| assert_eq!(weir.client().exchange(get("/delay/300")).status, 200));
         }
     });
-    // Picks of the two workers may cross; no server may be left out or flooded by that.
+    // The two workers may choose the same server at once. That must not leave a server out or overload one.
     for count in requests(&origins) {
         assert!((8..=12).contains(&count), "{:?}", requests(&origins));
     }
@@ -133,7 +133,7 @@ fn random_uses_every_server() {
     for _ in 0..150 {
         assert!(who(&weir).is_some());
     }
-    // Far out of what chance would do: p < 1e-9.
+    // A failure by chance has p < 1e-9.
     for count in requests(&origins) {
         assert!(count > 15, "{:?}", requests(&origins));
     }
@@ -192,7 +192,7 @@ fn every_algorithm_that_is_listed_serves_and_gives_a_draining_server_nothing_new
         let origins = ["a", "b"].map(origin);
         let servers: Vec<_> = origins.iter().map(|origin| (origin, "")).collect();
         let balance = match name {
-            // What these go by has to be said.
+            // These algorithms need a key.
             "hash" | "nginx-hash" | "ketama" => format!("{{ algorithm = \"{name}\", key = \"uri\" }}"),
             _ => format!("\"{name}\""),
         };

@@ -1,4 +1,4 @@
-//! Weights that are found by measurement: of requests that compute and that fetch, and of servers that come later.
+//! Tests of weights found by measurement: for dynamic requests and for files, and for servers added later.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawServer, wait_until};
 
-/// Answers requests for /made after the first time, and those for /file after the second.
+/// Starts a server that takes the first time for /made and the second for other paths.
 fn server(name: &'static str, made_ms: u64, file_ms: u64) -> RawServer {
     RawServer::responding(move |request| {
         let is_made = request.request_line().contains("/made");
@@ -31,7 +31,7 @@ fn config(servers: &[(&str, &RawServer)], weight: &str, keys: &str) -> String {
     )
 }
 
-/// Of a server of pool `web`: its weight, and why it is that.
+/// Returns the weight of a server in pool `web`, and its reason.
 fn weight(weir: &Weir, server: &str) -> (u64, String) {
     let status: Value = serde_json::from_str(&weir.admin("/status.json")).unwrap();
     let servers = status["pools"][0]["servers"].as_array().unwrap();
@@ -39,7 +39,7 @@ fn weight(weir: &Weir, server: &str) -> (u64, String) {
     (of["weight"].as_u64().unwrap(), of["weight_reason"].as_str().unwrap_or_default().to_owned())
 }
 
-/// The `a` of `16 x (a x Pp + ...`.
+/// Returns `a` from `16 x (a x Pp + ...`.
 fn dynamic_share(reason: &str) -> f64 {
     let (_, rest) = reason.split_once("x (").unwrap_or_else(|| panic!("{reason:?}"));
     rest.split(' ').next().unwrap().parse().unwrap()
@@ -57,7 +57,8 @@ fn files_make_servers_fetch_and_all_else_makes_them_compute() {
         format!("{method} {target} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
     };
     wait_until("the one that fetches weighs twice as much", PATIENCE, || {
-        // One in four computes; each kind with a method and a path that would be mistaken if only one of them counted.
+        // One in four requests is dynamic. Each request would be classified wrongly by its method or its path
+        // alone.
         for request in [
             get("/file/a"),
             get("/file.jpg"),
@@ -97,7 +98,7 @@ fn a_server_that_is_added_is_measured_as_its_neighbours_are() {
         assert_eq!(weir.client().exchange(get("/")).status, 200);
         weight(&weir, "quick").0 > 3 * weight(&weir, "slow").0 / 2
     });
-    // What was added with a weight has that, and is told to be out of proportion.
+    // A server added with a fixed weight keeps it, with a warning that the other weights are measured.
     let said = add("fixed", &["--weight", "3"]);
     assert!(said.contains("server fixed weighs 3, while weights of others are found"), "{said}");
     assert_eq!(weight(&weir, "fixed"), (3, String::new()));

@@ -1,4 +1,4 @@
-//! A server that returns from its ejection while it still has requests from before.
+//! Tests of a server that returns from ejection while it still has earlier requests.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,7 +10,7 @@ const UPGRADE: &str = "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\
                        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
-/// A server that fails when it is told to; some requests it keeps until it is told to let go of them.
+/// A server that fails while `is_bad` is set. It holds some requests until their latch opens.
 struct Fickle {
     server: RawServer,
     is_bad: Arc<AtomicBool>,
@@ -18,7 +18,7 @@ struct Fickle {
     answers: Arc<Latch>,
 }
 
-/// Opened once, for all who wait at it.
+/// A latch that is opened once for all waiting threads.
 #[derive(Default)]
 struct Latch {
     is_open: Mutex<bool>,
@@ -70,7 +70,7 @@ impl Fickle {
         Self { server, is_bad, breaks, answers }
     }
 
-    /// Has it ejected, and waits until it is half open. It is well by then.
+    /// Makes Weir eject the server, and waits until it is half open. The server is healthy by then.
     fn fall_and_return(&self, weir: &mut Weir) {
         self.is_bad.store(true, Ordering::SeqCst);
         wait_until("it is ejected", PATIENCE, || {
@@ -118,7 +118,7 @@ fn tunnels_and_requests_that_hang_do_not_keep_it_from_being_tried() {
         assert_eq!(weir.client().exchange(get("/")).status, 200);
         has_said(&weir, "back from ejection") == 1
     });
-    // A client may have its answer a moment before the server has one request less.
+    // The client may get its response a moment before the server's active count decreases.
     wait_until("it still has all of them", PATIENCE, || active(&weir, &fickle.server) == 5.0);
     assert_eq!(has_said(&weir, "ejected for"), 1);
     drop((tunnels, hung));
@@ -131,7 +131,7 @@ fn what_becomes_of_requests_from_before_says_nothing_of_how_it_is_now() {
     let mut old = sent(&weir, get("/breaks"));
     wait_until("it has come", PATIENCE, || active(&weir, &fickle.server) == 1.0);
     fickle.fall_and_return(&mut weir);
-    // It gets three, besides the one that it has.
+    // The server gets three requests besides the one that it has.
     let mut tried: Vec<RawClient> = (0..3).map(|_| sent(&weir, get("/waits"))).collect();
     wait_until("it is being tried", PATIENCE, || active(&weir, &fickle.server) == 4.0);
     assert_eq!(weir.client().exchange(get("/")).text(), "good");

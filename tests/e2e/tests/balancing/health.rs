@@ -1,4 +1,4 @@
-//! Checks and ejection.
+//! Tests of health checks and ejection.
 
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawServer, Step, wait_until};
@@ -47,7 +47,7 @@ fn when_nobody_is_left_clients_are_told_when_to_come_back() {
     let mut client = weir.client();
     let response = client.exchange(get("/"));
     assert_eq!((response.status, response.header("retry-after")), (503, Some("7")));
-    // An error of Weir's own does not cost the client its connection.
+    // A response by Weir itself does not close the client's connection.
     a.set_healthy(true);
     wait_until("it is back", PATIENCE, || who(&weir).is_some());
     assert_eq!(client.exchange(get("/")).status, 200);
@@ -78,7 +78,7 @@ fn a_server_that_fails_real_requests_is_ejected_for_a_while() {
         broken.addr()
     );
     let weir = Weir::start(&config);
-    // Failures are judged beside the data path: some more requests may fail until it is out.
+    // Failures are evaluated outside the data path. Some more requests may fail until the server is ejected.
     wait_until("the broken server is out", PATIENCE, || {
         (0..10).all(|_| weir.client().exchange(get("/")).status == 200)
     });
@@ -109,7 +109,7 @@ fn an_ejected_server_comes_back_after_its_time() {
     let back = weir_origin::Origin::builder().name("back").bind(addr).start().unwrap();
     wait_until("it is tried again", PATIENCE, || who(&weir).as_deref() == Some("back"));
     weir.wait_for_log("half open after its ejection: gets 3 requests at once");
-    // It may have failed again before it was replaced, and may be out once more by now.
+    // The server may have failed again before it was replaced, and may be ejected once more.
     wait_until("it has served enough to be trusted", PATIENCE, || {
         who(&weir);
         weir.log().iter().any(|line| line.contains("back from ejection"))

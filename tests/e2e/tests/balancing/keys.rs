@@ -1,4 +1,4 @@
-//! What requests are kept together by: uri, header, cookie, parameter, expression, and the cookie of remote desktops.
+//! Tests of balancing by key: uri, header, cookie, parameter, expression, and the RDP cookie.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -23,13 +23,15 @@ fn config(origins: &[OriginHandle], balance: &str) -> String {
     pool(&servers, &format!("balance = {balance}"))
 }
 
-/// Who answers a request for `target` with these header lines, over a connection of its own.
+/// Returns the server that responds to a request for `target` with these header lines, over its own
+/// connection.
 fn server(weir: &Weir, target: &str, lines: &str) -> String {
     let request = format!("GET {target} HTTP/1.1\r\nHost: web.example\r\n{lines}\r\n");
     weir.client().exchange(request).header("x-origin").expect("an origin answers").to_owned()
 }
 
-/// Each of forty keys has one server, whoever asks; not all have the same. (Keys so alike are uneven by some functions.)
+/// Checks that each of forty keys stays with one server, and that they do not all share one. (Some hash
+/// functions spread such similar keys unevenly.)
 fn assert_kept(weir: &Weir, request: impl Fn(usize) -> (String, String)) {
     let mut used = BTreeSet::new();
     for key in 0..40 {
@@ -41,11 +43,11 @@ fn assert_kept(weir: &Weir, request: impl Fn(usize) -> (String, String)) {
     assert!(used.len() > 1, "only {used:?} were used");
 }
 
-/// Eight requests that have no key go to all servers.
+/// Checks that eight requests without a key reach all servers.
 fn assert_in_turn(weir: &Weir, target: &str, lines: &str) {
     let mut client = weir.client();
     let request = format!("GET {target} HTTP/1.1\r\nHost: web.example\r\n{lines}\r\n");
-    // Over one connection: one worker, and its turns.
+    // One connection stays with one worker and its round-robin cursor.
     let one = |client: &mut RawClient| client.exchange(&request).header("x-origin").unwrap().to_owned();
     let servers: BTreeSet<_> = (0..8).map(|_| one(&mut client)).collect();
     assert_eq!(servers.len(), NAMES.len(), "only {servers:?}");
@@ -75,7 +77,7 @@ fn a_server_that_moves_keeps_its_keys_where_points_come_from_names() {
     let (weir, _origins) = start("{ algorithm = \"ring\", key = \"uri\", points = \"name\" }");
     let of = || (0..40).map(|key| server(&weir, &format!("/images/{key}.png"), "")).collect::<Vec<_>>();
     let before = of();
-    // By HAProxy's formula for `hash-key guid`.
+    // Expected servers by HAProxy's formula for `hash-key guid`.
     assert_eq!(before.concat(), "cdbccdcdbaacbbcbbcccdbcbddcdccacaaccbcdd");
     let moved = origin("moved");
     let to = moved.addr().to_string();
@@ -128,7 +130,7 @@ fn a_header_keeps_its_server_and_without_it_servers_take_turns() {
     assert_in_turn_somehow(&weir);
 }
 
-/// On a ring the turns go point by point.
+/// Checks that requests without a key reach all servers. On a ring, they take the points in turn.
 fn assert_in_turn_somehow(weir: &Weir) {
     let servers: BTreeSet<_> = (0..60).map(|_| server(weir, "/", "")).collect();
     assert_eq!(servers.len(), NAMES.len(), "only {servers:?}");
@@ -168,7 +170,7 @@ fn explain_names_the_server_that_the_proxy_chooses() {
     for tenant in 0..10 {
         let line = format!("X-Tenant: t{tenant}");
         let port = weir.addr("web").port().to_string();
-        // The config says port 0: any listener would do.
+        // The config has port 0, which would match any listener.
         let mut command = Command::new(weir_e2e::program());
         command.arg("explain").arg(weir.config());
         command.args(["--url", &format!("http://web.example:{port}/"), "--listener", "web", "-H", &line]);
@@ -207,7 +209,7 @@ fn assert_bounded(algorithm: &str) {
         hanging.push(client);
         wait_until("the request arrives", PATIENCE, || active().iter().sum::<u64>() == count);
     }
-    // ceil(8 * 1.25) = 10 places, 2 or 3 for each of four servers.
+    // The bound is ceil(8 * 1.25) = 10 requests: 2 or 3 for each of four servers.
     let active = active();
     assert!(active.iter().all(|requests| *requests <= 3), "{active:?}");
 }
@@ -244,13 +246,13 @@ fn a_remote_desktop_user_keeps_the_server() {
         used.insert(first);
     }
     assert_eq!(used.len(), NAMES.len(), "only {used:?} were used");
-    // Who speaks another protocol is served in turn, and at once.
+    // A client that speaks another protocol is balanced in turn, without delay.
     let mut client = RawClient::connect(weir.addr("rdp"));
     client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(client.read_exact(1).len(), 1);
 }
 
-/// What `weir check` says about a pool with this `balance`, and a listener in this mode.
+/// Returns the complaint of `weir check` about a pool with this `balance` and a listener in this mode.
 fn complaint(mode: &str, balance: &str) -> String {
     let directory = TempDir::new().unwrap();
     let config = directory.path().join("weir.toml");

@@ -1,4 +1,4 @@
-//! Limits of servers, and the queue in front of them.
+//! Tests of server limits and of the queue in front of the servers.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

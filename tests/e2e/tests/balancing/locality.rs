@@ -1,4 +1,5 @@
-//! What stays with a server as long as that is not overloaded, and what goes by the address that was connected to.
+//! Tests of algorithms that keep a key at its server until the server is overloaded (LBLC, LBLCR), and of
+//! balancing by destination address.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,7 +10,7 @@ use weir_testkit::{PATIENCE, RawClient, wait_until};
 
 use crate::{origin, pool};
 
-/// Requests with their keys in a header, to servers of weight 1.
+/// Key setting: requests have their keys in a header.
 const BY_HEADER: &str = "key = \"header X-Key\"";
 
 struct Rig {
@@ -21,7 +22,7 @@ impl Rig {
     fn start(names: &[&str], algorithm: &str, key: &str) -> Self {
         let origins: Vec<_> = names.iter().map(|name| origin(name)).collect();
         let servers: Vec<_> = origins.iter().map(|origin| (origin, "")).collect();
-        // So that it can be reached at every address of the loopback network.
+        // Bind to all addresses, so that every address of the loopback network works.
         let keys = format!("balance = {{ algorithm = \"{algorithm}\", {key} }}\n[weir]\nworkers = 1\n");
         let config = pool(&servers, &keys).replace("127.0.0.1:0", "0.0.0.0:0");
         Self { weir: Weir::start(&config), origins }
@@ -35,19 +36,19 @@ impl Rig {
         RawClient::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port())))
     }
 
-    /// Who answers a request with this key.
+    /// Returns the server that responds to a request with this key.
     fn of(&self, key: &str) -> String {
         let response = self.client().exchange(with_key("/", key));
         response.header("x-origin").expect("an origin answers").to_owned()
     }
 
-    /// Who answers a request that was sent to this address.
+    /// Returns the server that responds to a request sent to this address.
     fn at(&self, destination: Ipv4Addr) -> String {
         let mut client = RawClient::connect(SocketAddr::from((destination, self.port())));
         client.exchange(get("/")).header("x-origin").expect("an origin answers").to_owned()
     }
 
-    /// A request with this key that goes on and on, and who has got it.
+    /// Sends a request with this key that hangs, and returns the server that has it.
     fn hang(&self, key: &str) -> (RawClient, String) {
         let before: Vec<u64> = self.origins.iter().map(OriginHandle::active).collect();
         let mut client = self.client();
@@ -60,7 +61,7 @@ impl Rig {
         (client, self.origins[place.unwrap()].name().to_owned())
     }
 
-    /// Gives these requests up, and waits until none is in flight.
+    /// Aborts these requests and waits until none is active.
     fn give_up(&self, hanging: Vec<RawClient>) {
         hanging.into_iter().for_each(RawClient::reset);
         wait_until("nothing is in flight", PATIENCE, || {
@@ -81,12 +82,12 @@ fn lblc_keeps_a_key_where_it_was_until_that_server_is_overloaded_and_another_is_
     assert_eq!(first, "a", "of idle servers the first");
     assert_eq!(rig.of("photo"), "b", "the least loaded");
     rig.give_up(vec![busy]);
-    // The least loaded is a again; who is new goes there, and who is known does not.
+    // Server a has the least load again. New keys go there, the known key does not.
     for number in 0..5 {
         assert_eq!(rig.of(&format!("new-{number}")), "a");
         assert_eq!(rig.of("photo"), "b");
     }
-    // It weighs 1: two are more than that, and a has nothing to do.
+    // Server b has weight 1 and is overloaded with two requests, while a is idle.
     let hanging: Vec<_> = (0..2).map(|_| rig.hang("photo")).collect();
     assert!(hanging.iter().all(|(_, server)| server == "b"), "not overloaded before the second");
     assert_eq!(rig.of("photo"), "a");
@@ -104,7 +105,8 @@ fn lblcr_gives_an_overloaded_key_a_second_server_and_keeps_the_first() {
     assert_eq!(rig.of("photo"), "c", "the only one that is idle");
     rig.give_up(hanging);
     for _ in 0..3 {
-        // Of its own two servers the one with less to do, though a is as idle and the first.
+        // The key stays with its own two servers, the less loaded one first, although a is also idle and
+        // listed first.
         let (busy, one) = rig.hang("photo");
         let other = rig.of("photo");
         assert_eq!(BTreeSet::from([one.as_str(), other.as_str()]), BTreeSet::from(["b", "c"]));
@@ -127,7 +129,7 @@ fn lblc_and_lblcr_go_by_the_address_that_was_connected_to_if_nothing_else_is_sai
     }
 }
 
-/// The place of a number in the kernel's table of 256, and with it, of four servers of weight 1, the server.
+/// Returns the server in the kernel's table of 256 entries, for four servers of weight 1.
 fn kernels_choice<'n>(names: &[&'n str; 4], value: u32) -> &'n str {
     names[(value.wrapping_mul(0x61c8_8647) >> 24) as usize % names.len()]
 }

@@ -1,4 +1,4 @@
-//! Who gets which request: algorithms, weights, backups, limits, checks, ejection, drain.
+//! Tests of load balancing: algorithms, weights, backups, limits, checks, ejection, drain.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -18,18 +18,19 @@ mod spread;
 use weir_e2e::{Weir, get};
 use weir_origin::{Origin, OriginHandle};
 
-/// A running test web server of that name.
+/// Starts a test web server with this name.
 fn origin(name: &str) -> OriginHandle {
     Origin::builder().name(name).start().unwrap()
 }
 
-/// Which server answers the next request over a connection of its own; `None` if it was not answered 200.
+/// Sends a request over its own connection and returns the server that responds; `None` for a status other
+/// than 200.
 fn who(weir: &Weir) -> Option<String> {
     let response = weir.client().exchange(get("/"));
     (response.status == 200).then(|| response.header("x-origin").unwrap().to_owned())
 }
 
-/// A pool table `web` behind a listener `web`, with servers `name` at the origins' addresses and these further keys each.
+/// Returns a config with a listener `web` and a pool `web` of these servers, each with further keys.
 fn pool(servers: &[(&OriginHandle, &str)], keys: &str) -> String {
     let servers: Vec<String> = servers
         .iter()

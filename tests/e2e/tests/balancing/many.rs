@@ -1,4 +1,4 @@
-//! Ten thousand servers, and weights and states that change again and again.
+//! Tests of ten thousand servers whose weights and states change repeatedly.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -10,7 +10,7 @@ use weir_testkit::threads_cpu_ns;
 const SERVERS: u32 = 10_000;
 const UPDATES: usize = 16;
 
-/// A pool of so many servers of three weights, all of them the origin at this port.
+/// Returns a config with a pool of that many servers with three weights, all with the origin at this port.
 fn config(balance: &str, port: u16) -> String {
     let server = |at: u32| {
         let address = Ipv4Addr::from_bits(0x7f01_0001 + at);
@@ -23,16 +23,16 @@ fn config(balance: &str, port: u16) -> String {
     )
 }
 
-/// A roster of ten thousand servers takes milliseconds to make. Whoever makes it answers nobody meanwhile: were it a worker, its CPU time
-/// would be about that of the control plane, or more.
+/// Building a roster of ten thousand servers takes milliseconds, in which its thread serves no requests. If
+/// workers built it, they would use about as much CPU time as the control plane, or more.
 #[test]
 fn what_changes_among_ten_thousand_servers_is_worked_out_by_the_control_plane_and_not_within_requests() {
     let origin = Origin::builder().bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))).start().unwrap();
-    // With a schedule that all workers go by from a place of their own, and with a large table.
+    // One algorithm whose workers share a schedule, each from its own position, and one with a large table.
     for balance in ["least-request", "maglev"] {
         let weir = Weir::start(&config(balance, origin.addr().port()));
         let mut client = weir.client();
-        // What a worker does once is done.
+        // The worker has done its one-time work.
         assert_eq!(client.exchange(get("/")).status, 200);
         let used = || ["weir", "worker"].map(|name| threads_cpu_ns(weir.pid(), name));
         let before = used();
@@ -42,7 +42,7 @@ fn what_changes_among_ten_thousand_servers_is_worked_out_by_the_control_plane_an
                 0 => json!({"server-weight": {"pool": "web", "server": server, "weight": 7}}),
                 _ => json!({"server-state": {"pool": "web", "server": server, "state": "drain"}}),
             });
-            // The first request that goes by the new roster.
+            // The first request that uses the new roster.
             assert_eq!(client.exchange(get("/")).status, 200, "{balance}, update {update}");
         }
         let after = used();

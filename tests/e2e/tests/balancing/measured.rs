@@ -1,4 +1,5 @@
-//! Algorithms that go by what is measured, and what all algorithms share: slow start, tiers, agents.
+//! Tests of algorithms that use measurements, and of features common to all algorithms: slow start, tiers,
+//! agents.
 
 use std::sync::{Arc, Mutex};
 
@@ -31,7 +32,7 @@ fn algorithms_that_measure_avoid_the_server_that_is_slow() {
         for _ in 0..40 {
             assert_eq!(weir.client().exchange(get("/")).status, 200, "{balance}");
         }
-        // The slow one is asked a few times at most, until it is known what it takes.
+        // The slow server gets only a few requests, until its speed is known.
         assert!(quick.requests() >= 36, "{balance}: {}", quick.requests());
     }
 }
@@ -55,12 +56,12 @@ fn a_weight_is_found_by_measurement_and_explained() {
     });
     let status = weir.admin("/status.json");
     assert!(status.contains("16 x (1.00 x Pp + 0.00 x Pm)"), "{status}");
-    // What the operator says holds.
+    // A weight set by the operator takes precedence.
     assert!(weir.ctl(&["weight", "web/slow", "7"]).status.success());
     assert_eq!(weight(of_slow), 7.0);
 }
 
-/// Answers after a fifth of a second.
+/// Starts a server that responds after 0.2 s.
 fn slow(name: &str) -> RawServer {
     let name = name.to_owned();
     RawServer::responding(move |_| {

@@ -1,4 +1,4 @@
-//! What an operator changes at runtime, through the control socket.
+//! Tests of changes at runtime through the control socket.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ fn state(server: &str, state: &str) -> serde_json::Value {
     json!({"server-state": {"pool": "web", "server": server, "state": state}})
 }
 
-/// A server that says its name, to requests for `/held` once `gate` is open. Their number counts `held`.
+/// Starts a server that sends its name, for `/held` only once `gate` is open. `held` counts these requests.
 fn gated(name: &'static str, held: &Arc<AtomicUsize>, gate: &Arc<Mutex<()>>) -> RawServer {
     let (held, gate) = (Arc::clone(held), Arc::clone(gate));
     RawServer::start(move |peer| {

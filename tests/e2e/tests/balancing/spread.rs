@@ -1,4 +1,4 @@
-//! Slow start, zones and subsets.
+//! Tests of slow start, zones and subsets.
 
 use serde_json::json;
 use weir_e2e::{Weir, get};
@@ -17,7 +17,7 @@ fn set_state(weir: &Weir, server: &str, state: &str) {
     weir.obey(&json!({"server-state": {"pool": "web", "server": server, "state": state}}));
 }
 
-/// How many of so many requests each of them gets.
+/// Sends this many requests and returns the number that each server gets.
 fn shares<const N: usize>(weir: &Weir, origins: &[OriginHandle; N], requests: usize) -> [u64; N] {
     let before = origins.each_ref().map(OriginHandle::requests);
     let mut client = weir.client();
@@ -36,7 +36,7 @@ fn a_server_that_returns_gets_little_at_first_and_one_that_was_there_at_the_star
     set_state(&weir, "b", "drain");
     assert_eq!(shares(&weir, &origins, 20), [20, 0]);
     set_state(&weir, "b", "ready");
-    // A tenth of its weight counts.
+    // The server starts with a tenth of its weight.
     assert_eq!(shares(&weir, &origins, 110), [100, 10]);
     let shown = weir.ctl(&["show", "pools"]);
     assert!(String::from_utf8_lossy(&shown.stdout).contains("(10%)"), "{shown:?}");
@@ -62,7 +62,7 @@ fn requests_stay_in_the_zone_while_it_has_enough_and_go_abroad_as_far_as_it_has_
         Weir::start(&pool(&servers, &format!("balance = \"round-robin\"\n{ONE_WORKER}zone = \"home\"\n")));
     assert_eq!(shares(&weir, &origins, 40), [20, 20, 0, 0]);
     set_state(&weir, "a", "maintenance");
-    // Half of the zone's weight is up, which is less than 70%: so 5 of 7 requests stay.
+    // Half of the zone's weight is up, which is less than 70%. So 5 of 7 requests stay.
     let [a, b, c, d] = shares(&weir, &origins, 700);
     assert_eq!((a, b + c + d), (0, 700));
     assert!((490..=510).contains(&b) && c.abs_diff(d) <= 2, "{b} {c} {d}");
