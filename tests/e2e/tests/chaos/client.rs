@@ -1,3 +1,5 @@
+//! A chaos client that sends random requests and checks the responses.
+
 use std::net::SocketAddr;
 
 use weir_testkit::{Ending, RawClient, Response, ResponseError};
@@ -5,15 +7,15 @@ use weir_testkit::{Ending, RawClient, Response, ResponseError};
 use crate::random::Random;
 use crate::script::{Fault, Framing, Script, chunked};
 
-/// A client that keeps its connection as long as it may.
+/// A client that reuses its connection as long as possible.
 pub(crate) struct Client {
     addr: SocketAddr,
-    /// The servers can reset their connections.
+    /// True if servers can reset their connections.
     resets: bool,
     connection: Option<RawClient>,
 }
 
-/// A request, and what must come of it.
+/// A request with its expected response.
 struct Asked {
     script: Script,
     wire: Vec<u8>,
@@ -27,7 +29,7 @@ impl Client {
         Self { addr, resets, connection: None }
     }
 
-    /// Sends one to three requests at once, and reads what comes of them.
+    /// Sends one to three requests at once, and checks the responses.
     pub(crate) fn exchange(&mut self, id: u64, random: &mut Random) {
         let count = if random.once_in(4) { 1 + random.below(3) } else { 1 };
         let all: Vec<Asked> =
@@ -36,7 +38,7 @@ impl Client {
         let mut connection = self.connection.take().unwrap_or_else(|| RawClient::connect(self.addr));
         let wire = all.iter().map(|asked| asked.wire.as_slice()).collect::<Vec<_>>().concat();
         if random.once_in(20) {
-            // Goes away in the midst of it.
+            // Disconnects in the middle of the request.
             let _ = connection.try_send(&wire[..random.below(wire.len() as u64) as usize]);
             if random.once_in(2) {
                 connection.reset();
@@ -45,7 +47,8 @@ impl Client {
         }
         let sent = send_in_pieces(&mut connection, &wire, random);
         for (number, asked) in all.iter().enumerate() {
-            // An answer to an early request may have ended the connection, and with it those that followed.
+            // The response to an earlier request may have ended the connection, and with it the later
+            // requests.
             let cut_later =
                 all[number + 1..].iter().any(|later| matches!(later.script.fault, Fault::Cut { .. }));
             match asked.check(&mut connection, fresh || number > 0 || sent.is_err(), cut_later) {
@@ -93,8 +96,8 @@ impl Asked {
         Self { script, wire, has_body, is_safe, is_old }
     }
 
-    /// Reads the response and compares it with what the script can have led to. A reset for a later one of several
-    /// requests sent at once takes away what the client has not read of this one.
+    /// Reads the response and compares it with the results that the script permits. If several requests were
+    /// sent at once, a reset for a later one discards unread data of this one.
     fn check(&self, connection: &mut RawClient, may_have_ended: bool, cut_later: bool) -> Goes {
         let script = &self.script;
         let id = script.id;
@@ -147,7 +150,7 @@ impl Asked {
         assert_eq!(response.header("x-id"), Some(id.to_string().as_str()), "another's answer: {script:?}");
         let (got, all) = (&response.body, &script.body);
         let as_it_is = match (script.framing, script.fault) {
-            // Whatever comes before a FIN is the body; a reset is no FIN.
+            // All data before a FIN is the body; a reset is no FIN.
             (Framing::Close, Fault::Surplus) => got.starts_with(all),
             (Framing::Close, Fault::Cut { reset: false }) => all.starts_with(got),
             (_, Fault::Cut { .. }) => false,

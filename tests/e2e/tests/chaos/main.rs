@@ -1,6 +1,7 @@
-//! Many clients and servers that do whatever HTTP allows, and some of what it does not, at random. Whatever happens,
-//! nobody gets another's bytes, nothing that was cut looks whole, and Weir goes on. `CHAOS_SEED` replays a run;
-//! `CHAOS_LOG` is a path for Weir's access log.
+//! Random tests with clients and servers that do anything HTTP permits, and some violations. No peer may get
+//! data of another, no truncated message may look complete, and Weir must keep running.
+//!
+//! `CHAOS_SEED` replays a run; `CHAOS_LOG` is a path for Weir's access log.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -23,7 +24,7 @@ use weir_testkit::{PATIENCE, RawServer, TempDir, descriptor_count, rss_bytes, wa
 const CLIENTS: u64 = 8;
 const EXCHANGES: u64 = 1_000;
 
-/// Servers misbehave by request, not by themselves: taking one out would only take a third of the tests away.
+/// Requests choose the faults, not servers. So ejecting a server would only remove a third of the tests.
 const POOL: &str = "eject = false\nretry = { min-per-second = 10000 }\n";
 
 #[test]
@@ -31,7 +32,7 @@ fn whatever_peers_do_everybody_gets_only_his_own() {
     let servers = servers();
     let seed = seed();
     let mut random = Random::new(seed);
-    // However Weir is configured.
+    // The result must not depend on these settings.
     let reuse = ["", "reuse = false\n", "reuse = { idle = 1 }\n", "reuse = { max-requests = 2 }\n"];
     let balance = ["round-robin", "least-connections", "random", "source"];
     let config = format!(
@@ -54,7 +55,7 @@ fn the_same_holds_when_servers_take_only_a_few_requests_at_once() {
         .iter()
         .map(|addr| format!("{{ address = \"{addr}\", max-connections = 1 }}"))
         .collect();
-    // Five of eight clients always wait; nobody is forgotten in the queue.
+    // Five of eight clients always wait. None may be forgotten in the queue.
     let weir = Weir::start(&format!(
         "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\nservers = [{}]\n{POOL}\
          timeouts = {{ queue = \"20s\" }}\n{}",
@@ -186,12 +187,12 @@ fn access_log() -> String {
     std::env::var("CHAOS_LOG").map_or_else(|_| String::new(), table)
 }
 
-/// Load, and then a look at what is left of it.
+/// Runs the load and then checks that all resources are released.
 fn unleash(weir: &Weir, seed: u64, exchanges: u64, resets: bool) {
     let descriptors = descriptor_count(weir.pid());
     load(weir.addr("web"), seed, exchanges, resets);
     assert_eq!(weir.client().exchange(get("/0/0")).status, 200);
-    // Idle connections to servers, at most 64 for each server and worker, and pipes in the pools.
+    // Idle connections to servers (at most 64 for each server and worker) and pooled pipes may remain.
     wait_until("what clients held is given back", PATIENCE, || {
         descriptor_count(weir.pid()) <= descriptors + 100
     });

@@ -1,4 +1,6 @@
-/// SplitMix64: small, and the same on every machine.
+//! Seeded random numbers, sizes and bodies.
+
+/// SplitMix64 random generator: small, and the same on every machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -14,17 +16,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below `limit`.
+    /// Returns a number below `limit`, or 0 if `limit` is 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
 
-    /// Once in `times`.
+    /// Returns true with probability 1/`times`.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// A size around one of the limits at which something changes, or any.
+    /// Returns a size near one of the limits at which the handling changes, or any size.
     pub(crate) fn size(&mut self) -> usize {
         const LIMITS: [u64; 8] = [0, 1, 100, 4_096, 8_192, 16_384, 65_536, 200_000];
         let limit = LIMITS[self.below(LIMITS.len() as u64) as usize];
@@ -35,7 +37,7 @@ impl Random {
         }
     }
 
-    /// Bytes that are nobody else's.
+    /// Returns bytes that are unique to this ID.
     pub(crate) fn bytes(id: u64, count: usize) -> Vec<u8> {
         let mut random = Self::new(id);
         let mut bytes = Vec::with_capacity(count + 8);

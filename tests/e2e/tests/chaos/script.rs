@@ -1,21 +1,22 @@
-//! What a request's path tells the server to do: both sides know what must come of it.
+//! Behaviour of the server for one request, encoded in the request's path. Client and server derive the same
+//! expectation from it.
 
 use std::fmt;
 
 use crate::random::Random;
 
-/// How a server answers.
+/// Response of a server.
 #[derive(Clone)]
 pub(crate) struct Script {
     pub(crate) id: u64,
     pub(crate) framing: Framing,
     pub(crate) body: Vec<u8>,
-    /// 103s before the answer.
+    /// Number of 103 responses before the final one.
     pub(crate) interim: u64,
-    /// Answers before it has read the request's body.
+    /// Set to respond before reading the request body.
     pub(crate) early: bool,
     pub(crate) fault: Fault,
-    /// Seed for how the answer is cut into writes.
+    /// Seed for splitting the response into writes.
     pub(crate) pieces: u64,
 }
 
@@ -29,17 +30,17 @@ pub(crate) enum Framing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Closes without an answer.
+    /// Closes without a response.
     Silent,
-    /// Ends after some of the answer, with a FIN or a reset.
+    /// Ends within the response, with a FIN or a reset.
     Cut {
         reset: bool,
     },
-    /// Sends something that is no HTTP.
+    /// Sends data that is not HTTP.
     Garbage,
-    /// Sends more than it said.
+    /// Sends more data than announced.
     Surplus,
-    /// Says `Connection: close` and does.
+    /// Sends `Connection: close` and closes.
     Close,
 }
 
@@ -51,7 +52,7 @@ impl fmt::Debug for Script {
 }
 
 impl Script {
-    /// For servers on Unix sockets, which have no reset.
+    /// Replaces a reset by a FIN, for servers on Unix sockets, which have no reset.
     pub(crate) fn without_reset(mut self) -> Self {
         if self.fault == (Fault::Cut { reset: true }) {
             self.fault = Fault::Cut { reset: false };
@@ -59,7 +60,7 @@ impl Script {
         self
     }
 
-    /// The script of `/ID/SEED`.
+    /// Returns the script of `/ID/SEED`.
     pub(crate) fn of_path(path: &str) -> Option<Self> {
         let (id, seed) = path.strip_prefix('/')?.split_once('/')?;
         Some(Self::new(id.parse().ok()?, seed.parse().ok()?))
@@ -78,7 +79,7 @@ impl Script {
             6..=8 => Fault::Close,
             _ => Fault::None,
         };
-        // Seed 0 is an ordinary answer.
+        // Seed 0 is an ordinary response.
         let fault = if seed == 0 { Fault::None } else { fault };
         let body = Random::bytes(id, random.size());
         let fault = if fault == Fault::Surplus && body.len() > 30_000 { Fault::None } else { fault };
@@ -93,7 +94,7 @@ impl Script {
         }
     }
 
-    /// The answer, as it goes over the wire.
+    /// Returns the response as sent over the wire.
     pub(crate) fn wire(&self) -> Vec<u8> {
         let mut wire =
             "HTTP/1.1 103 Early Hints\r\nX-Hint: yes\r\n\r\n".repeat(self.interim as usize).into_bytes();
@@ -119,7 +120,7 @@ impl Script {
     }
 }
 
-/// A chunked body, in chunks of random sizes.
+/// Encodes a body in chunks of random sizes.
 pub(crate) fn chunked(body: &[u8], seed: u64) -> Vec<u8> {
     let mut random = Random::new(seed);
     let mut chunks = Vec::new();

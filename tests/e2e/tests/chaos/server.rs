@@ -1,3 +1,5 @@
+//! A chaos server that follows the script in each request's path.
+
 use std::io;
 
 use weir_testkit::Peer;
@@ -5,7 +7,7 @@ use weir_testkit::Peer;
 use crate::random::Random;
 use crate::script::{Fault, Framing, Script};
 
-/// Does with each request of a connection what its path says.
+/// Responds to each request of a connection as its path says.
 pub(crate) fn serve(peer: &mut Peer) -> io::Result<()> {
     loop {
         let Ok(head) = peer.head() else { return Ok(()) };
@@ -29,7 +31,8 @@ pub(crate) fn serve(peer: &mut Peer) -> io::Result<()> {
             }
             _ => {}
         }
-        // Surplus that comes after the next request was sent looks like its answer: nobody could tell.
+        // If the surplus came after the next request was sent, it would be indistinguishable from the
+        // response.
         send_in_pieces(peer, &wire, &mut random, script.fault == Fault::Surplus)?;
         if let Fault::Cut { reset } = script.fault {
             if reset {
@@ -39,7 +42,8 @@ pub(crate) fn serve(peer: &mut Peer) -> io::Result<()> {
         }
         let ends = script.fault == Fault::Close || script.framing == Framing::Close;
         if ends && script.early {
-            // To close with unread bytes would be a reset, which may overtake the answer (RFC 9112 section 9.6).
+            // A close with unread bytes causes a reset, which may discard the response (RFC 9112 section
+            // 9.6).
             peer.half_close()?;
         }
         if script.early && !read_body(peer, &head, &script)? || ends {
@@ -48,7 +52,7 @@ pub(crate) fn serve(peer: &mut Peer) -> io::Result<()> {
     }
 }
 
-/// Reads a request's body, which must be the id's bytes; false if it did not come whole.
+/// Reads and checks the body of a request. Returns false if it was incomplete.
 fn read_body(peer: &mut Peer, head: &[u8], script: &Script) -> io::Result<bool> {
     let Ok(body) = peer.body_of(head) else { return Ok(false) };
     assert!(body == Random::bytes(!script.id, body.len()), "request {}: another's body", script.id);

@@ -1,4 +1,4 @@
-//! TCP mode: bytes in both directions at once, each side ending its own when it likes.
+//! TCP mode: both sides send at once, and each closes its direction at a random time.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,7 +8,8 @@ use weir_testkit::{PATIENCE, Peer};
 
 use crate::random::Random;
 
-/// The server's half: 17 bytes say what it sends, how much it will get, and whether the client may leave earlier.
+/// Runs the server's half. The first 17 bytes from the client are: ID, bytes that the server sends, bytes
+/// that it gets, and a flag that permits the client to leave early.
 pub(crate) fn serve(peer: &mut Peer) -> std::io::Result<()> {
     let header = peer.take(17)?;
     let id = u64::from_le_bytes(header[..8].try_into().unwrap());
@@ -27,7 +28,7 @@ pub(crate) fn serve(peer: &mut Peer) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The client's half.
+/// Runs the client's half.
 pub(crate) fn converse(addr: SocketAddr, id: u64, random: &mut Random) {
     let (sends, gets) = (random.size() * 3, random.size() * 3);
     let mut stream = TcpStream::connect(addr).unwrap();
