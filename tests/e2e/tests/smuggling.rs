@@ -1,5 +1,5 @@
-//! The table of smuggling cases against the real program: what its client gets, and every byte that its server gets,
-//! however the request is cut.
+//! Runs the table of smuggling cases against the real program. Checks the client's response and every byte
+//! that the server receives, however the request is split.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -18,23 +18,23 @@ use table::{Case, Verdict};
 use weir_e2e::Weir;
 use weir_testkit::{RawClient, RawServer, ResponseError};
 
-/// Cases run side by side, each with a listener, a pool and a server of its own.
+/// Number of cases that run in parallel, each with its own listener, pool and server.
 const LANES: usize = 8;
-/// Between two pieces, so that Weir reads them one by one.
+/// Pause between two pieces, so that Weir reads them separately.
 const PAUSE: Duration = Duration::from_micros(300);
 
 struct Lane {
     server: RawServer,
-    /// Whole requests that the server has received.
+    /// Number of complete requests that the server has received.
     whole: Arc<AtomicUsize>,
 }
 
-/// What a case came to.
+/// Result of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Outcome {
     verdict: Vec<Verdict>,
-    /// What the server received on each of its connections. A refused body is not in it: how much of it went out before
-    /// it was refused depends on how it came. It is looked at by itself.
+    /// Data that the server received on each connection, without refused bodies. The part of a refused body
+    /// that was forwarded depends on how it was split, so it is checked separately.
     received: Vec<String>,
 }
 
@@ -135,7 +135,7 @@ impl Lane {
         Self { server, whole }
     }
 
-    /// One connection for each request, so that what the server received can be told apart.
+    /// Disables connection reuse, so that each request has its own connection and its data can be told apart.
     fn config(&self, number: usize) -> String {
         format!(
             "[listener.lane-{number}]\nbind = \"127.0.0.1:0\"\npool = \"lane-{number}\"\n\n\
@@ -160,14 +160,16 @@ impl Lane {
             verdict.push(self.read_verdict(&mut client, *expected, case));
         }
         if case.verdict == [Verdict::Incomplete] && case.input.windows(4).any(|it| it == b"\r\n\r\n") {
-            // A whole head goes to a server without the rest of its body, as soon as Weir has read it.
+            // Weir sends a complete head to the server as soon as it has read it, without waiting for the
+            // body.
             self.server.wait_for_connections(before + 1);
         }
         drop(client);
         let is_open = |verdict: &Verdict| matches!(verdict, Verdict::RefuseInBody(_) | Verdict::Incomplete);
         let may_break_off = case.verdict.iter().any(is_open);
         let connections = if may_break_off {
-            // Weir may have opened one over which no whole request came, and so nothing that has been waited for here.
+            // Weir may have opened a connection that carries no complete request, which this function has not
+            // waited for.
             whole_before += 1;
             before..self.ask_for_connections()
         } else {
@@ -178,7 +180,7 @@ impl Lane {
         let sound = case.verdict.iter().filter(|verdict| **verdict == Verdict::Forward).count();
         assert_eq!(whole, sound, "{}: whole requests at the server", case.rule);
         if !may_break_off {
-            // Of a head that is refused, the server gets no byte.
+            // The server gets no byte of a refused head.
             assert_eq!(connections.len(), sound, "{}: connections to the server", case.rule);
         }
         for number in connections.clone().skip(sound) {
@@ -195,8 +197,8 @@ impl Lane {
         Outcome { verdict, received: received.collect() }
     }
 
-    /// How many connections have been opened to the server, but for one more: over that it is asked, and as it takes them in the
-    /// order in which they came, it knows of all others when it answers.
+    /// Returns the number of connections opened to the server, without the one that this function opens. The
+    /// server accepts connections in order, so it has seen all others when it responds on this one.
     fn ask_for_connections(&self) -> usize {
         let answer = RawClient::connect(self.server.addr()).exchange(weir_e2e::get("/"));
         assert_eq!(answer.status, 200);
@@ -222,8 +224,8 @@ impl Lane {
     }
 }
 
-/// Whether a message that was broken off is one that nobody could read in two ways so far: its body as sent, and if it is
-/// chunked, with plain hexadecimal sizes and CRLF behind size and data.
+/// Returns true if a truncated message is unambiguous so far. Its body must be as sent and, if chunked, have
+/// plain hexadecimal sizes and CRLF behind sizes and data.
 fn may_become_sound(message: &[u8], input: &[u8]) -> bool {
     let Some(end) = message.windows(4).position(|it| it == b"\r\n\r\n") else { return true };
     let (head, body) = message.split_at(end + 4);
@@ -245,7 +247,7 @@ fn chunks_so_far(mut rest: &[u8]) -> bool {
         let size = usize::from_str_radix(std::str::from_utf8(size).unwrap(), 16).unwrap();
         rest = &after[2..];
         if size == 0 {
-            // Trailers: lines, without anything that could end one early.
+            // Trailer lines, without any character that could end one early.
             let lines = String::from_utf8_lossy(rest).replace("\r\n", "");
             return !lines.contains(['\n', '\0']) && !lines.trim_end_matches('\r').contains('\r');
         }

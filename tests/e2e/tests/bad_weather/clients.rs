@@ -1,4 +1,4 @@
-//! Clients that are slow, idle, or leave.
+//! Tests of clients that are slow, idle, or disconnect.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ fn the_time_of_a_head_counts_from_its_first_byte_on_a_kept_connection() {
     let weir = with_timeouts(&server, "head = \"300ms\"\nidle = \"20s\"");
     let mut client = weir.client();
     assert_eq!(client.exchange(get("/")).status, 200);
-    // Longer idle than a head may take.
+    // The pause is longer than the time for a head.
     assert!(client.is_quiet(Duration::from_millis(500)));
     assert_eq!(client.exchange(get("/")).status, 200);
     client.send("GET / HT");
@@ -54,13 +54,13 @@ fn a_proxy_header_takes_its_time_from_that_of_the_head() {
     let header = "PROXY TCP4 192.0.2.1 192.0.2.2 4000 80\r\n";
     let mut client = weir.client();
     assert_eq!(client.send(header).exchange(get("/")).status, 200);
-    // Each of them within its two seconds, both together not.
+    // Each part fits within two seconds, both together do not.
     let pause = Duration::from_millis(1_400);
     let mut client = weir.client();
     client.send(&header[..20]);
     assert!(client.is_quiet(pause));
     client.send(&header[20..]).send("GET / HT");
-    // Until the answer comes, or as long as above.
+    // Waits until the response comes, or as long as before.
     client.is_quiet(pause);
     let _ = client.try_send("TP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(client.response().status, 408);
@@ -99,7 +99,7 @@ fn a_slow_body_that_keeps_coming_is_served_however_long_it_takes() {
     let weir = with_timeouts(&server, "body = \"400ms\"\nmin-body-rate = \"0B/s\"");
     let mut client = weir.client();
     client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 20\r\n\r\n");
-    // A second in all.
+    // One second in total.
     assert_eq!(client.send_slowly("12345678901234567890", BYTE_A_WHILE), 20);
     assert_eq!(client.response().text(), "12345678901234567890");
 }
@@ -120,7 +120,8 @@ fn a_body_below_the_minimum_rate_is_ended() {
 
 #[test]
 fn the_minimum_rate_of_bodies_is_not_that_of_thinking() {
-    // The answer takes longer than the window of the rate, and longer than a client goes unwatched.
+    // The response takes longer than the window of the rate, and longer than the interval of the client
+    // watch.
     let server = RawServer::start(|peer| {
         while let Ok(request) = peer.request() {
             std::thread::sleep(Duration::from_millis(1_500));
@@ -161,7 +162,7 @@ fn a_client_that_stops_reading_is_reset_and_its_server_freed() {
     let server = RawServer::start(|peer| {
         peer.head()?;
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")?;
-        // Ends when Weir does not read any more.
+        // Ends when Weir stops reading.
         for _ in 0..1000 {
             peer.send(vec![b'x'; 100_000])?;
         }
@@ -230,7 +231,8 @@ fn ten_thousand_idle_connections_cost_little_memory_and_no_service() {
         assert_eq!(client.exchange(get("/")).status, 200);
     }
     let each = rss_bytes(weir.pid()).saturating_sub(before) / CONNECTIONS as u64;
-    // Without optimisation futures are several times as large as they are in a release; this catches buffers.
+    // Without optimisation, futures are several times as large as in a release build. This check detects
+    // buffers.
     assert!(each < 8 * 1024, "{each} bytes for each idle connection");
     assert_eq!(warm.exchange(get("/")).status, 200);
     assert_eq!(weir.client().exchange(get("/")).status, 200);
@@ -241,7 +243,7 @@ fn ten_thousand_idle_connections_cost_little_memory_and_no_service() {
     wait_until("connections are given back", PATIENCE, || weir_testkit::descriptor_count(weir.pid()) < 500);
 }
 
-/// For this process; the program under test inherits it.
+/// Raises the descriptor limit of this process, which the program under test inherits.
 fn raise_descriptor_limit(wanted: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

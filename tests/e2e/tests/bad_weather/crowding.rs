@@ -1,11 +1,11 @@
-//! One client that takes all connections, and others that want one.
+//! Tests of one client that takes all connections while others need one.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
 
-/// One worker, whose listener `web` lets ten connections in.
+/// Starts one worker, whose listener `web` permits ten connections.
 fn crowded(server: &RawServer, listener: &str) -> Weir {
     Weir::start(&format!(
         "[weir]\nworkers = 1\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\nmax-connections = 10\n{listener}\n\n\
@@ -14,7 +14,7 @@ fn crowded(server: &RawServer, listener: &str) -> Weir {
     ))
 }
 
-/// A client on this machine that others cannot be taken for.
+/// Connects from an address on this machine that no other client has.
 fn client(weir: &Weir, number: u8) -> RawClient {
     RawClient::connect_from(IpAddr::V4(Ipv4Addr::new(127, 0, 0, number)), weir.addr("web"))
 }
@@ -37,7 +37,7 @@ fn a_client_with_all_connections_idle_gives_way_to_others() {
     for other in &mut others {
         assert_eq!(other.exchange(get("/")).status, 200);
     }
-    // The ones that had waited for longest.
+    // The connections with the longest idle time.
     for gone in hog.drain(..4) {
         let mut gone = gone;
         assert_eq!(gone.read_to_end().0, b"");
@@ -60,7 +60,7 @@ fn a_client_with_half_a_head_on_every_connection_gives_way_to_others() {
     wait_for_open(&weir, 10.0);
     let mut other = client(&weir, 2);
     assert_eq!(other.exchange(get("/")).status, 200);
-    // It takes the room of nobody itself.
+    // The crowding client does not displace another client.
     assert_eq!(client(&weir, 1).response().status, 503);
     assert_eq!(other.exchange(get("/")).status, 200);
 }
@@ -194,7 +194,7 @@ fn room_that_is_made_in_a_listener_is_room_in_the_process_too() {
     }
     assert_eq!(client(&weir, 2).exchange(get("/")).status, 200);
     assert_eq!(hog.remove(0).read_to_end().0, b"");
-    // One gave way, and not one for the listener and one for the process.
+    // One connection was closed, not one for the listener and another for the process.
     for idle in &mut hog {
         assert_eq!(idle.exchange(get("/")).status, 200);
     }

@@ -1,4 +1,5 @@
-//! A process that runs out of descriptors: who is in is served, who comes waits or is told, and nothing dies.
+//! Tests of a process without free descriptors: connected clients are served, new clients wait or get 503,
+//! and nothing crashes.
 
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
@@ -7,23 +8,24 @@ use std::time::Duration;
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{PATIENCE, RawClient, RawServer, RefusingPort, ResponseError, wait_until};
 
-/// So many may be open at a time.
+/// Descriptor limit of the process under test.
 const DESCRIPTORS: usize = 60;
 
-/// Weir with one worker and few descriptors. `more`: keys of `[weir]`, and further tables.
+/// Starts Weir with one worker and few descriptors. `more` has keys of `[weir]` and further tables.
 fn with_few_descriptors(server: &RawServer, more: &str) -> Weir {
     let config = format!("{}[weir]\nworkers = 1\n{more}", web(&[server.addr()]));
     Weir::launcher(&config).descriptors_max(DESCRIPTORS as u32).start()
 }
 
-/// Of these, how many are taken. Whoever runs the tests may leave others behind, with higher numbers.
+/// Returns the number of open descriptors below the limit. Descriptors inherited from the test runner have
+/// higher numbers and do not count.
 fn open(weir: &Weir) -> usize {
     let all = std::fs::read_dir(format!("/proc/{}/fd", weir.pid())).unwrap();
     let numbers = all.map(|entry| entry.unwrap().file_name().to_string_lossy().parse::<usize>().unwrap());
     numbers.filter(|number| *number < DESCRIPTORS).count()
 }
 
-/// All descriptors but one go to clients that ask for nothing yet.
+/// Opens idle clients until only one descriptor is free.
 fn take_all_but_one(weir: &Weir) -> Vec<RawClient> {
     let mut idle = Vec::new();
     while open(weir) < DESCRIPTORS - 1 {
@@ -36,18 +38,18 @@ fn take_all_but_one(weir: &Weir) -> Vec<RawClient> {
     idle
 }
 
-/// A metric, over a connection to the admin face that is open already and takes no further descriptor.
+/// Reads a metric over an open connection to the admin listener, which needs no further descriptor.
 fn metric(admin: &mut RawClient, series: &str) -> f64 {
     let page = admin.exchange("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").text();
     let value = page.lines().find_map(|line| line.strip_prefix(series));
     value.unwrap_or_else(|| panic!("no {series} in:\n{page}")).trim().parse().unwrap()
 }
 
-/// The second tries of the pool `web`.
+/// Counter of hedged requests in the pool `web`.
 const HEDGES: &str = "weir_pool_hedges_total{pool=\"web\"}";
 
-/// Weir with one worker and few descriptors, whose pool `web` asks the second server soon where the first one is silent. `more`: keys of
-/// the pool, and further tables.
+/// Starts Weir with one worker and few descriptors. The pool `web` sends a hedge to the second server soon
+/// after the first one is silent. `more` has keys of the pool and further tables.
 fn hedging(servers: [&RawServer; 2], more: &str) -> Weir {
     let [first, second] = servers.map(RawServer::addr);
     let config = format!(
@@ -58,15 +60,15 @@ fn hedging(servers: [&RawServer; 2], more: &str) -> Weir {
     Weir::launcher(&config).descriptors_max(DESCRIPTORS as u32).start()
 }
 
-/// A client whose request has taken the last descriptor to ask the first server, which is silent, so that a second try was made without one; and
-/// those who have the others. `admin` is connected already.
+/// Sends a request whose first attempt takes the last descriptor, so that its hedge to the second server gets
+/// none. Returns its client and the idle clients. `admin` is already connected.
 fn ask_with_one_descriptor(
     weir: &Weir,
     first: &RawServer,
     admin: &mut RawClient,
 ) -> (RawClient, Vec<RawClient>) {
     assert_eq!(metric(admin, HEDGES), 0.0);
-    // One that has begun, so that the last descriptor is for the first try.
+    // Begin the request first, so that the last descriptor is for the first attempt.
     let before = open(weir);
     let mut client = weir.client();
     client.send("GET / HT");
@@ -78,8 +80,8 @@ fn ask_with_one_descriptor(
     (client, idle)
 }
 
-/// Weir with few descriptors, and with servers by turns to each of which it would keep an idle connection: more than there are descriptors.
-/// `more`: further tables.
+/// Starts Weir with few descriptors and more servers than descriptors. The servers get requests in turn, and
+/// Weir would keep an idle connection to each. `more` has further tables.
 fn with_many_servers(server: &RawServer, workers: usize, more: &str) -> Weir {
     let addr = server.addr();
     let servers: Vec<String> = (0..2 * DESCRIPTORS)
@@ -93,7 +95,7 @@ fn with_many_servers(server: &RawServer, workers: usize, more: &str) -> Weir {
     Weir::launcher(&config).descriptors_max(DESCRIPTORS as u32).start()
 }
 
-/// Every server is asked once, by one client.
+/// Sends requests to every server, from one client.
 fn ask_every_server(client: &mut RawClient) {
     for request in 0..2 * DESCRIPTORS {
         let response = client.exchange(get("/"));
@@ -101,19 +103,19 @@ fn ask_every_server(client: &mut RawClient) {
     }
 }
 
-/// More connections than there are descriptors for: a mistake in the config, or descriptors that went elsewhere.
+/// Permits more connections than there are descriptors, as a wrong config would.
 const NO_LIMIT: &str = "max-connections = 100000\n";
 
 #[test]
 fn by_default_no_more_clients_are_let_in_than_there_are_descriptors_for_and_all_others_are_told_503() {
     let server = RawServer::answering("hi");
     let weir = with_few_descriptors(&server, "");
-    // Of 60 nearly all are kept back for other things: one client at a time.
+    // Of 60 descriptors, nearly all are reserved: one client at a time is admitted.
     let mut inside = weir.client();
     assert_eq!(inside.exchange(get("/")).status, 200);
     let mut others: Vec<RawClient> = (0..90).map(|_| weir.client()).collect();
     for client in &mut others {
-        // It may be told before it has asked: its request may then meet a closed connection.
+        // Weir may respond and close before the request is sent, so sending may fail.
         let _ = client.try_send(get("/"));
         let told = client.response();
         assert_eq!((told.status, told.header("retry-after")), (503, Some("1")));
@@ -133,7 +135,7 @@ fn a_client_for_whom_there_is_no_descriptor_waits_until_another_leaves_and_is_se
     let server = RawServer::answering("hi");
     let weir = with_few_descriptors(&server, NO_LIMIT);
     let mut inside = Vec::new();
-    // One after the other: all of them share one connection to the server.
+    // Sequential requests, which share one connection to the server.
     while open(&weir) < DESCRIPTORS {
         let mut client = weir.client();
         assert_eq!(client.exchange(get("/")).status, 200);
@@ -173,7 +175,7 @@ fn a_request_for_which_no_connection_can_be_opened_is_told_503_and_its_server_is
         Ok(())
     });
     let weir = with_few_descriptors(&server, &format!("{NO_LIMIT}[listener.web.timeouts]\nhead = \"10m\"\n"));
-    // As long as it waits, its connection to the server is nobody else's.
+    // While this request waits, its connection to the server is in use.
     let mut held = weir.client();
     held.send(get("/held"));
     server.wait_for_bytes(0, 10);
@@ -202,7 +204,7 @@ fn idle_connections_to_servers_make_room_for_one_to_another_server() {
     let mut client = weir.client();
     ask_every_server(&mut client);
     ask_every_server(&mut client);
-    // Descriptors are kept back for whoever operates it: this takes a new connection.
+    // Descriptors are reserved for operators, so this new connection works.
     let metrics = weir.metrics();
     let closed = metrics.get("weir_idle_connections_closed_total", &[]);
     assert!(closed >= DESCRIPTORS as f64, "{closed} closed");
@@ -238,7 +240,7 @@ fn the_last_idle_connection_makes_room_for_one_to_another_server() {
     let mut idle = take_all_but_one(&weir);
     idle.push(weir.client());
     wait_until("no descriptor is left", PATIENCE, || open(&weir) == DESCRIPTORS);
-    // One after the other of them: none has a connection that is kept.
+    // Each request goes to the next server, to which no connection is kept.
     for _ in 0..10 {
         assert_eq!(client.exchange(get("/")).status, 200);
     }
@@ -254,7 +256,7 @@ fn idle_connections_of_one_worker_make_room_for_another_ones() {
     let weir = with_many_servers(&server, 2, "");
     let mut first = weir.client();
     ask_every_server(&mut first);
-    // Half of them come to the other worker, more or less, which has nothing to close at first.
+    // About half of the clients come to the other worker, which has no idle connections at first.
     let mut clients: Vec<RawClient> = (0..DESCRIPTORS / 4).map(|_| weir.client()).collect();
     for client in &mut clients {
         for _ in 0..5 {
@@ -290,7 +292,7 @@ fn a_second_try_for_which_no_connection_can_be_opened_blames_nobody_and_leaves_t
     assert_eq!(other.connections(), 0);
     drop(idle);
     wait_until("descriptors are free", PATIENCE, || open(&weir) < DESCRIPTORS - 5);
-    // When this failure has had its effect, an earlier one would have had it, too.
+    // Once this failure has had its effect, an earlier one would have had it too.
     assert_eq!(weir.client().exchange(get("/refused")).status, 502);
     wait_until("it is ejected", PATIENCE, || {
         weir.metrics().get("weir_server_ejections_total", &["pool=\"refusing\""]) == 1.0
@@ -350,7 +352,7 @@ fn in_a_crowd_each_gets_its_own_answer_or_503_and_nothing_dies() {
             Err(error) => panic!("client {index}: {error}"),
         }
     }
-    // The others have left: whoever still waits has its turn now.
+    // The other clients have left, so each waiting client now has its turn.
     for (index, client) in waiting {
         check(index, client.timeout(PATIENCE).response());
     }

@@ -1,4 +1,4 @@
-//! One worker, and somebody who would keep it busy for ever: the others are served all the same.
+//! Tests of one worker with a peer that would keep it busy forever: other clients must still be served.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,7 +11,8 @@ use weir_testkit::{PATIENCE, RawServer, TempDir, rss_bytes, wait_until};
 
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
-/// Answers `/small`; on `/endless` it sends, on `/sink` it reads, on `/tunnel` it does both, without an end.
+/// Starts a server that responds to `/small`. It sends endlessly on `/endless`, reads endlessly on `/sink`,
+/// and does both on `/tunnel`.
 fn server() -> RawServer {
     RawServer::start(|peer| {
         loop {
@@ -43,17 +44,18 @@ fn server() -> RawServer {
     })
 }
 
-/// Rules by which everyone may write into the storage area.
+/// Rules that let every client write to the storage area.
 const EVERYTHING: &str = "[[storage-area.files.access.policy]]\ndescription = \"everything\"\neffect = \"permit\"\n\
                           actions = \"all\"\nprincipals = { type = \"anyone\" }\n";
 
-/// Small requests are answered while `hog` runs against the same worker. It gets a connection, and a sign when to end.
+/// Checks that small requests are served while `hog` runs on the same worker. `hog` gets a connection and a
+/// flag that ends it.
 fn served_beside(hog: impl Fn(TcpStream, &AtomicBool) + Sync) {
     let grown = memory_beside(hog);
     assert!(grown < 16 << 20, "{grown} bytes more memory");
 }
 
-/// The same. Returns how much more memory Weir has then, in bytes.
+/// Does the same, and returns Weir's memory growth in bytes.
 fn memory_beside(hog: impl Fn(TcpStream, &AtomicBool) + Sync) -> u64 {
     let server = server();
     let files = TempDir::new().unwrap();
@@ -126,7 +128,7 @@ fn an_endless_upload_starves_nobody() {
 #[test]
 fn an_endless_upload_in_chunks_of_one_byte_into_a_storage_area_starves_nobody() {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
-    // How much code of storage areas is loaded for the first time is not of interest here.
+    // The first use of storage areas loads code, which must not count as memory growth.
     let _ = memory_beside(|stream, over| {
         let number = NUMBER.fetch_add(1, Ordering::SeqCst);
         let head = format!("PUT /files/{number} HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -196,7 +198,7 @@ fn a_client_that_pipelines_without_an_end_and_never_reads_costs_no_memory() {
     let mut stream = TcpStream::connect(weir.addr("web")).unwrap();
     stream.set_write_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
     let requests = get("/").repeat(1000);
-    // Until nobody takes any more; 100 MB are more than all buffers of the kernel.
+    // Write until no more is accepted; 100 MB exceed all kernel buffers.
     let mut taken = 0;
     while taken < 100 << 20 {
         match stream.write(requests.as_bytes()) {

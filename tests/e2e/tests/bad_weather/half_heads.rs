@@ -1,4 +1,4 @@
-//! Servers that are killed within the head of their response.
+//! Tests of servers that are killed within the head of their response.
 
 use std::time::Instant;
 
@@ -8,14 +8,14 @@ use weir_testkit::{RawServer, Step};
 const HALF: &str = "HTTP/1.1 200 OK\r\nContent-Le";
 const HINT: &str = "HTTP/1.1 103 Early Hints\r\n\r\n";
 
-/// Sends these bytes to each request, and goes.
+/// Starts a server that sends these bytes to each request and closes.
 fn saying(bytes: &str, end: Option<Step>) -> RawServer {
     let mut steps = vec![Step::ReadRequest, Step::Send(bytes.into())];
     steps.extend(end);
     RawServer::script(steps)
 }
 
-/// Every request goes to `broken` first.
+/// Starts Weir with a pool in which every request goes to `broken` first.
 fn weir(broken: &RawServer, good: &RawServer) -> Weir {
     let servers = web(&[broken.addr(), good.addr()]);
     let rest = "balance = \"first\"\neject = false\nretry = { attempts = 1, min-per-second = 1000 }\n";
@@ -74,7 +74,7 @@ fn an_interim_response_that_was_not_passed_on_is_no_part_of_an_answer() {
         let broken = saying(&bytes, None);
         let good = RawServer::answering("good");
         let weir = weir(&broken, &good);
-        // HTTP/1.0 has none, so this client gets none.
+        // HTTP/1.0 clients get no interim responses.
         let response = weir.client().exchange("GET / HTTP/1.0\r\n\r\n");
         assert_eq!((response.status, response.text().as_str()), (200, "good"), "{bytes:?}");
         assert_eq!(broken.connections(), 1);
@@ -110,7 +110,7 @@ fn a_server_that_keeps_sending_half_a_head_costs_no_more_tries_than_one_that_sen
         assert_eq!(weir.client().exchange(get("/")).status, 502);
     }
     let tries = broken.connections() - broken_before;
-    // One that was saved, one a second, and what is lent for the one request in flight.
+    // One saved retry, one per second, and the allowance for the request in flight.
     let retries_max = 1 + 1 + begun.elapsed().as_secs() as usize + 2;
     assert!(tries <= REQUESTS + retries_max, "{tries} tries of {REQUESTS} requests");
 }

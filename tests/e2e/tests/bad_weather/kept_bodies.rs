@@ -1,12 +1,12 @@
-//! Bodies of requests that may be sent twice, where they come behind their heads and the first server fails.
+//! Tests of retried requests whose body comes behind the head, when the first server fails.
 
 use weir_e2e::{Weir, web};
 use weir_testkit::{RawServer, Step};
 
-/// The longest body that is kept, framing included.
+/// Maximum size of a kept body, including framing.
 const KEPT_BYTES: usize = 16 * 1024;
 
-/// Answers with the body that it got.
+/// Starts a server that responds with the received body.
 fn echoing() -> RawServer {
     RawServer::start(|peer| {
         while let Ok(request) = peer.request() {
@@ -16,7 +16,7 @@ fn echoing() -> RawServer {
     })
 }
 
-/// Every request goes to `broken` first.
+/// Starts Weir with a pool in which every request goes to `broken` first.
 fn weir(broken: &RawServer, good: &RawServer) -> Weir {
     let servers = web(&[broken.addr(), good.addr()]);
     let rest = "balance = \"first\"\neject = false\nretry = { attempts = 1, min-per-second = 1000 }\n";
@@ -27,7 +27,7 @@ fn head(method: &str, framing: &str) -> String {
     format!("{method} / HTTP/1.1\r\nHost: a\r\n{framing}\r\n\r\n")
 }
 
-/// As one chunk.
+/// Encodes a body as one chunk.
 fn chunked(payload: &[u8]) -> Vec<u8> {
     let size = format!("{:x}\r\n", payload.len());
     [size.as_bytes(), payload, b"\r\n0\r\n\r\n"].concat()
@@ -49,7 +49,7 @@ fn a_small_body_that_comes_behind_its_head_is_taken_along_to_another_server() {
             for (framing, body) in bodies {
                 let mut client = weir.client();
                 client.send(head(method, &framing));
-                // The head is there, and nothing else.
+                // The head has arrived without any part of the body.
                 broken.wait_for_bytes(tries, 20);
                 tries += 1;
                 let (first, rest) = body.split_at(body.len() / 2);

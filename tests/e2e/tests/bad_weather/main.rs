@@ -1,4 +1,4 @@
-//! Slow, broken and malicious peers, and a machine that runs out of things: what the client gets.
+//! Tests of slow, broken and malicious peers, and of exhausted resources.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Servers that have names, and name servers that lose them.
+//! Tests of servers with DNS names, and of failing name servers.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
@@ -8,14 +8,14 @@ use std::time::Duration;
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{PATIENCE, RawServer, dns_answer, wait_until};
 
-/// What the name server answers to every question.
+/// Response of the name server to every query.
 #[derive(Debug, Clone)]
 enum Zone {
-    /// These addresses.
+    /// Responds with these addresses.
     Addresses(Vec<Ipv4Addr>),
-    /// There is no such name.
+    /// Responds that the name does not exist.
     NoSuchName,
-    /// Nothing at all.
+    /// Does not respond.
     Silence,
 }
 
@@ -79,7 +79,7 @@ fn by_name(names: &NameServer, port: u16, others: &str) -> String {
 const LOCAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const OTHER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Two servers on one port and different addresses.
+/// Starts two servers with the same port and different addresses.
 fn twins() -> (RawServer, RawServer) {
     let first = RawServer::answering("first");
     let address = SocketAddr::new(IpAddr::V4(OTHER), first.addr().port());
@@ -121,9 +121,9 @@ fn every_address_of_a_name_is_used() {
 #[test]
 fn a_dead_address_of_a_name_costs_no_request() {
     let first = RawServer::answering("first");
-    // Nobody listens at the other address.
+    // The other address has no listener.
     let names = NameServer::start(Zone::Addresses(vec![OTHER, LOCAL]));
-    // Until it is ejected, requests are tried again.
+    // Requests are retried until the address is ejected.
     let weir = Weir::start(&by_name(&names, first.addr().port(), "").replace("eject = false", ""));
     wait_until("the name is resolved", PATIENCE, || answered(&weir).is_some());
     for _ in 0..20 {
@@ -162,7 +162,7 @@ fn a_name_that_disappears_keeps_its_last_addresses() {
     wait_until("the name is resolved", PATIENCE, || answered(&weir).is_some());
     for zone in [Zone::NoSuchName, Zone::Silence] {
         names.set(zone);
-        // Several times longer than an answer is believed.
+        // Several times longer than the TTL of a response.
         let start = std::time::Instant::now();
         while start.elapsed() < Duration::from_millis(600) {
             assert_eq!(answered(&weir).as_deref(), Some("first"));

@@ -1,32 +1,35 @@
-//! Clients that read a byte at a time. What becomes of them is not a matter of their pace alone: a kernel tells the sender of
-//! room only once there is a good piece of it, so that a client that takes a byte a second seems to take nothing for hours.
+//! Tests of clients that read one byte at a time.
+//!
+//! Their pace alone does not decide the result. A kernel reports free buffer space to the sender only in
+//! larger steps. So a client that reads one byte per second seems to read nothing for hours.
 
 use std::time::Duration;
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, wait_until};
 
-/// Between two bytes. A second would be the same in more time: `body` is shorter in the same measure.
+/// Pause between two bytes. One second would give the same result in more time; `body` is shortened in
+/// proportion.
 const PAUSE: Duration = Duration::from_millis(10);
 
 fn start(server: &RawServer, timeouts: &str) -> Weir {
     Weir::start(&format!("{}[listener.web.timeouts]\n{timeouts}\n", web(&[server.addr()])))
 }
 
-/// A server with more to say than all kernels on the way have room for.
+/// Starts a server that sends more than all kernel buffers can hold.
 fn endless() -> RawServer {
     RawServer::start(|peer| {
         peer.head()?;
         peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n\r\n"))?;
         let piece = vec![b'x'; 1 << 20];
-        // Ends when Weir does not read any more.
+        // Ends when Weir stops reading.
         (0..LENGTH >> 20).try_for_each(|_| peer.send(&piece))
     })
 }
 
 const LENGTH: usize = 256 << 20;
 
-/// Its client was reset within the response, and the server was not blamed.
+/// Checks that the client was reset within the response and that the server was not blamed.
 fn assert_clients_fault(weir: &Weir, mut client: RawClient, taken: usize) {
     let (rest, ending) = client.read_to_end();
     assert_eq!(ending, Ending::Reset, "a part of a response must not look whole");
@@ -43,7 +46,7 @@ fn a_response_that_the_kernels_have_room_for_comes_whole_however_slowly_it_is_re
     let weir = start(&server, "body = \"100ms\"\nmin-body-rate = \"1KiB/s\"");
     let mut client = weir.client();
     client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    // More than a second in all.
+    // More than one second in total.
     let response = client.read_slowly(1_000, 1, PAUSE);
     assert_eq!(client.ending(), Ending::Fin);
     let response = String::from_utf8(response).unwrap();
@@ -71,7 +74,7 @@ fn a_client_that_takes_less_than_the_minimum_rate_is_reset_though_it_takes_somet
     let weir = start(&server, "body = \"500ms\"\nmin-body-rate = \"8MiB/s\"");
     let mut client = weir.client().receive_buffer(64 * 1024);
     client.send(get("/"));
-    // At most 2 MB a second, in pieces that are large enough for the server's side to hear of the room.
+    // At most 2 MB per second, in pieces large enough that the sender's kernel sees the free space.
     let taken = client.read_slowly(LENGTH, 20_000, PAUSE).len();
     server.wait_for_end(0);
     assert_clients_fault(&weir, client, taken);

@@ -1,4 +1,4 @@
-//! Limits that are reached, a disk that is full, certificates that run out of time.
+//! Tests of connection limits, a full disk and expired certificates.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
@@ -14,7 +14,7 @@ fn over_the_limit_of_connections_a_client_is_told_at_once() {
     }
     for _ in 0..5 {
         let mut client = weir.client();
-        // It may be told before it has asked: its request may then meet a closed connection.
+        // Weir may respond and close before the request is sent, so sending may fail.
         let _ = client.try_send(get("/"));
         assert_eq!(client.response().status, 503);
     }
@@ -32,7 +32,7 @@ fn over_the_limit_of_connections_a_client_is_told_at_once() {
 #[test]
 fn a_log_on_a_full_disk_costs_no_request() {
     let server = RawServer::answering("hi");
-    // Every write to it fails with ENOSPC.
+    // Every write to /dev/full fails with ENOSPC.
     let config = format!("{}[access-log]\nto = \"/dev/full\"\n", web(&[server.addr()]));
     let weir = Weir::start(&config);
     let mut client = weir.client();
@@ -48,12 +48,13 @@ fn a_log_whose_reader_is_stuck_costs_no_request() {
     let launcher = Weir::launcher("");
     let pipe = launcher.directory().join("log.pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // Opened for both, so that neither opening it nor the last reader's end decides; nobody reads.
+    // Opened for reading and writing, so that opening does not block and the pipe keeps a reader. The test
+    // never reads.
     let _held = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     let config = format!("{}[access-log]\nto = \"{}\"\n", web(&[server.addr()]), pipe.display());
     let weir = launcher.config(&config).start();
     let mut client = weir.client();
-    // Far more lines than a pipe holds.
+    // Far more lines than the pipe holds.
     for _ in 0..3000 {
         assert_eq!(client.exchange(get("/some/path/that/makes/the/line/longer")).status, 200);
     }
@@ -90,7 +91,7 @@ fn a_certificate_that_has_expired_is_still_served_and_a_new_one_is_taken_without
             String::from_utf8_lossy(&output.stderr).into_owned(),
         )
     };
-    // The client decides: this one looks, that one does not.
+    // The client decides: curl checks the certificate, with `--insecure` it does not.
     let (body, error) = curl(&[]);
     assert!(body.is_empty() && error.contains("expired"), "{body:?} {error:?}");
     assert_eq!(curl(&["--insecure"]).0, "hi");

@@ -1,4 +1,4 @@
-//! Servers that fail one request: what its client gets when there is no other server.
+//! Tests of servers that fail one request, without another server to retry.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ fn a_server_that_accepts_and_never_answers_gives_504() {
     let server = RawServer::silent();
     let timeouts = "timeouts = { response = \"300ms\" }\n";
     assert_eq!(answer_to(&get("/"), &server, timeouts).status, 504);
-    // The request was sent once: what took long would take long again.
+    // The request was sent once: a retry would take as long again.
     assert_eq!(server.connections(), 1);
     server.wait_for_end(0);
 }
@@ -43,7 +43,7 @@ fn a_server_that_stops_reading_a_body_gives_504_or_is_cut() {
     let wait = std::sync::Mutex::new(wait);
     let server = RawServer::start(move |peer| {
         peer.head()?;
-        // The socket's buffers fill, and then nothing moves any more.
+        // The socket buffers fill, and then no data moves any more.
         let _ = wait.lock().unwrap().recv();
         Ok(())
     });
@@ -55,7 +55,7 @@ fn a_server_that_stops_reading_a_body_gives_504_or_is_cut() {
     let mut client = weir.client();
     client.send("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000000\r\n\r\n");
     while client.try_send(vec![b'x'; 1 << 20]).is_ok() {}
-    // The client is not to blame: its time does not count, and 408 would say that it was.
+    // The client is not at fault, so its timeout must not apply, and 408 would be wrong.
     match client.try_response() {
         Ok(response) => assert_eq!(response.status, 504),
         Err(ResponseError::Nothing(_)) => {}
@@ -80,7 +80,7 @@ fn a_server_that_closes_or_resets_without_an_answer_gives_502() {
         steps.extend(step);
         let server = RawServer::script(steps);
         assert_eq!(answer_to(POST, &server, "").status, 502);
-        // Nobody knows what became of it: a POST is not sent twice.
+        // The server may have processed the POST, so it is not sent twice.
         assert_eq!(server.connections(), 1);
     }
 }
@@ -119,7 +119,7 @@ fn an_endless_response_head_gives_502_and_costs_no_memory() {
     let server = RawServer::start(|peer| {
         peer.request()?;
         peer.send("HTTP/1.1 200 OK\r\n")?;
-        // Ends when Weir has had enough.
+        // Ends when Weir stops reading.
         for number in 0..1_000_000 {
             peer.send(format!("X-Filler-{number}: {}\r\n", "v".repeat(1000)))?;
         }
@@ -139,7 +139,7 @@ fn an_endless_row_of_interim_responses_to_a_client_that_does_not_read_costs_no_m
     let progress = Arc::clone(&sent);
     let server = RawServer::start(move |peer| {
         peer.request()?;
-        // Ends when Weir reads no more, or gives it up; 100 MB would be too many.
+        // Ends when Weir stops reading or gives up; 100 MB would be too many.
         for _ in 0..20_000 {
             peer.send(INTERIM.repeat(100))?;
             progress.fetch_add(INTERIM.len() * 100, Ordering::SeqCst);
@@ -174,7 +174,7 @@ fn bad_chunks_cut_the_response() {
         let weir = Weir::start(&web(&[server.addr()]));
         let mut client = weir.client();
         match client.send(get("/")).try_response() {
-            // Nothing was sent on before it was seen.
+            // The bad chunk was seen before anything was sent on.
             Ok(response) => assert_eq!(response.status, 502, "{chunk:?}"),
             Err(ResponseError::InBody(Ending::Reset, response)) => {
                 assert_eq!(response.status, 200, "{chunk:?}")
@@ -271,7 +271,8 @@ fn a_full_listen_queue_gives_504_after_the_connect_timeout() {
 
 #[test]
 fn a_server_that_speaks_before_it_is_asked_answers_one_request_and_gets_no_other() {
-    // What it says first is indistinguishable from an answer. What it answers then must not become the answer to the next request.
+    // The early data is indistinguishable from a response. The real response must not become the response to
+    // the next request.
     let (answered, wait) = std::sync::mpsc::channel::<()>();
     let server = RawServer::start(move |peer| {
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")?;
@@ -287,7 +288,7 @@ fn a_server_that_speaks_before_it_is_asked_answers_one_request_and_gets_no_other
     for number in 0..10 {
         let response = client.exchange(get(&format!("/{number}")));
         assert_eq!((response.status, response.text().as_str()), (200, "forged"), "request {number}");
-        // The real answer is under way to nobody.
+        // The real response is on its way, but to no client.
         wait.recv_timeout(weir_testkit::PATIENCE).unwrap();
     }
     assert_eq!(server.connections(), 10);

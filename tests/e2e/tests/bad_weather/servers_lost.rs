@@ -1,4 +1,5 @@
-//! Servers that fail while others can take over: which requests are tried again, and which must not be.
+//! Tests of servers that fail while others can take over: retried requests, and requests that must not be
+//! retried.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +10,7 @@ use weir_origin::Origin;
 use weir_testkit::{FullListener, PATIENCE, RawServer, RefusingPort, Step, wait_until};
 
 const POST: &str = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi";
-/// Retries without a limit that a test would run into, and no server taken out meanwhile.
+/// A retry limit that no test reaches, without ejection.
 const EAGER: &str =
     "balance = \"round-robin\"\nretry = { attempts = 3, min-per-second = 1000 }\neject = false\n";
 
@@ -142,7 +143,7 @@ fn no_safe_request_is_lost_when_a_server_is_killed_before_it_answered() {
 
 #[test]
 fn the_default_budget_bears_the_loss_of_a_server_with_hundreds_of_requests() {
-    // More than ten seconds of the retries that are always permitted, which are kept for bad times.
+    // More requests than ten seconds of the always-permitted retries, which are reserved for overload.
     const IN_FLIGHT: usize = 400;
     let (silent, hanging) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let doomed = {
@@ -162,7 +163,7 @@ fn the_default_budget_bears_the_loss_of_a_server_with_hundreds_of_requests() {
     let good = RawServer::answering("good");
     let weir = Weir::start(&format!("{}balance = \"round-robin\"\n", web(&[doomed.addr(), good.addr()])));
     let mut client = weir.client();
-    // Quiet times: a fifth of these may be tried again later.
+    // A quiet period: it permits retries for a fifth of these requests later.
     for _ in 0..500 {
         assert_eq!(client.exchange(get("/")).status, 200);
     }
@@ -212,12 +213,13 @@ fn no_safe_request_is_lost_when_servers_are_killed_and_come_back_under_load() {
                 }
             });
         }
-        // A panic in here must end the load, too.
+        // A panic in here must also end the load.
         let rounds = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for _ in 0..5 {
                 let server = fragile.take().unwrap();
                 wait_until("the server has its share", PATIENCE, || server.requests() > 20);
-                // Answers what it has read and resets what it has not: an answer that was cut could not be taken back.
+                // The server responds to the requests it has read and resets the others. A truncated response
+                // could not be retried.
                 server.stop();
                 fragile = Some(start("fragile", addr));
             }
