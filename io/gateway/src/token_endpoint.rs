@@ -48,7 +48,7 @@ enum NoToken {
 }
 
 impl Issuing {
-    /// Returns `None` if the request is about something else.
+    /// Recognizes a request for a token or a page of an issuer; `None` for all other requests.
     pub(crate) fn of(areas: &Arc<Areas>, area: &Arc<Area>, request: &Request) -> Option<Self> {
         let own = areas.identifier.own(&area.plan);
         let page = own.and_then(|own| Some((own, own.endpoint.page(request.path())?)));

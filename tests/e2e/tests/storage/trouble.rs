@@ -100,8 +100,8 @@ fn hidden(directory: &Path, start: &str) -> Vec<PathBuf> {
     named.map(|entry| entry.path()).collect()
 }
 
-/// Returns true if the hidden entries in `holder` must be kept. A resource other than their known successor has
-/// taken their names, so that the wanted one cannot be determined.
+/// Returns true if the hidden entries in `holder` must be kept. A resource other than their known successor
+/// has taken their names, so that the wanted one cannot be determined.
 fn has_to_stay(holder: &Path, directory: &Path) -> bool {
     let Ok(inside) = fs::read_dir(holder) else { return false };
     let names: Vec<_> = inside.flatten().map(|entry| entry.file_name()).collect();
