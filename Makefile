@@ -16,10 +16,20 @@ BENCH ?=
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
-demo: ## several web servers, a balancer in front, traffic, and a live view of it
+demo: ## several web servers, a balancer in front, traffic, and a live view of it; WEIR=FILE: by a program that is built
+ifdef WEIR
+	@$(WEIR) demo
+else
+	@[ -e "$${CARGO_TARGET_DIR:-target}/quick/weir" ] || printf '%s\n' \
+		'make demo builds Weir first. The first time takes, on two idle cores:' \
+		'  time     two and a half minutes, and the downloads' \
+		'  network  30 MB of crates from crates.io; the Rust toolchain and Debian packages, where they are missing' \
+		'  disk     640 MB in target/, 240 MB in ~/.cargo' \
+		'The demo itself needs no network. With a program that is built: make demo WEIR=FILE'
 	@scripts/setup build
 	@# Without the features that take longest to compile: the demo uses none of them.
 	cargo run --profile quick --package weir --no-default-features -- demo
+endif
 
 test: ## format, house rules, dependencies, lints and every test: all that a change must pass
 	@scripts/setup test

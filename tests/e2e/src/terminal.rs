@@ -24,14 +24,22 @@ impl Terminal {
     ///
     /// # Panics
     /// There is no terminal left, or no such program.
-    pub fn start(mut command: Command) -> Self {
+    pub fn start(command: Command) -> Self {
+        Self::start_sized(command, 120, 40)
+    }
+
+    /// Starts a program in a terminal of this size.
+    ///
+    /// # Panics
+    /// As [`Terminal::start`].
+    pub fn start_sized(mut command: Command, columns: u16, lines: u16) -> Self {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("pty");
         grantpt(&master).expect("pty");
         unlockpt(&master).expect("pty");
         let name = ptsname(&master, Vec::new()).expect("pty").into_string().expect("a path");
         let slave = File::options().read(true).write(true).open(name).expect("open the terminal");
-        let size = rustix::termios::Winsize { ws_row: 40, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = rustix::termios::Winsize { ws_row: lines, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(&slave, size).expect("set the size");
         let end = || Stdio::from(slave.try_clone().expect("clone"));
         command.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end());

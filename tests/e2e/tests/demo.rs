@@ -218,3 +218,27 @@ fn a_signal_ends_the_live_view_and_everything_else() {
     assert_eq!(terminal.process.wait().expect("wait").code(), Some(0));
     ground.assert_nothing_is_left();
 }
+
+#[test]
+fn on_a_terminal_of_80_by_24_commands_stand_below_the_live_view_and_work_where_they_say() {
+    let ground = Ground::new();
+    let mut terminal = Terminal::start_sized(ground.demo(&[]), 80, 24);
+    terminal.wait_for("q closes it.");
+    terminal.press("\n");
+    terminal.wait_for(VIEW_OPENS);
+    // The view draws word by word.
+    for word in ["terminal:", "weir-demo-", "control.sock", "drain", "web/b", "/data/"] {
+        terminal.wait_for(word);
+    }
+    let mut entries = fs::read_dir(ground.directory.path()).expect("own directory");
+    let directory = entries.next().expect("the demo's directory").expect("own directory").path();
+    let command = "./weir ctl --socket control.sock drain web/b";
+    let drain = Command::new("sh").args(["-c", command]).current_dir(&directory).output().expect("run sh");
+    assert!(drain.status.success(), "{drain:?}");
+    terminal.press("q");
+    terminal.wait_for(VIEW_CLOSES);
+    terminal.wait_for("Enter opens the live view again");
+    terminal.press("q\n");
+    assert_eq!(terminal.process.wait().expect("wait").code(), Some(0));
+    ground.assert_nothing_is_left();
+}

@@ -33,7 +33,6 @@ pub(super) struct BalancerFacts {
     pub(super) app: SocketAddr,
     /// Where its status page is.
     pub(super) admin: SocketAddr,
-    pub(super) pid: u32,
 }
 
 /// A web server.
@@ -57,7 +56,9 @@ pub(super) struct Files {
     pub(super) data: PathBuf,
     /// What the fleet remembers.
     pub(super) fleet: PathBuf,
-    directory: PathBuf,
+    /// A link to this program, which keeps the proposed commands short.
+    pub(super) program: PathBuf,
+    pub(super) directory: PathBuf,
 }
 
 impl Files {
@@ -69,6 +70,7 @@ impl Files {
             log: directory.join("demo.log"),
             data: directory.join("data"),
             fleet: directory.join("fleet"),
+            program: directory.join("weir"),
             directory: directory.to_owned(),
         }
     }

@@ -69,7 +69,7 @@ pub(super) async fn show(
 
 fn to_try(stage: &mut Stage) -> String {
     let victim_lives = stage.server_lives(VICTIM);
-    hints::to_try(stage.facts(), victim_lives, &hints::program(), style())
+    hints::to_try(stage.facts(), victim_lives, style())
 }
 
 /// Opens `weir top`, until its user or a signal closes it. False if it was a signal.
@@ -79,7 +79,10 @@ async fn view(
     killing: &mut Option<Instant>,
 ) -> Result<bool, String> {
     let control = stage.facts().files.control.clone();
-    let mut view = pin!(tokio::task::spawn_blocking(move || top::watch(&control, Duration::from_secs(1))));
+    let victim_lives = stage.server_lives(VICTIM);
+    let panel = hints::panel(stage.facts(), victim_lives);
+    let watch = move || top::watch(&control, Duration::from_secs(1), panel);
+    let mut view = pin!(tokio::task::spawn_blocking(watch));
     let closed = tokio::select! {
         closed = &mut view => closed,
         () = signals.next() => {

@@ -23,21 +23,32 @@ pub(super) const SERVERS: [WebServer; 4] = [
 pub(super) const VICTIM: usize = 2;
 
 impl WebServer {
-    /// The arguments of this program that make it this server.
-    pub(super) fn arguments(&self, bind: SocketAddr) -> Vec<String> {
+    /// Returns the arguments that make this program this server, as a person types them.
+    pub(super) fn command(&self, bind: SocketAddr) -> Vec<String> {
         let options = [
             ("--bind", bind.to_string()),
             ("--name", self.name.to_owned()),
             ("--service-ms", self.service_ms.to_string()),
             ("--concurrency", self.places.to_string()),
-            ("--grace", "1".to_owned()),
         ];
         let options = options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]);
         std::iter::once("origin".to_owned()).chain(options).collect()
     }
 
+    /// Returns the same arguments with a short grace period, because the demo waits for its end.
+    pub(super) fn arguments(&self, bind: SocketAddr) -> Vec<String> {
+        let mut arguments = self.command(bind);
+        arguments.extend(["--grace".to_owned(), "1".to_owned()]);
+        arguments
+    }
+
+    /// Returns `5 ms`.
+    pub(super) fn service_time(&self) -> String {
+        format!("{} ms", self.service_ms)
+    }
+
     /// `5 ms, 8 at once`.
     pub(super) fn speed(&self) -> String {
-        format!("{} ms, {} at once", self.service_ms, self.places)
+        format!("{}, {} at once", self.service_time(), self.places)
     }
 }

@@ -39,6 +39,9 @@ impl Stage {
         let files = Files::within(directory.path());
         let log = File::options().create(true).append(true).open(&files.log);
         let log = log.map_err(|error| format!("{}: {error}", files.log.display()))?;
+        std::env::current_exe()
+            .and_then(|program| std::os::unix::fs::symlink(program, &files.program))
+            .map_err(|error| format!("{}: {error}", files.program.display()))?;
         let (servers, children) = start_servers(&log).await?;
         let (nodes, node_children) = storage::start(&files, &log).await?;
         let (balancer, child) = start_balancer((&servers, &nodes), &files, &log).await?;
@@ -131,7 +134,7 @@ async fn try_start_balancer(
     let arguments = ["run".to_owned(), files.config.to_string_lossy().into_owned()];
     let child = Child::start("the balancer", &arguments, log)?;
     child.wait_for(|line| line.contains(" is ready").then_some(())).await?;
-    Ok((BalancerFacts { site, app, admin, pid: child.pid() }, child))
+    Ok((BalancerFacts { site, app, admin }, child))
 }
 
 /// Addresses that were free a moment ago.

@@ -31,8 +31,10 @@ fn row(server: &ServerSnapshot, all: u64, elapsed: Duration) -> [Cell; 8] {
     let traffic = &server.traffic;
     let state = server.state();
     // Somebody may have added others.
-    let speed =
-        SERVERS.iter().find(|known| known.name == server.name).map_or("-".to_owned(), |known| known.speed());
+    let speed = SERVERS
+        .iter()
+        .find(|known| known.name == server.name)
+        .map_or("-".to_owned(), |known| known.service_time());
     let share = traffic.requests_total as f64 / all.max(1) as f64;
     // Little's law: how many are there on average = how many come in a second * how long each stays.
     let active = traffic.total.sum_us() as f64 / elapsed.as_micros().max(1) as f64;
@@ -101,10 +103,10 @@ mod tests {
         ];
         let pool = PoolSnapshot { servers, ..PoolSnapshot::default() };
         insta::assert_snapshot!(super::servers(&pool, Duration::from_secs(3), Style::Plain), @r"
-        SERVER  SPEED             STATE     REQUESTS  SHARE  MEAN ACTIVE     P50     P99
-        a       15 ms, 8 at once  up             300    75%          0.6  5.38ms  5.38ms
-        c       60 ms, 8 at once  down           100    25%          0.7  21.0ms  21.0ms
-        added   -                 no check         0     0%          0.0       -       -
+        SERVER  SPEED  STATE     REQUESTS  SHARE  MEAN ACTIVE     P50     P99
+        a       15 ms  up             300    75%          0.6  5.38ms  5.38ms
+        c       60 ms  down           100    25%          0.7  21.0ms  21.0ms
+        added   -      no check         0     0%          0.0       -       -
         ");
     }
 

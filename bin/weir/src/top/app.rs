@@ -13,6 +13,8 @@ use super::recent::Recent;
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) socket: PathBuf,
+    /// Lines below the table. The view hides them where the terminal is too low.
+    pub(super) panel: Vec<String>,
     pub(super) snapshot: Option<Box<Snapshot>>,
     pub(super) recent: Recent,
     /// Why there is no newer snapshot.
@@ -43,6 +45,7 @@ impl App {
     pub(super) fn new(socket: &Path) -> Self {
         Self {
             socket: socket.to_owned(),
+            panel: Vec::new(),
             snapshot: None,
             recent: Recent::default(),
             trouble: None,

@@ -6,6 +6,7 @@ use ratatui::widgets::{Cell, Paragraph, Row, Table};
 use weir_control::{BreakerStatus, ListenerSnapshot, PoolSnapshot, ServerSnapshot, Snapshot, Tone, human};
 
 use super::app::App;
+use super::lines;
 use super::recent::LastMoments;
 use crate::ctl::table::printable;
 use crate::ctl::tables;
@@ -14,11 +15,22 @@ const BAR_CELLS: usize = 12;
 const DIM: Style = Style::new().fg(Color::DarkGray);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
+/// Smallest height of the table with its header, in lines. The panel is hidden where it would leave less.
+const TABLE_LINES_MIN: usize = 6;
+
 /// Draws everything. Takes what it learns of the table's size back to `app`.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App) {
-    let head = head(app);
-    let rows = [Constraint::Length(head.len() as u16), Constraint::Min(1), Constraint::Length(1)];
-    let [top, middle, bottom] = Layout::vertical(rows).areas(frame.area());
+    let (width, height) = (usize::from(frame.area().width), usize::from(frame.area().height));
+    let head = head(app, width);
+    let mut panel: Vec<_> = app.panel.iter().flat_map(|line| lines::wrapped(line, width)).collect();
+    if head.len() + TABLE_LINES_MIN + panel.len() + 1 > height {
+        panel.clear();
+    }
+    let length = |lines: usize| Constraint::Length(u16::try_from(lines).unwrap_or(u16::MAX));
+    let rows = [length(head.len()), Constraint::Min(1), length(panel.len()), Constraint::Length(1)];
+    let [top, middle, below, bottom] = Layout::vertical(rows).areas(frame.area());
+    let panel: Vec<_> = panel.into_iter().map(Line::from).collect();
+    frame.render_widget(Paragraph::new(Text::from(panel)), below);
     frame.render_widget(Paragraph::new(Text::from(head)), top);
     match app.snapshot.take() {
         Some(snapshot) => {
@@ -30,46 +42,62 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App) {
     frame.render_widget(Paragraph::new(foot(app)), bottom);
 }
 
-fn head(app: &App) -> Vec<Line<'static>> {
+fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(trouble) = &app.trouble {
         let text = format!("not connected, trying again: {}", printable(trouble));
-        lines.push(Line::styled(text, colour(Tone::Bad).add_modifier(Modifier::BOLD)));
+        lines.extend(notice(&text, Tone::Bad, Modifier::BOLD, width));
     }
     let Some(snapshot) = &app.snapshot else {
         lines.push(Line::from(format!("weir top, {}", app.socket.display())));
         return lines;
     };
     let process = &snapshot.process;
-    lines.push(Line::from(vec![
-        Span::styled(format!("weir {} on {}", printable(&process.version), printable(&process.host)), BOLD),
-        Span::raw(format!("  up {}  {} workers", human::span(process.uptime_ms), process.workers)),
-    ]));
+    // The list of features that a build lacks would fill a narrow line.
+    let version = process.version.split(',').next().unwrap_or_default();
+    lines.push(lines::whole_parts(
+        vec![
+            Span::styled(format!("weir {} on {}", printable(version), printable(&process.host)), BOLD),
+            Span::raw(format!("  up {}", human::span(process.uptime_ms))),
+            Span::raw(format!("  {} workers", process.workers)),
+        ],
+        width,
+    ));
     let limit = process.connections.limit.map_or(String::new(), |limit| format!("/{}", human::count(limit)));
-    lines.push(Line::from(vec![
-        Span::raw("connections "),
-        Span::styled(format!("{}{limit}", human::count(process.connections.current)), BOLD),
-        Span::raw("  requests "),
-        Span::styled(format!("{}/s", human::count(process.request_rate.current)), BOLD),
-        Span::styled(format!(" most {}/s", human::count(process.request_rate.max)), DIM),
-    ]));
-    lines.extend(snapshot.listeners.iter().map(listener));
+    lines.push(lines::whole_parts(
+        vec![
+            Span::raw("connections "),
+            Span::styled(format!("{}{limit}", human::count(process.connections.current)), BOLD),
+            Span::raw("  requests "),
+            Span::styled(format!("{}/s", human::count(process.request_rate.current)), BOLD),
+            Span::styled(format!(" most {}/s", human::count(process.request_rate.max)), DIM),
+        ],
+        width,
+    ));
+    lines.extend(snapshot.listeners.iter().map(|it| lines::whole_parts(listener(it), width)));
     for (tone, text) in tables::notices(process) {
-        lines.push(Line::styled(text, colour(tone)));
+        lines.extend(notice(&text, tone, Modifier::empty(), width));
     }
     lines
 }
 
-fn listener(listener: &ListenerSnapshot) -> Line<'static> {
+fn notice(text: &str, tone: Tone, modifier: Modifier, width: usize) -> Vec<Line<'static>> {
+    let style = colour(tone).add_modifier(modifier);
+    lines::wrapped(text, width).into_iter().map(|line| Line::styled(line, style)).collect()
+}
+
+fn listener(listener: &ListenerSnapshot) -> Vec<Span<'static>> {
     let quantile = |q| listener.duration.quantile_us(q).map_or("-".to_owned(), human::latency);
-    Line::from(vec![
+    vec![
         Span::raw(format!("{} {} ", printable(&listener.name), printable(&listener.bind.join(",")))),
         Span::styled(listener.status.name(), colour(listener.status.tone())),
         Span::raw(format!("  {} open", human::count(listener.connections.current))),
         Span::raw(format!("  {}/s", human::count(listener.request_rate.current))),
         Span::raw(format!("  5xx {}", human::count(listener.responses.server_error))),
-        Span::styled(format!("  since start: p50 {} p99 {}", quantile(0.5), quantile(0.99)), DIM),
-    ])
+        Span::styled(format!("  p50 {}", quantile(0.5)), DIM),
+        Span::styled(format!("  p99 {}", quantile(0.99)), DIM),
+        Span::styled("  since the start", DIM),
+    ]
 }
 
 /// A column of the table.
@@ -85,16 +113,21 @@ struct Column {
 const COLUMNS: [Column; 11] = [
     column("SERVER", 22, 0),
     column("STATE", 18, 0),
-    column("LOAD", BAR_CELLS as u16, 1),
-    number("ACTIVE", 9, 0),
+    column("LOAD", BAR_CELLS as u16, 2),
+    number("ACTIVE", 11, 0),
     number("RATE", 8, 0),
-    number("ERR/s", 6, 0),
-    number("P50", 7, 2),
-    number("P99", 7, 0),
-    number("REQUESTS", 8, 3),
-    number("WEIGHT", 6, 4),
-    column("CHECK", 24, 5),
+    number("ERR/s", 6, 1),
+    number("P50", 7, 3),
+    number("P99", 7, 1),
+    number("REQUESTS", 8, 4),
+    number("WEIGHT", 6, 5),
+    column("CHECK", 24, 6),
 ];
+
+const NAME: usize = 0;
+const STATE: usize = 1;
+const CHECK: usize = COLUMNS.len() - 1;
+const RANK_MAX: u8 = 6;
 
 const fn column(name: &'static str, width: u16, rank: u8) -> Column {
     Column { name, width, is_number: false, rank }
@@ -104,21 +137,77 @@ const fn number(name: &'static str, width: u16, rank: u8) -> Column {
     Column { name, width, is_number: true, rank }
 }
 
-/// The highest rank whose columns have room, one blank between two.
-fn rank_that_fits(width: u16) -> u8 {
-    let needed =
-        |rank: u8| COLUMNS.iter().filter(|column| column.rank <= rank).map(|column| column.width + 1).sum();
-    (0..=5).rev().find(|rank| width + 1 >= needed(*rank)).unwrap_or(0)
+/// The visible columns and their widths.
+struct Widths {
+    /// Highest rank of the visible columns.
+    rank: u8,
+    columns: [u16; COLUMNS.len()],
 }
 
-/// A row without the cells of hidden columns.
-fn visible<'a>(cells: [Cell<'a>; COLUMNS.len()], rank: u8) -> Row<'a> {
-    let shown = COLUMNS.iter().zip(cells).filter(|(column, _)| column.rank <= rank);
-    Row::new(shown.map(|(_, cell)| cell).collect::<Vec<_>>())
+impl Widths {
+    /// Hides columns, those of the highest rank first, until names of this width fit. Cuts names if they do not fit beside the columns of
+    /// rank 0.
+    fn fitting(width: u16, name: u16, state: u16) -> Self {
+        let mut columns = COLUMNS.map(|column| column.width);
+        columns[NAME] = columns[NAME].max(name);
+        columns[STATE] = columns[STATE].max(state);
+        let needed = |columns: &[u16], rank: u8| -> u16 {
+            let shown = COLUMNS.iter().zip(columns).filter(|(column, _)| column.rank <= rank);
+            // One blank stands between two columns.
+            shown.map(|(_, width)| width.saturating_add(1)).fold(0, u16::saturating_add).saturating_sub(1)
+        };
+        let rank = (0..=RANK_MAX).rev().find(|rank| needed(&columns, *rank) <= width);
+        let excess = needed(&columns, 0).saturating_sub(width);
+        if rank.is_none() {
+            let spare = (columns[STATE] - state).min(excess);
+            columns[STATE] -= spare;
+            columns[NAME] = columns[NAME].saturating_sub(excess - spare).max(1);
+        }
+        let rank = rank.unwrap_or(0);
+        columns[CHECK] += width.saturating_sub(needed(&columns, rank));
+        Self { rank, columns }
+    }
+
+    fn shown(&self) -> impl Iterator<Item = (&'static Column, u16)> {
+        let columns = COLUMNS.iter().zip(self.columns);
+        let rank = self.rank;
+        columns.filter(move |(column, _)| column.rank <= rank)
+    }
+
+    /// Builds a row without the cells of hidden columns.
+    fn row<'a>(&self, cells: [Cell<'a>; COLUMNS.len()]) -> Row<'a> {
+        let shown = COLUMNS.iter().zip(cells).filter(|(column, _)| column.rank <= self.rank);
+        Row::new(shown.map(|(_, cell)| cell).collect::<Vec<_>>())
+    }
+}
+
+/// Returns the widths of the longest name and of the longest state.
+fn widest(snapshot: &Snapshot) -> (u16, u16) {
+    let mut widest = (0, 0);
+    let mut add = |name: &str, state: &str| {
+        let width = |text: &str| u16::try_from(text.chars().count()).unwrap_or(u16::MAX);
+        widest = (widest.0.max(width(name)), widest.1.max(width(state)));
+    };
+    for pool in &snapshot.pools {
+        add(&pool.name, &pool_state(pool));
+        pool.servers.iter().for_each(|server| add(&server_name(server), &server.state().to_string()));
+    }
+    widest
+}
+
+fn server_name(server: &ServerSnapshot) -> String {
+    format!("  {}", printable(&tables::name(server)))
+}
+
+fn pool_state(pool: &PoolSnapshot) -> String {
+    let (active, backup) = pool.usable();
+    format!("{} {}/{}", pool.status().name(), active + backup, pool.servers.len())
 }
 
 fn table(frame: &mut Frame<'_>, area: Rect, app: &mut App, snapshot: &Snapshot) {
-    let rank = rank_that_fits(area.width);
+    let (name, state) = widest(snapshot);
+    let widths = Widths::fitting(area.width, name, state);
+    let name_width = usize::from(widths.columns[NAME]);
     let rows: Vec<Row<'_>> = snapshot
         .pools
         .iter()
@@ -126,29 +215,26 @@ fn table(frame: &mut Frame<'_>, area: Rect, app: &mut App, snapshot: &Snapshot) 
             let most = pool.servers.iter().map(|server| server.traffic.active.current).max().unwrap_or(0);
             let servers = app.sorted(pool).into_iter();
             let recent = |server: &ServerSnapshot| app.recent.of(&pool.name, &server.name);
-            let rows = servers.map(|server| visible(server_cells(server, most, recent(server)), rank));
-            let head = visible(pool_cells(pool), rank).style(BOLD);
+            let rows =
+                servers.map(|server| widths.row(server_cells(server, most, recent(server), name_width)));
+            let head = widths.row(pool_cells(pool, name_width)).style(BOLD);
             std::iter::once(head).chain(rows.collect::<Vec<_>>())
         })
         .collect();
     app.lines = rows.len();
     app.lines_visible = usize::from(area.height.saturating_sub(1));
-    let shown = || COLUMNS.iter().filter(|column| column.rank <= rank);
-    let header = shown().map(|column| match column.is_number {
-        true => right(column.name.to_owned(), column.width.into()),
+    let header = widths.shown().map(|(column, width)| match column.is_number {
+        true => right(column.name.to_owned(), width.into()),
         false => Cell::from(column.name),
     });
     let header = Row::new(header.collect::<Vec<_>>()).style(DIM);
-    let table = Table::new(rows, shown().map(|column| Constraint::Length(column.width)))
+    let table = Table::new(rows, widths.shown().map(|(_, width)| Constraint::Length(width)))
         .header(header)
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
     frame.render_stateful_widget(table, area, &mut app.table);
 }
 
-fn pool_cells(pool: &PoolSnapshot) -> [Cell<'static>; COLUMNS.len()] {
-    let status = pool.status();
-    let (active, backup) = pool.usable();
-    let state = format!("{} {}/{}", status.name(), active + backup, pool.servers.len());
+fn pool_cells(pool: &PoolSnapshot, name_width: usize) -> [Cell<'static>; COLUMNS.len()] {
     let traffic = &pool.traffic;
     let faults = [("none left", pool.nobody_left), ("busy", pool.busy), ("retries", traffic.retries)];
     let faults: Vec<_> = faults
@@ -164,10 +250,10 @@ fn pool_cells(pool: &PoolSnapshot) -> [Cell<'static>; COLUMNS.len()] {
         _ => String::new(),
     };
     [
-        Cell::from(printable(&pool.name)),
-        Cell::from(state).style(colour(pool.tone())),
+        Cell::from(lines::shortened(&printable(&pool.name), name_width)),
+        Cell::from(pool_state(pool)).style(colour(pool.tone())),
         Cell::from(queue).style(colour(Tone::Warning)),
-        right(human::count(traffic.active.current), 9),
+        right(human::count(traffic.active.current), 11),
         right(format!("{}/s", human::count(traffic.request_rate.current)), 8),
         Cell::from(""),
         Cell::from(""),
@@ -182,6 +268,7 @@ fn server_cells(
     server: &ServerSnapshot,
     most_active: u64,
     recent: Option<LastMoments>,
+    name_width: usize,
 ) -> [Cell<'static>; COLUMNS.len()] {
     let state = server.state();
     let traffic = &server.traffic;
@@ -194,18 +281,23 @@ fn server_cells(
     let check = tables::check(server);
     let check_style = check.tone.map_or(DIM, colour);
     [
-        Cell::from(format!("  {}", printable(&tables::name(server)))),
+        Cell::from(lines::shortened(&server_name(server), name_width)),
         Cell::from(state.to_string()).style(colour(state.tone())),
         bar(traffic.active.current, traffic.active.limit.unwrap_or(most_active)),
-        right(active, 9),
+        right(active, 11),
         right(format!("{}/s", human::count(traffic.request_rate.current)), 8),
-        right(format!("{errors:.1}"), 6).style(if errors > 0.0 { colour(Tone::Bad) } else { DIM }),
+        right(errors_per_second(errors), 6).style(if errors > 0.0 { colour(Tone::Bad) } else { DIM }),
         right(quantile(recent.and_then(|recent| recent.p50_us)), 7),
         right(quantile(recent.and_then(|recent| recent.p99_us)), 7),
         right(human::count(traffic.requests_total), 8),
         right(server.weight.to_string(), 6),
         Cell::from(check.text).style(check_style),
     ]
+}
+
+/// Returns `0.5`, `12.3`, `1234` or `12.3k`.
+fn errors_per_second(errors: f64) -> String {
+    if errors < 1_000.0 { format!("{errors:.1}") } else { human::count(errors.round() as u64) }
 }
 
 /// How busy a server is: of its limit, or next to the busiest of its pool.

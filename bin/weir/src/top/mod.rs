@@ -4,6 +4,7 @@
 mod app;
 mod draw;
 mod feed;
+mod lines;
 mod recent;
 
 #[cfg(test)]
@@ -57,14 +58,14 @@ pub(crate) fn run(args: &TopArgs) -> ExitCode {
     if args.once {
         return once(&args.socket);
     }
-    match watch(&args.socket, Duration::from_secs(args.interval)) {
+    match watch(&args.socket, Duration::from_secs(args.interval), Vec::new()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }
 }
 
-/// The live view of the server behind `socket`, until its user or a signal ends it.
-pub(crate) fn watch(socket: &Path, interval: Duration) -> Result<(), TopError> {
+/// Shows the live view of the server behind `socket` until its user or a signal ends it. `panel`: lines below the table.
+pub(crate) fn watch(socket: &Path, interval: Duration, panel: Vec<String>) -> Result<(), TopError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(TopError::NoTerminal);
     }
@@ -72,7 +73,8 @@ pub(crate) fn watch(socket: &Path, interval: Duration) -> Result<(), TopError> {
     let feed = Feed::start(socket, interval);
     // From here on a panic gives the terminal back, too.
     let mut terminal = ratatui::try_init().map_err(TopError::Terminal)?;
-    let ended = show(&mut terminal, &feed.updates, &termination, socket);
+    let app = App { panel, ..App::new(socket) };
+    let ended = show(&mut terminal, &feed.updates, &termination, app);
     if ratatui::try_restore().is_err() {
         // The terminal is gone. When dropped, this would complain about it, there, and panic because it cannot.
         std::mem::forget(terminal);
@@ -84,11 +86,10 @@ fn show(
     terminal: &mut ratatui::DefaultTerminal,
     updates: &Receiver<feed::Update>,
     termination: &Termination,
-    socket: &Path,
+    mut app: App,
 ) -> io::Result<()> {
     /// How soon a key, a new snapshot or a signal is seen.
     const TICK: Duration = Duration::from_millis(50);
-    let mut app = App::new(socket);
     let mut changed = true;
     while !termination.came() {
         changed |= updates.try_iter().map(|update| app.update(update)).count() > 0;

@@ -157,19 +157,76 @@ fn it_ends_by_q_escape_and_control_c_only() {
     assert!(app.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)).is_break());
 }
 
+fn header(app: &mut App, width: u16) -> String {
+    let screen = screen_of(app, width, 12);
+    let header = screen.lines().find(|line| line.starts_with("SERVER")).unwrap();
+    header.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn on_a_narrow_terminal_the_less_important_columns_go() {
     let mut app = app();
     app.update(later(0, |_| {}));
-    let header = |app: &mut App, width| -> String {
-        let screen = screen_of(app, width, 12);
-        let header = screen.lines().find(|line| line.starts_with("SERVER")).unwrap();
-        header.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
-    assert_eq!(header(&mut app, 137), "SERVER STATE LOAD ACTIVE RATE ERR/s P50 P99 REQUESTS WEIGHT CHECK");
-    assert_eq!(header(&mut app, 136), "SERVER STATE LOAD ACTIVE RATE ERR/s P50 P99 REQUESTS WEIGHT");
-    assert_eq!(header(&mut app, 100), "SERVER STATE LOAD ACTIVE RATE ERR/s P50 P99");
+    assert_eq!(header(&mut app, 139), "SERVER STATE LOAD ACTIVE RATE ERR/s P50 P99 REQUESTS WEIGHT CHECK");
+    assert_eq!(header(&mut app, 138), "SERVER STATE LOAD ACTIVE RATE ERR/s P50 P99 REQUESTS WEIGHT");
+    assert_eq!(header(&mut app, 97), "SERVER STATE LOAD ACTIVE RATE ERR/s P99");
     assert_eq!(header(&mut app, 80), "SERVER STATE ACTIVE RATE ERR/s P99");
+}
+
+/// Returns the fixture with limits of five digits and a listener whose line is too long for 80 columns.
+fn busy() -> Update {
+    later(0, |snapshot| {
+        snapshot.process.version = "0.1.0, built without cedar, cel, lab, simulate, sqlite".to_owned();
+        snapshot.listeners[0].bind = vec!["[2001:db8::1234]:65535".to_owned()];
+        for server in &mut snapshot.pools[0].servers {
+            (server.traffic.active.current, server.traffic.active.limit) = (12_300, Some(50_000));
+        }
+    })
+}
+
+#[test]
+fn no_number_loses_its_unit_at_80_columns() {
+    let mut app = app();
+    app.update(busy());
+    let screen = screen_of(&mut app, 80, 24);
+    assert!(screen.starts_with("weir 0.1.0 on lb1  up 1d 2h  4 workers\n"), "{screen}");
+    // Of the next part there would be room for "p99 41".
+    let listener = screen.lines().find(|line| line.starts_with("http ")).unwrap();
+    assert!(listener.ends_with("  5xx 1988  p50 799us"), "{screen}");
+    assert_eq!(screen.matches(" 12.3k/50.0k ").count(), 5, "{screen}");
+}
+
+#[test]
+fn names_of_a_fleet_are_whole_and_columns_make_room_for_them() {
+    let mut app = app();
+    let name = "frontend-of-the-shop-01ab23cd45ef";
+    app.update(later(0, |snapshot| {
+        let server = &mut snapshot.pools[0].servers[4];
+        assert!(server.backup && server.origin == weir_control::Origin::Runtime);
+        (server.name, server.backup) = (name.to_owned(), false);
+    }));
+    for width in [80, 100, 140] {
+        let screen = screen_of(&mut app, width, 15);
+        assert!(screen.contains(&format!("  {name} (added) ")), "{screen}");
+    }
+    assert_eq!(header(&mut app, 80), "SERVER STATE ACTIVE RATE");
+    let narrow = screen_of(&mut app, 60, 15);
+    assert!(
+        narrow.contains("  frontend-") && narrow.contains("…") && narrow.contains(" (added) "),
+        "{narrow}"
+    );
+}
+
+#[test]
+fn the_panel_stands_below_the_table_where_there_is_room() {
+    let panel = vec!["In another terminal:".to_owned(), "  kill -9 503".to_owned()];
+    let mut app = App { panel, ..app() };
+    app.update(later(0, |_| {}));
+    let screen = screen_of(&mut app, 80, 24);
+    let lines: Vec<_> = screen.lines().collect();
+    assert_eq!(lines[21..23], ["In another terminal:", "  kill -9 503"], "{screen}");
+    assert!(lines[23].starts_with("q quit"), "{screen}");
+    assert!(!screen_of(&mut app, 80, 11).contains("kill"));
 }
 
 #[test]
