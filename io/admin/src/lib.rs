@@ -13,5 +13,5 @@ pub use csv::stat_csv;
 pub use handler::{Handler, Replying};
 pub use http::{AdminHttp, Door, LoggingIn, Login, LoginOutcome, TextHttp};
 pub use metrics::{Exposition, Scope, metrics};
-pub use page::{Pictures, status_page};
+pub use page::{Pictures, Selection, status_page};
 pub use socket::{BindError, ClientError, ControlClient, ControlSocket};

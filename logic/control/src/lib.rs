@@ -8,6 +8,7 @@ mod address_server;
 mod command;
 mod found;
 pub mod human;
+mod name_filter;
 mod reply;
 mod right;
 mod runtime;
@@ -15,6 +16,7 @@ mod snapshot;
 
 pub use address_server::AddressOf;
 pub use command::{AdminState, Command, ServerSpec, What};
+pub use name_filter::NameFilter;
 pub use reply::{Answer, Code, Refusal, Reply};
 pub use right::Right;
 pub use runtime::{AddedServer, BadRuntimeState, EffectiveServer, Origin, Override, RuntimeState};

@@ -1,21 +1,24 @@
-use weir_control::{Override, PoolSnapshot, RuntimeState, Snapshot, TransferSnapshot, What, human};
+use weir_control::{
+    NameFilter, Override, PoolSnapshot, RuntimeState, Snapshot, TransferSnapshot, What, human,
+};
 
 use super::table::{Align, Cell, Style, Table};
 use super::tables;
 
 /// The part of a snapshot that was asked for.
 pub(super) fn snapshot(snapshot: &Snapshot, what: What, style: Style) -> String {
+    let all = NameFilter::default();
     match what {
         What::Process => tables::process(&snapshot.process, style),
         What::Listeners => tables::listeners(&snapshot.listeners, style),
         What::Pools => {
-            let pools: Vec<_> = snapshot.pools.iter().map(|pool| tables::pool(pool, style)).collect();
+            let pools: Vec<_> = snapshot.pools.iter().map(|pool| tables::pool(pool, &all, style)).collect();
             pools.join("\n")
         }
         What::Sticky => sticky(&snapshot.pools, style),
         What::Fleets => crate::fleet::status(&snapshot.fleets, style),
         What::Transfers => transfers(&snapshot.transfers.live, style),
-        What::All | What::Runtime => tables::snapshot(snapshot, style),
+        What::All | What::Runtime => tables::snapshot(snapshot, &all, style),
     }
 }
 

@@ -1,24 +1,24 @@
 //! The tables that `weir ctl show` and `weir top --once` print.
 
 use weir_control::{
-    BreakerStatus, ListenerSnapshot, Origin, PoolSnapshot, ProcessSnapshot, ServerSnapshot, Snapshot, Tone,
-    Traffic, human,
+    BreakerStatus, ListenerSnapshot, NameFilter, Origin, PoolSnapshot, ProcessSnapshot, ServerSnapshot,
+    Snapshot, Tone, Traffic, human,
 };
 
 use super::table::{Align, Cell, Style, Table, printable};
 
 const NONE: &str = "-";
 
-/// The whole picture: process, listeners, pools.
-pub(crate) fn snapshot(snapshot: &Snapshot, style: Style) -> String {
+/// Prints the process, the listeners, and the selected pools and servers.
+pub(crate) fn snapshot(snapshot: &Snapshot, names: &NameFilter, style: Style) -> String {
     let mut out = process(&snapshot.process, style);
     if !snapshot.listeners.is_empty() {
         out.push('\n');
         out.push_str(&listeners(&snapshot.listeners, style));
     }
-    for one in &snapshot.pools {
+    for one in snapshot.pools.iter().filter(|pool| names.shows(pool)) {
         out.push('\n');
-        out.push_str(&pool(one, style));
+        out.push_str(&pool(one, names, style));
     }
     out
 }
@@ -108,9 +108,9 @@ pub(crate) fn listeners(listeners: &[ListenerSnapshot], style: Style) -> String 
     table.render("", style)
 }
 
-/// A headline and a table of the servers.
-pub(crate) fn pool(pool: &PoolSnapshot, style: Style) -> String {
-    format!("{}\n{}", pool_headline(pool, style), servers(pool, style))
+/// Prints a headline and a table of the selected servers.
+pub(crate) fn pool(pool: &PoolSnapshot, names: &NameFilter, style: Style) -> String {
+    format!("{}\n{}", pool_headline(pool, style), servers(pool, names, style))
 }
 
 fn pool_headline(pool: &PoolSnapshot, style: Style) -> String {
@@ -143,7 +143,7 @@ fn pool_headline(pool: &PoolSnapshot, style: Style) -> String {
     format!("{name}: {}", parts.join(", "))
 }
 
-fn servers(pool: &PoolSnapshot, style: Style) -> String {
+fn servers(pool: &PoolSnapshot, names: &NameFilter, style: Style) -> String {
     let mut table = Table::new(&[
         ("SERVER", Align::Left),
         ("STATE", Align::Left),
@@ -160,7 +160,7 @@ fn servers(pool: &PoolSnapshot, style: Style) -> String {
         ("P99", Align::Right),
         ("CHECK", Align::Left),
     ]);
-    for server in &pool.servers {
+    for server in names.servers(pool) {
         let state = server.state();
         let mut row = vec![
             name(server).into(),

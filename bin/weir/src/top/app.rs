@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::widgets::TableState;
-use weir_control::{PoolSnapshot, ServerSnapshot, Snapshot};
+use weir_control::{NameFilter, PoolSnapshot, ServerSnapshot, Snapshot};
 
 use super::feed::Update;
 use super::recent::Recent;
@@ -19,6 +19,10 @@ pub(super) struct App {
     pub(super) recent: Recent,
     /// Why there is no newer snapshot.
     pub(super) trouble: Option<String>,
+    /// The filter of pools and servers.
+    pub(super) names: NameFilter,
+    /// The text of the filter while the user types it.
+    pub(super) typed: Option<String>,
     pub(super) sort: Sort,
     pub(super) reversed: bool,
     pub(super) paused: bool,
@@ -49,6 +53,8 @@ impl App {
             snapshot: None,
             recent: Recent::default(),
             trouble: None,
+            names: NameFilter::default(),
+            typed: None,
             sort: Sort::Config,
             reversed: false,
             paused: false,
@@ -73,14 +79,27 @@ impl App {
 
     /// Breaks when the user has had enough.
     pub(super) fn key(&mut self, key: KeyEvent) -> ControlFlow<()> {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if is_control && matches!(key.code, KeyCode::Char('c' | 'd')) {
+            return ControlFlow::Break(());
+        }
+        if let Some(typed) = self.typed.take() {
+            self.type_filter(typed, key.code);
+            return ControlFlow::Continue(());
+        }
         let page = self.lines_visible.max(1);
         let last = self.lines.saturating_sub(1);
         let at = self.table.selected();
         let selected = match key.code {
-            KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                return ControlFlow::Break(());
+            KeyCode::Esc if !self.names.is_empty() => {
+                self.select(NameFilter::default());
+                return ControlFlow::Continue(());
             }
             KeyCode::Char('q') | KeyCode::Esc => return ControlFlow::Break(()),
+            KeyCode::Char('/') => {
+                self.typed = Some(String::new());
+                at
+            }
             KeyCode::Char('s') => {
                 self.sort = self.sort.next();
                 at
@@ -105,9 +124,28 @@ impl App {
         ControlFlow::Continue(())
     }
 
-    /// The servers of a pool in the wanted order.
+    /// Handles a key while the user types the filter. The filter applies at once; Enter keeps it, Escape removes it.
+    fn type_filter(&mut self, mut typed: String, key: KeyCode) {
+        match key {
+            KeyCode::Enter => return,
+            KeyCode::Esc => return self.select(NameFilter::default()),
+            KeyCode::Backspace => drop(typed.pop()),
+            KeyCode::Char(letter) => typed.push(letter),
+            _ => {}
+        }
+        self.select(NameFilter::new(&typed));
+        self.typed = Some(typed);
+    }
+
+    fn select(&mut self, names: NameFilter) {
+        self.names = names;
+        // The same line would mark another server.
+        self.table = TableState::default();
+    }
+
+    /// Returns the selected servers of a pool in the chosen order.
     pub(super) fn sorted<'a>(&self, pool: &'a PoolSnapshot) -> Vec<&'a ServerSnapshot> {
-        let mut servers: Vec<_> = pool.servers.iter().collect();
+        let mut servers = self.names.servers(pool);
         let recent = |server: &ServerSnapshot| self.recent.of(&pool.name, &server.name);
         match self.sort {
             Sort::Config => {}

@@ -211,6 +211,7 @@ fn table(frame: &mut Frame<'_>, area: Rect, app: &mut App, snapshot: &Snapshot) 
     let rows: Vec<Row<'_>> = snapshot
         .pools
         .iter()
+        .filter(|pool| app.names.shows(pool))
         .flat_map(|pool| {
             let most = pool.servers.iter().map(|server| server.traffic.active.current).max().unwrap_or(0);
             let servers = app.sorted(pool).into_iter();
@@ -311,14 +312,28 @@ fn bar(active: u64, of: u64) -> Cell<'static> {
 }
 
 fn foot(app: &App) -> Line<'static> {
-    let direction = if app.reversed { ", reversed" } else { "" };
-    let mut spans = vec![Span::styled(
-        format!("q quit  s sort ({}{direction})  r reverse  p pause  arrows move", app.sort.name()),
-        DIM,
-    )];
-    if app.paused {
-        spans.push(Span::styled("  paused", colour(Tone::Warning).add_modifier(Modifier::BOLD)));
+    if let Some(typed) = &app.typed {
+        return Line::from(vec![
+            Span::styled("names with ", DIM),
+            Span::styled(format!("{}_", printable(typed)), BOLD),
+            Span::styled("  Enter keep  Esc all", DIM),
+        ]);
     }
+    let direction = if app.reversed { ", reversed" } else { "" };
+    let keys =
+        format!("q quit  / filter  s sort ({}{direction})  r reverse  p pause  arrows move", app.sort.name());
+    let mut spans = Vec::new();
+    if !app.names.is_empty() {
+        let style = colour(Tone::Warning).add_modifier(Modifier::BOLD);
+        spans.push(Span::styled(
+            format!("only names with {} (Esc all)  ", printable(app.names.text())),
+            style,
+        ));
+    }
+    if app.paused {
+        spans.push(Span::styled("paused  ", colour(Tone::Warning).add_modifier(Modifier::BOLD)));
+    }
+    spans.push(Span::styled(keys, DIM));
     Line::from(spans)
 }
 

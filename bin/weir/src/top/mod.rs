@@ -20,6 +20,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use weir_admin::ControlClient;
+use weir_control::NameFilter;
 
 use crate::ctl::SOCKET;
 use crate::ctl::table::Style;
@@ -30,7 +31,7 @@ pub(crate) use feed::Termination;
 
 /// Watch pools and servers live
 ///
-/// Keys: q quit, s sort by the next column, r reverse, p pause, arrows and Page keys move.
+/// Keys: q quit, / filter by name, s sort by the next column, r reverse, p pause, arrows and Page keys move.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TopArgs {
     /// The control socket.
@@ -39,6 +40,9 @@ pub(crate) struct TopArgs {
     /// Seconds between refreshes.
     #[arg(long, default_value = "1", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=60))]
     interval: u64,
+    /// Show only pools and servers whose names contain this.
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "TEXT")]
+    filter: String,
     /// Print one plain table and exit.
     #[arg(long)]
     once: bool,
@@ -56,9 +60,10 @@ pub(crate) enum TopError {
 /// Shows the view until it is ended.
 pub(crate) fn run(args: &TopArgs) -> ExitCode {
     if args.once {
-        return once(&args.socket);
+        return once(&args.socket, &NameFilter::new(&args.filter));
     }
-    match watch(&args.socket, Duration::from_secs(args.interval), Vec::new()) {
+    let app = App { names: NameFilter::new(&args.filter), ..App::new(&args.socket) };
+    match show_live(app, Duration::from_secs(args.interval)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }
@@ -66,14 +71,17 @@ pub(crate) fn run(args: &TopArgs) -> ExitCode {
 
 /// Shows the live view of the server behind `socket` until its user or a signal ends it. `panel`: lines below the table.
 pub(crate) fn watch(socket: &Path, interval: Duration, panel: Vec<String>) -> Result<(), TopError> {
+    show_live(App { panel, ..App::new(socket) }, interval)
+}
+
+fn show_live(app: App, interval: Duration) -> Result<(), TopError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(TopError::NoTerminal);
     }
     let termination = Termination::listen().map_err(TopError::Terminal)?;
-    let feed = Feed::start(socket, interval);
+    let feed = Feed::start(&app.socket, interval);
     // From here on a panic gives the terminal back, too.
     let mut terminal = ratatui::try_init().map_err(TopError::Terminal)?;
-    let app = App { panel, ..App::new(socket) };
     let ended = show(&mut terminal, &feed.updates, &termination, app);
     if ratatui::try_restore().is_err() {
         // The terminal is gone. When dropped, this would complain about it, there, and panic because it cannot.
@@ -126,10 +134,10 @@ pub(crate) fn wait_for_input(tick: Duration) -> io::Result<bool> {
     }
 }
 
-fn once(socket: &Path) -> ExitCode {
+fn once(socket: &Path, names: &NameFilter) -> ExitCode {
     match ControlClient::connect(socket).and_then(|mut client| client.snapshot()) {
         Ok(snapshot) => {
-            let text = tables::snapshot(&snapshot, Style::of(io::stdout().is_terminal()));
+            let text = tables::snapshot(&snapshot, names, Style::of(io::stdout().is_terminal()));
             // Whoever closed the pipe does not want to know.
             let _ = io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS

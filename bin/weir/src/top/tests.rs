@@ -149,6 +149,39 @@ fn while_paused_nothing_moves() {
     assert!(screen(&mut app, 15).contains("on other"));
 }
 
+fn press_all(app: &mut App, text: &str) {
+    text.chars().for_each(|letter| assert!(!press(app, KeyCode::Char(letter))));
+}
+
+#[test]
+fn a_filter_leaves_the_names_that_contain_it_while_it_is_typed_and_until_escape() {
+    let mut app = app();
+    app.update(later(0, |_| {}));
+    press_all(&mut app, "/q2");
+    press(&mut app, KeyCode::Backspace);
+    press(&mut app, KeyCode::Backspace);
+    press_all(&mut app, "W3");
+    assert!(screen(&mut app, 15).contains("names with W3_"));
+    let shown = |app: &mut App| -> Vec<String> {
+        let screen = screen(app, 15);
+        let rows = screen.lines().skip_while(|line| !line.starts_with("SERVER")).skip(1);
+        rows.take_while(|row| !row.is_empty())
+            .map(|row| row.split_whitespace().next().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(shown(&mut app), ["web", "w3"]);
+    press(&mut app, KeyCode::Enter);
+    assert!(screen(&mut app, 15).contains("only names with w3 (Esc all)  q quit"));
+    assert!(screen(&mut app, 15).contains(" up 3/5 "), "a pool is counted as a whole");
+    assert!(!press(&mut app, KeyCode::Esc), "it ends the filter, and not the view");
+    assert_eq!(shown(&mut app).len(), 8);
+    press_all(&mut app, "/mail");
+    assert_eq!(shown(&mut app), ["mail", "m1"]);
+    press(&mut app, KeyCode::Esc);
+    assert_eq!(shown(&mut app).len(), 8);
+    assert!(press(&mut app, KeyCode::Esc));
+}
+
 #[test]
 fn it_ends_by_q_escape_and_control_c_only() {
     let mut app = app();

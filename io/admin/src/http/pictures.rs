@@ -1,10 +1,11 @@
 //! Fleets over time, drawn for the status page: of each its latest rows.
 
-use weir_control::{Answer, Command, Reply, Snapshot};
+use weir_control::{Answer, Command, NameFilter, Reply, Snapshot};
 use weir_model::Name;
 use weir_scale::history::Row;
 use weir_scale::plot;
 
+use crate::page::is_selected;
 use crate::{Handler, Pictures};
 
 /// Half an hour of looks, one a second.
@@ -14,10 +15,15 @@ const FLEETS_MAX: usize = 10;
 /// What an SVG needs as a file, and not within a page.
 const NAMESPACE: &str = " xmlns=\"http://www.w3.org/2000/svg\"";
 
-/// The lines of the histories of fleets, by their names.
-pub(super) async fn histories(snapshot: &Snapshot, handler: &dyn Handler) -> Vec<(String, Vec<String>)> {
+/// Returns the lines of the histories of the selected fleets, by the names of the fleets.
+pub(super) async fn histories(
+    snapshot: &Snapshot,
+    names: &NameFilter,
+    handler: &dyn Handler,
+) -> Vec<(String, Vec<String>)> {
     let mut histories = Vec::new();
-    for fleet in snapshot.fleets.iter().take(FLEETS_MAX) {
+    let fleets = snapshot.fleets.iter().filter(|fleet| is_selected(names, fleet));
+    for fleet in fleets.take(FLEETS_MAX) {
         let Ok(name) = Name::new(&fleet.name) else { continue };
         let reply = handler.handle(Command::FleetHistory { fleet: name, rows: ROWS_MAX }).await;
         let Reply::Ok(Answer::FleetHistory { rows }) = reply else { continue };

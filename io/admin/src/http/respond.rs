@@ -12,15 +12,16 @@ use super::pictures;
 use super::places::Place;
 use super::server::Face;
 use crate::metrics::{Exposition, Scope};
-use crate::{Handler, metrics, stat_csv, status_page};
+use crate::{Handler, Selection, metrics, stat_csv, status_page};
 
 const HTML: &str = "text/html; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const CSV: &str = "text/csv; charset=utf-8";
 
-/// The page has no script and loads nothing; should a name ever slip through unescaped, it still runs nothing.
-const CONTENT_SECURITY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The page has no script and loads nothing, and its form leads nowhere else; should a name ever slip through unescaped, it still runs
+/// nothing.
+const CONTENT_SECURITY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// Of a strange name so many characters are repeated.
 const HOST_SHOWN_MAX: usize = 80;
@@ -69,14 +70,17 @@ pub(super) async fn respond(
     let answering = place.answer().await;
     let Some(writer) = face.memory.writer().await else { return no_memory() };
     let snapshot = face.handler.snapshot();
-    let histories =
-        if path == "/" { pictures::histories(&snapshot, &*face.handler).await } else { Vec::new() };
+    let selection = Selection::parse(request.uri().query().unwrap_or_default());
+    let histories = match path {
+        "/" => pictures::histories(&snapshot, selection.names(), &*face.handler).await,
+        _ => Vec::new(),
+    };
     // With thousands of servers a page takes longer to write than checks and commands should wait.
     let written = tokio::task::spawn_blocking(move || match request.uri().path() {
         "/metrics" => metrics_page(request.headers(), request.uri().query(), &snapshot),
         "/status.json" => Ok((JSON, serde_json::to_vec(&snapshot).map_err(|cause| failed(&cause))?)),
         "/status.csv" => Ok((CSV, stat_csv(&snapshot).into_bytes())),
-        _ => Ok((HTML, status_page(&snapshot, &pictures::draw(&histories)).into_bytes())),
+        _ => Ok((HTML, status_page(&snapshot, &pictures::draw(&histories), &selection).into_bytes())),
     });
     let (content_type, text) = match written.await {
         Ok(Ok(written)) => written,

@@ -3,10 +3,9 @@ use weir_control::{ListenerSnapshot, Protocol};
 use super::html::{Html, esc};
 use super::parts;
 
-const COLUMNS: [(&str, &str); 18] = [
-    ("Listener", "Its name, and what it speaks"),
+const COLUMNS: [(&str, &str); 16] = [
+    ("Listener", "Its name, what it speaks, and where it accepts"),
     ("State", "Whether it accepts"),
-    ("Address", "Where it accepts"),
     ("Connections", "Open now, of those permitted"),
     ("Accepted", "Connections since the start"),
     ("Denied", "Connections closed at once because of a limit"),
@@ -20,13 +19,12 @@ const COLUMNS: [(&str, &str); 18] = [
     ("5xx", "Responses"),
     ("Bad", "Requests that could not be understood, or did not come in time"),
     ("Left", "Clients that went away before the end"),
-    ("In", "Bytes from clients"),
-    ("Out", "Bytes to clients"),
+    ("In, out", "Bytes from clients and to clients"),
 ];
 
-pub(super) fn section(page: &mut Html, listeners: &[ListenerSnapshot]) {
+pub(super) fn section(page: &mut Html, listeners: &[&ListenerSnapshot]) {
     page.add(format_args!("<section><h2>Listeners</h2>\n"));
-    parts::open_table(page, 3, &COLUMNS);
+    parts::open_table(page, 2, &COLUMNS);
     for listener in listeners {
         row(page, listener);
     }
@@ -43,9 +41,10 @@ fn row(page: &mut Html, listener: &ListenerSnapshot) {
             format!("{} handshakes, {} resumed, {} failed", counts.completed, counts.resumed, counts.failed);
         parts::tag(page, "tls", &more);
     }
+    parts::address(page, &listener.bind.join(", "));
     page.add(format_args!("</th><td class=\"text\">"));
     parts::badge(page, listener.status.tone(), listener.status.name());
-    page.add(format_args!("</td><td class=\"text\">{}</td>", esc(&listener.bind.join(", "))));
+    page.add(format_args!("</td>"));
     parts::level(page, listener.connections);
     parts::number(page, listener.connections_total);
     parts::fault(page, listener.connections_denied);
@@ -58,7 +57,6 @@ fn row(page: &mut Html, listener: &ListenerSnapshot) {
     }
     parts::number(page, listener.request_errors);
     parts::number(page, listener.client_aborts);
-    parts::bytes(page, listener.request_bytes);
-    parts::bytes(page, listener.response_bytes);
+    parts::bytes(page, listener.request_bytes, listener.response_bytes);
     page.add(format_args!("</tr>\n"));
 }

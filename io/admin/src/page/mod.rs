@@ -1,6 +1,7 @@
 //! The status page: read-only HTML that refreshes itself, works without JavaScript and loads nothing. State is told in
-//! words and in colour. Everything that comes from a config or a server is escaped.
+//! words and in colour. Everything that comes from a config or a server is escaped. Its tables fit a window 1,280 pixels wide.
 
+mod filter;
 mod fleets;
 mod html;
 mod listeners;
@@ -9,8 +10,9 @@ mod pools;
 
 use std::collections::BTreeMap;
 
-use weir_control::{PoolStatus, ProcessSnapshot, Snapshot, Tone, human};
+use weir_control::{FleetSnapshot, NameFilter, PoolStatus, ProcessSnapshot, Snapshot, Tone, human};
 
+pub use filter::Selection;
 use html::{Html, class, esc};
 
 const STYLE: &str = include_str!("style.css");
@@ -21,16 +23,20 @@ const REFRESH_S: u32 = 5;
 /// Pictures of fleets over time, by the names of the fleets: markup that loads nothing.
 pub type Pictures = BTreeMap<String, String>;
 
-/// The page.
-pub fn status_page(snapshot: &Snapshot, pictures: &Pictures) -> String {
+/// Writes the page, with the listeners, pools, servers and fleets whose names are selected. Totals of the process and of a pool count all of
+/// them.
+pub fn status_page(snapshot: &Snapshot, pictures: &Pictures, selection: &Selection) -> String {
     let process = &snapshot.process;
+    let names = selection.names();
     let mut page = Html::new();
     page.add(format_args!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-         <meta name=\"color-scheme\" content=\"light dark\">\
-         <meta http-equiv=\"refresh\" content=\"{REFRESH_S}\">"
+         <meta name=\"color-scheme\" content=\"light dark\">"
     ));
+    if selection.refreshes() {
+        page.add(format_args!("<meta http-equiv=\"refresh\" content=\"{REFRESH_S}\">"));
+    }
     page.add(format_args!(
         "<title>Weir on {}</title><style>{STYLE}</style></head>\n<body>",
         esc(&process.host)
@@ -38,17 +44,30 @@ pub fn status_page(snapshot: &Snapshot, pictures: &Pictures) -> String {
     header(&mut page, process);
     notices(&mut page, process);
     tiles(&mut page, snapshot);
-    if !snapshot.listeners.is_empty() {
-        listeners::section(&mut page, &snapshot.listeners);
+    filter::section(&mut page, selection);
+    let listeners: Vec<_> =
+        snapshot.listeners.iter().filter(|listener| names.matches(&listener.name)).collect();
+    let pools: Vec<_> = snapshot.pools.iter().filter(|pool| names.shows(pool)).collect();
+    let fleets: Vec<_> = snapshot.fleets.iter().filter(|fleet| is_selected(names, fleet)).collect();
+    if !names.is_empty() && listeners.is_empty() && pools.is_empty() && fleets.is_empty() {
+        page.add(format_args!("<p class=\"more\">No listener, pool, server or fleet has such a name.</p>\n"));
     }
-    for pool in &snapshot.pools {
-        pools::section(&mut page, pool);
+    if !listeners.is_empty() {
+        listeners::section(&mut page, &listeners);
     }
-    for fleet in &snapshot.fleets {
+    for pool in pools {
+        pools::section(&mut page, pool, names);
+    }
+    for fleet in fleets {
         fleets::section(&mut page, fleet, pictures.get(&fleet.name).map(String::as_str));
     }
-    footer(&mut page);
+    footer(&mut page, selection);
     page.finish()
+}
+
+/// Returns whether the name of the fleet or that of its pool is selected.
+pub(crate) fn is_selected(names: &NameFilter, fleet: &FleetSnapshot) -> bool {
+    names.matches(&fleet.name) || names.matches(&fleet.pool)
 }
 
 fn header(page: &mut Html, process: &ProcessSnapshot) {
@@ -137,9 +156,13 @@ fn tile(page: &mut Html, name: &str, value: &str, more: &str, tone: Tone) {
     ));
 }
 
-fn footer(page: &mut Html) {
+fn footer(page: &mut Html, selection: &Selection) {
+    page.add(format_args!("<footer>"));
+    if selection.refreshes() {
+        page.add(format_args!("Refreshed every {REFRESH_S} s &middot; "));
+    }
     page.add(format_args!(
-        "<footer>Refreshed every {REFRESH_S} s &middot; the same as <a href=\"status.json\">JSON</a>, \
+        "The same as <a href=\"status.json\">JSON</a>, \
          <a href=\"status.csv\">CSV</a>, <a href=\"metrics\">metrics</a></footer></body></html>\n"
     ));
 }

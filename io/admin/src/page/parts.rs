@@ -41,8 +41,16 @@ pub(super) fn fault(page: &mut Html, count: u64) {
     page.add(format_args!("<td class=\"fault\" title=\"{count}\">{}</td>", human::count(count)));
 }
 
-pub(super) fn bytes(page: &mut Html, bytes: u64) {
-    cell(page, &human::bytes(bytes), &format!("{bytes} bytes"), bytes == 0);
+/// Writes the address of a listener or a server on a line below its name.
+pub(super) fn address(page: &mut Html, address: &str) {
+    page.add(format_args!("<small class=\"below\">{}</small>", esc(address)));
+}
+
+/// Writes the bytes from clients, and below them the bytes to clients.
+pub(super) fn bytes(page: &mut Html, from: u64, to: u64) {
+    let shown = format!("{}<span class=\"below\">{}</span>", human::bytes(from), human::bytes(to));
+    let exact = format!("{from} bytes from clients, {to} bytes to clients");
+    cell(page, &shown, &exact, from == 0 && to == 0);
 }
 
 /// Now, and the most in a second.

@@ -1,6 +1,6 @@
 use weir_control::{
-    AdminState, AgentSnapshot, BreakerStatus, CheckSnapshot, Origin, PoolSnapshot, Protocol, ServerSnapshot,
-    Tone, Traffic, human,
+    AdminState, AgentSnapshot, BreakerStatus, CheckSnapshot, NameFilter, Origin, PoolSnapshot, Protocol,
+    ServerSnapshot, Tone, Traffic, human,
 };
 
 use super::html::{Html, class, esc};
@@ -9,11 +9,12 @@ use super::parts;
 /// Servers of one pool that are shown. A browser takes seconds for 10,000 rows; those in trouble come first then.
 const SERVERS_MAX: usize = 500;
 
-const COLUMNS: [(&str, &str); 20] = [
-    ("Server", "Its name"),
-    ("State", "What the operator wants, checks and traffic say, and for how long"),
-    ("Address", "Where it listens"),
-    ("Last check", "How it ended, and how long it took"),
+const COLUMNS: [(&str, &str); 17] = [
+    ("Server", "Its name, and where it listens"),
+    (
+        "State, last check",
+        "What the operator wants, checks and traffic say, and for how long; how the last check ended, and how long it took",
+    ),
     ("Weight", "Its share of the traffic"),
     ("Active", "Requests in flight, of those permitted"),
     ("Rate", "Requests in the last second"),
@@ -28,19 +29,20 @@ const COLUMNS: [(&str, &str); 20] = [
     ("Broken", "Responses that did not come, or came broken"),
     ("Retried", "Requests that were tried again after failing here"),
     ("Reuse", "Requests over a connection that had been used before"),
-    ("In", "Bytes from clients"),
-    ("Out", "Bytes to clients"),
+    ("In, out", "Bytes from clients and to clients"),
 ];
 
-pub(super) fn section(page: &mut Html, pool: &PoolSnapshot) {
+/// Writes the pool with its selected servers.
+pub(super) fn section(page: &mut Html, pool: &PoolSnapshot, names: &NameFilter) {
     heading(page, pool);
-    parts::open_table(page, 4, &COLUMNS);
-    for server in shown(&pool.servers) {
+    parts::open_table(page, 2, &COLUMNS);
+    let servers = names.servers(pool);
+    let hidden = servers.len().saturating_sub(SERVERS_MAX);
+    for server in shown(servers) {
         server_row(page, pool, server);
     }
     total_row(page, pool);
     parts::close_table(page);
-    let hidden = pool.servers.len().saturating_sub(SERVERS_MAX);
     if hidden > 0 {
         page.add(format_args!(
             "<p class=\"more\">{hidden} more servers, all in good order or of the same kind: "
@@ -90,8 +92,7 @@ fn heading(page: &mut Html, pool: &PoolSnapshot) {
 }
 
 /// All of them in order; or, where they are too many, those in trouble first.
-fn shown(servers: &[ServerSnapshot]) -> Vec<&ServerSnapshot> {
-    let mut shown: Vec<_> = servers.iter().collect();
+fn shown(mut shown: Vec<&ServerSnapshot>) -> Vec<&ServerSnapshot> {
     if shown.len() > SERVERS_MAX {
         shown.sort_by_key(|server| std::cmp::Reverse(server.state().tone()));
         shown.truncate(SERVERS_MAX);
@@ -122,13 +123,18 @@ fn server_row(page: &mut Html, pool: &PoolSnapshot, server: &ServerSnapshot) {
     if server.origin == Origin::Runtime {
         parts::tag(page, "added", "added at runtime, not in the config");
     }
+    parts::address(page, &server.address);
+    changed(page, server, "address");
     page.add(format_args!("</th><td class=\"text state\">"));
     parts::badge(page, state.tone(), &state.to_string());
     state_details(page, server);
-    page.add(format_args!("</td><td class=\"text\">{}", esc(&server.address)));
-    changed(page, server, "address");
+    if let Some(check) = &server.check {
+        check_part(page, check);
+    }
+    if let Some(agent) = &server.agent {
+        agent_part(page, agent);
+    }
     page.add(format_args!("</td>"));
-    check_cell(page, server.check.as_ref(), server.agent.as_ref());
     weight_cell(page, server);
     traffic_cells(page, pool.protocol, &server.traffic);
     page.add(format_args!("</tr>\n"));
@@ -155,38 +161,26 @@ fn changed(page: &mut Html, server: &ServerSnapshot, what: &str) {
     }
 }
 
-fn check_cell(page: &mut Html, check: Option<&CheckSnapshot>, agent: Option<&AgentSnapshot>) {
-    let Some(check) = check else {
-        match agent {
-            None => page.add(format_args!("<td class=\"text zero\">&ndash;</td>")),
-            Some(agent) => {
-                page.add(format_args!("<td class=\"text\">"));
-                agent_part(page, agent);
-                page.add(format_args!("</td>"));
-            }
-        }
-        return;
-    };
+/// Writes the outcome of the last check, with the reason in the tool tip.
+fn check_part(page: &mut Html, check: &CheckSnapshot) {
     let tone = if check.code.passed() { "" } else { " fault" };
     let ago = human::span(check.ms_ago);
-    page.add(format_args!("<td class=\"text{tone}\" title=\"{}; {ago} ago\">", esc(&check.text)));
+    page.add(format_args!("<small class=\"below{tone}\" title=\"{}; {ago} ago\">", esc(&check.text)));
     page.add(format_args!("{}", check.code.name()));
     if let Some(status) = check.status {
         page.add(format_args!(" {status}"));
     }
-    page.add(format_args!(" <small>{}</small>", human::latency(check.duration_us)));
-    if let Some(agent) = agent {
-        page.add(format_args!("<br>"));
-        agent_part(page, agent);
-    }
-    page.add(format_args!("</td>"));
+    page.add(format_args!(" {}</small>", human::latency(check.duration_us)));
 }
 
 /// What the server's agent says, its remark in the tool tip.
 fn agent_part(page: &mut Html, agent: &AgentSnapshot) {
     let ago = human::span(agent.ms_ago);
     let silent = if agent.is_silent { " silent" } else { "" };
-    page.add(format_args!("<small title=\"{}; {ago} ago\">agent{silent}", esc(&agent.remark)));
+    page.add(format_args!(
+        "<small class=\"below\" title=\"{}; {ago} ago\">agent{silent}",
+        esc(&agent.remark)
+    ));
     page.add(format_args!(" {}</small>", esc(&agent.says)));
 }
 
@@ -209,7 +203,7 @@ fn weight_cell(page: &mut Html, server: &ServerSnapshot) {
 
 fn total_row(page: &mut Html, pool: &PoolSnapshot) {
     page.add(format_args!("<tr class=\"total\"><th scope=\"row\">all</th>"));
-    page.add(format_args!("<td></td><td></td><td></td><td></td>"));
+    page.add(format_args!("<td></td><td></td>"));
     traffic_cells(page, pool.protocol, &pool.traffic);
     page.add(format_args!("</tr>\n"));
 }
@@ -231,6 +225,5 @@ fn traffic_cells(page: &mut Html, protocol: Protocol, traffic: &Traffic) {
         Some(percent) => page.add(format_args!("<td title=\"{} requests\">{percent}%</td>", traffic.reuses)),
         None => parts::none(page, 1),
     }
-    parts::bytes(page, traffic.request_bytes);
-    parts::bytes(page, traffic.response_bytes);
+    parts::bytes(page, traffic.request_bytes, traffic.response_bytes);
 }

@@ -1,12 +1,20 @@
 //! The status page, as text and as markup.
 
-use weir_admin::{Pictures, status_page};
+use weir_admin::{Pictures, Selection};
 use weir_control::{
     CheckCode, CheckSnapshot, FleetEvent, FleetPolicySnapshot, FleetSnapshot, PoolSnapshot, ServerSnapshot,
     Snapshot,
 };
 
 use crate::common;
+
+fn status_page(snapshot: &Snapshot, pictures: &Pictures) -> String {
+    weir_admin::status_page(snapshot, pictures, &Selection::default())
+}
+
+fn filtered(snapshot: &Snapshot, query: &str) -> String {
+    weir_admin::status_page(snapshot, &Pictures::new(), &Selection::parse(query))
+}
 
 /// With `WEIR_PAGE=file`, writes the page there, to be looked at in a browser.
 #[test]
@@ -156,4 +164,41 @@ fn a_fleet_is_told_with_its_numbers_its_reason_and_its_picture() {
     assert!(
         page.contains(">not led here<") && page.contains("demand is not known") && !page.contains("<svg>")
     );
+}
+
+#[test]
+fn only_what_the_filter_names_is_shown_and_pools_are_counted_as_a_whole() {
+    let mut snapshot = common::snapshot();
+    let mut other = snapshot.pools[0].clone();
+    other.name = "other".to_owned();
+    other.servers.iter_mut().for_each(|server| server.name = format!("o-{}", server.name));
+    snapshot.pools.push(other);
+    let page = filtered(&snapshot, "filter=O-W3");
+    assert!(page.contains(">o-w3<") && page.contains("Pool other"), "{page}");
+    assert!(!page.contains(">w3<") && !page.contains(">o-w1<") && !page.contains("<h2>Fleet"), "{page}");
+    assert!(page.contains("3 of 7 servers in rotation"), "{page}");
+    assert!(page.contains("Only names that contain <b>O-W3</b>") && page.contains("http-equiv=\"refresh\""));
+    let none = filtered(&snapshot, "filter=%3Cnosuch%3E");
+    assert!(none.contains("No listener, pool, server or fleet has such a name"), "{none}");
+    assert!(none.contains("<b>&lt;nosuch&gt;</b>") && !none.contains("<table>"), "{none}");
+}
+
+#[test]
+fn a_filter_finds_a_server_among_thousands() {
+    let mut snapshot = common::snapshot();
+    let good = snapshot.pools[0].servers[0].clone();
+    snapshot.pools[0].servers = vec![good; 5_000];
+    "needle".clone_into(&mut snapshot.pools[0].servers[4_999].name);
+    assert!(!filtered(&snapshot, "").contains(">needle<"));
+    let page = filtered(&snapshot, "filter=needle");
+    assert!(page.contains(">needle<") && !page.contains(">w1<") && !page.contains("more servers"));
+}
+
+#[test]
+fn while_somebody_writes_a_filter_the_page_does_not_refresh_itself() {
+    let page = filtered(&common::snapshot(), "filter=");
+    assert!(page.contains("<input name=\"filter\"") && page.contains("autofocus"), "{page}");
+    assert!(!page.contains("http-equiv=\"refresh\"") && !page.contains("Refreshed every"), "{page}");
+    assert!(page.contains("Pool web"), "everything is shown meanwhile");
+    assert!(filtered(&common::snapshot(), "").contains("<a href=\"?filter=\">Filter by name</a>"));
 }

@@ -14,6 +14,7 @@ mod nginx;
 mod nginx_for_storm;
 mod nginx_in_front;
 mod simulate;
+mod status_page;
 mod tool;
 mod upload_page;
 mod websocket;
