@@ -111,6 +111,20 @@ fn the_unpacked_program_runs_and_accepts_the_shipped_config() {
     runs_and_accepts_its_config(&root);
 }
 
+#[test]
+fn completions_stand_where_the_shells_of_debian_look() {
+    let at = directory();
+    let root = at.path().join("root");
+    unpack(&package("deb", STAND_IN.as_ref(), at.path()), &root);
+    for path in [
+        "bash-completion/completions/weir",
+        "zsh/vendor-completions/_weir",
+        "fish/vendor_completions.d/weir.fish",
+    ] {
+        assert!(root.join("usr/share").join(path).is_file(), "{path} is missing");
+    }
+}
+
 /// Asks the program of the package in `root` who it is, and what it says to the config beside it.
 fn runs_and_accepts_its_config(root: &Path) {
     let program = root.join("usr/sbin/weir");
@@ -125,6 +139,24 @@ fn runs_and_accepts_its_config(root: &Path) {
     fs::write(&path, config).unwrap();
     let check = Command::new(&program).arg("check").arg("--no-ports").arg(&path).output().unwrap();
     assert_eq!(check.status.code(), Some(0), "{}", text(&check));
+
+    let completion = root.join("usr/share/bash-completion/completions/weir");
+    succeed(Command::new("bash").arg("-n").arg(&completion));
+    assert!(fs::read_to_string(completion).unwrap().contains("complete -F _weir "));
+}
+
+#[test]
+#[cfg_attr(not(feature = "long"), ignore = "packs the program: make test-all")]
+fn the_unpacked_tarball_runs_the_demo_where_nothing_is_installed() {
+    let at = directory();
+    let tarball = package("tarball", weir(), at.path());
+    succeed(Command::new("tar").arg("-xf").arg(&tarball).arg("-C").arg(at.path()));
+    let name = tarball.file_name().unwrap().to_str().unwrap().trim_end_matches(".tar.gz");
+    let mut demo = Command::new("bin/weir");
+    demo.current_dir(at.path().join(name)).args(["demo", "--once"]);
+    // No tool of a developer is in reach.
+    demo.env_clear().env("PATH", "/nonexistent").env("TMPDIR", at.path());
+    assert!(succeed(&mut demo).contains(" answered with 200, 0 failed"));
 }
 
 #[test]

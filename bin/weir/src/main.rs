@@ -4,6 +4,7 @@
 mod absent;
 mod algorithms;
 mod check;
+mod completion;
 mod config_files;
 mod convert;
 mod ctl;
@@ -63,6 +64,7 @@ enum Verb {
     Storage(storage::StorageArgs),
     Convert(convert::ConvertArgs),
     Algorithms(algorithms::AlgorithmsArgs),
+    Completion(completion::CompletionArgs),
     #[command(hide = true)]
     Start(service::ServiceArgs),
     #[command(hide = true)]
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Verb::Storage(args) => storage::run(&args),
         Verb::Convert(args) => convert::run(&args),
         Verb::Algorithms(args) => algorithms::run(&args),
+        Verb::Completion(args) => completion::run::<Cli>(&args),
         Verb::Start(_) => service::hint("start"),
         Verb::Stop(_) => service::hint("stop"),
         Verb::Reload(_) => service::hint("reload"),

@@ -12,6 +12,11 @@ const PLACES: Places = Places {
     unit: "lib/systemd/system/weir.service",
     sysusers: "usr/lib/sysusers.d/weir.conf",
     logrotate: "etc/logrotate.d/weir",
+    completions: [
+        "usr/share/bash-completion/completions/weir",
+        "usr/share/zsh/vendor-completions/_weir",
+        "usr/share/fish/vendor_completions.d/weir.fish",
+    ],
     manual: "usr/share/man/man8",
     documents: "usr/share/doc/weir",
 };

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::Release;
+use crate::command;
 
 /// Where a kind of file goes; the last part of the path may be the file's new name.
 pub(super) struct Places {
@@ -13,6 +14,8 @@ pub(super) struct Places {
     pub(super) unit: &'static str,
     pub(super) sysusers: &'static str,
     pub(super) logrotate: &'static str,
+    /// Scripts for bash, zsh and fish.
+    pub(super) completions: [&'static str; 3],
     /// A directory for section 8.
     pub(super) manual: &'static str,
     /// A directory.
@@ -28,6 +31,10 @@ pub(super) fn lay_out(release: &Release, places: &Places, into: &Path) -> Result
     install(&packaging.join("weir.service"), &into.join(places.unit), 0o644)?;
     install(&packaging.join("weir.sysusers"), &into.join(places.sysusers), 0o644)?;
     install(&packaging.join("weir.logrotate"), &into.join(places.logrotate), 0o644)?;
+    for (shell, to) in ["bash", "zsh", "fish"].into_iter().zip(places.completions) {
+        let script = command::output(Command::new(&release.binary).args(["completion", shell]).env_clear())?;
+        write(&into.join(to), script.as_bytes(), 0o644)?;
+    }
     install_gzipped(&packaging.join("weir.8"), &into.join(places.manual).join("weir.8.gz"))?;
 
     let documents = into.join(places.documents);

@@ -5,13 +5,18 @@ use super::layout::{self, Places};
 use super::{Release, debian};
 use crate::command;
 
-/// One directory that can be unpacked anywhere; INSTALL in the guide says where its files belong.
+/// One directory that can be unpacked anywhere; its program runs there. docs/guide/systemd.md says where its files belong in a system.
 const PLACES: Places = Places {
     binary: "bin/weir",
     config: "etc/weir/weir.toml",
     unit: "lib/systemd/system/weir.service",
     sysusers: "lib/sysusers.d/weir.conf",
     logrotate: "etc/logrotate.d/weir",
+    completions: [
+        "share/bash-completion/completions/weir",
+        "share/zsh/site-functions/_weir",
+        "share/fish/vendor_completions.d/weir.fish",
+    ],
     manual: "share/man/man8",
     documents: "share/doc/weir",
 };

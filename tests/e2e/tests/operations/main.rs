@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod command_line;
+mod completion;
 mod drain;
 mod privileges;
 mod reload;
