@@ -6,10 +6,6 @@ SHELL := /bin/bash
 FUZZ_SECONDS ?= 30
 # What the random inputs grow from; 0 = another one each time.
 FUZZ_SEED ?= 1
-# Tests and packages have what a plain build has not.
-FEATURES := --features weir/kubernetes,weir-e2e/kubernetes
-# Tests that take minutes.
-LONG := weir-e2e/long,weir-sim/long,xtask/long
 # Passed on to the bench harness, e.g. BENCH='--only 1k-keepalive --repeats 3'.
 BENCH ?=
 
@@ -42,25 +38,25 @@ test-all: ## that, what takes minutes, what `make check-all` looks at, and what 
 
 test-rclone: ## rclone with ten thousand files against a storage area; takes minutes
 	@scripts/setup test
-	WEIR_RCLONE_FILES=10000 cargo test --workspace $(FEATURES) --test storage -- --nocapture rclone_synchronises_many
+	WEIR_RCLONE_FILES=10000 cargo xtask test --test storage -- --nocapture rclone_synchronises_many
 
 OPENSTACK := $(CURDIR)/target/openstack
 test-openstack: ## fleets in OpenStack with a real control plane, provider and program; downloads it, takes minutes
 	@scripts/setup openstack
-	cargo test --workspace $(FEATURES) --bins --test fleet --no-run
+	cargo xtask test --bins --test fleet --no-run
 	@# Stopped whatever the tests say, and when not all of it comes up.
 	tests/openstack/control_plane.py up $(OPENSTACK) && \
 		OS_CLIENT_CONFIG_FILE=$(OPENSTACK)/clouds.yaml WEIR_OPENSTACK_HOSTS=3 \
-			cargo test --workspace $(FEATURES) --test fleet -- --ignored --test-threads 2 openstack_real; \
+			cargo xtask test --test fleet -- --ignored --test-threads 2 openstack_real; \
 	said=$$?; tests/openstack/control_plane.py down $(OPENSTACK); exit $$said
 
 KUBERNETES := $(CURDIR)/target/kubernetes
 test-kubernetes: ## the fleet's Kubernetes provider with a real control plane; builds it with Go, takes minutes the first time
 	@scripts/setup kubernetes
 	tests/kubernetes/control_plane.py build $(KUBERNETES)
-	cargo test --workspace $(FEATURES) --bins --test fleet --no-run
+	cargo xtask test --bins --test fleet --no-run
 	tests/kubernetes/control_plane.py run $(KUBERNETES) \
-		cargo test --workspace $(FEATURES) --test fleet -- --ignored --test-threads 2 kubernetes_real
+		cargo xtask test --test fleet -- --ignored --test-threads 2 kubernetes_real
 
 check: ## format, house rules, dependencies and lints, without running tests
 	@scripts/setup build
@@ -68,14 +64,14 @@ check: ## format, house rules, dependencies and lints, without running tests
 
 check-all: ## lints with and without features, of benches and of fuzz targets; the program of the demo; documentation with its examples; cargo-deny
 	@scripts/setup build
-	cargo clippy --workspace $(FEATURES) --features weir-fuzz/targets,$(LONG) --all-targets -- --deny warnings
+	cargo xtask workspace --long clippy --features weir-fuzz/targets --all-targets -- --deny warnings
 	@# Crates that compile differently without these features.
 	cargo clippy --workspace --features weir-fleet/kubernetes-libraries --all-targets -- --deny warnings
 	@# The program of `make demo`, and what it says of the features that it lacks.
 	cargo clippy --profile quick --package weir --no-default-features --all-targets -- --deny warnings
 	cargo test --profile quick --package weir --no-default-features --test lean
-	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps
-	cargo test --workspace $(FEATURES) --doc
+	RUSTDOCFLAGS='--deny warnings' cargo xtask workspace doc --no-deps
+	cargo xtask test --doc
 	cargo xtask deny
 
 advisories: ## known vulnerabilities of dependencies; downloads the advisory database
@@ -88,7 +84,7 @@ fuzz: ## every fuzz target with libFuzzer for FUZZ_SECONDS (30) or a third of it
 
 docs: ## the code's documentation, in target/doc
 	@scripts/setup build
-	RUSTDOCFLAGS='--deny warnings' cargo doc --workspace $(FEATURES) --no-deps --document-private-items
+	RUSTDOCFLAGS='--deny warnings' cargo xtask workspace doc --no-deps --document-private-items
 
 bench: ## paired measurements against HAProxy and NGINX; HAPROXY=... NGINX=... choose other builds
 	@scripts/setup bench

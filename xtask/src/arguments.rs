@@ -52,11 +52,13 @@ impl Arguments {
     }
 
     /// # Errors
-    /// Something is left that nobody took.
+    /// An argument is left that the command does not know.
     pub(crate) fn finish(self) -> Result<(), String> {
         match self.0.front() {
             None => Ok(()),
-            Some(word) => Err(format!("what is {word:?} for?")),
+            Some(word) => {
+                Err(format!("unknown argument {word:?}: `cargo xtask help` lists those of each command"))
+            }
         }
     }
 }
@@ -89,7 +91,11 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_nobody_took_is_an_error() {
-        assert_eq!(Arguments::of(&["--quick"]).finish(), Err("what is \"--quick\" for?".to_owned()));
+    fn an_unknown_argument_is_an_error_that_names_it_and_the_help() {
+        let refused = Arguments::of(&["--nonsense"]).finish().unwrap_err();
+        assert_eq!(
+            refused,
+            "unknown argument \"--nonsense\": `cargo xtask help` lists those of each command"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Repository chores behind `make`: `cargo xtask ci | tidy | deny | test | fuzz | release | profile | package`.
+//! Repository chores behind `make`: `cargo xtask ci | tidy | deny | test | workspace | fuzz | release | profile | package`.
 //!
 //! Knows the repository, not the product: it links to no other crate of the workspace, so it builds in seconds.
 
@@ -26,7 +26,9 @@ usage: cargo xtask COMMAND
                                    --long = tests that take minutes, too
   deny [--advisories]              cargo-deny over the dependencies: bans, licences, sources; or known vulnerabilities
   tidy                             house rules that the compiler does not know
-  test [ARGUMENTS OF cargo test]   every test, programs side by side, or those of the arguments; and a summary
+  test [ARGUMENTS OF cargo test]   every test, programs side by side, or those of the arguments; and a summary. Fails where no test has run
+  workspace [--long] COMMAND [ARGUMENTS]
+                                   cargo COMMAND over the whole workspace with the features of its tests; --long = of those that take minutes, too
   fuzz [--seconds N] [--seed N] [TARGET...]   each fuzz target with libFuzzer for N seconds (30); seed 0 = another one each time
   release [--plain]                the optimised program, laid out by packaging/weir.profdata; --plain = not by that
   profile [--instrumented FILE]    packaging/weir.profdata anew, by load on a build that counts, or on FILE that is one
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Some("deny") => ci::run_deny(&root, arguments),
         Some("tidy") => tidy::run(&root),
         Some("test") => test::run(&root, arguments),
+        Some("workspace") => test::run_over_workspace(&root, arguments),
         Some("fuzz") => fuzz::run(&root, arguments),
         Some("release") => release::run(&root, arguments),
         Some("profile") => profile::run(&root, arguments),

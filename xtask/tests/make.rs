@@ -69,3 +69,19 @@ fn the_demo_of_a_program_that_is_built_builds_nothing() {
     let weir = ground.program("weir", "weir");
     assert_eq!(ground.make(&["demo", &format!("WEIR={}", weir.display())]), "weir demo\n");
 }
+
+#[test]
+fn targets_that_run_some_tests_have_them_counted() {
+    let ground = Ground::new();
+    let makefile = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Makefile")).unwrap();
+    // `cargo test` passes where no test has the name; `cargo xtask test` does not.
+    let plain: Vec<_> =
+        makefile.lines().filter(|line| line.contains("cargo test ") && line.contains(" -- ")).collect();
+    assert!(plain.is_empty(), "{plain:#?}");
+    let said = ground.make(&["--just-print", "test-rclone"]);
+    let last = said.lines().last().unwrap();
+    assert!(
+        last.ends_with(" cargo xtask test --test storage -- --nocapture rclone_synchronises_many"),
+        "{said}"
+    );
+}

@@ -2,6 +2,7 @@
 
 mod line_by_line;
 mod programs;
+mod selection;
 mod side_by_side;
 mod tally;
 
@@ -30,8 +31,8 @@ pub(crate) enum Tests {
     All,
 }
 
-/// Builds and runs every quick test program; with arguments, runs `cargo test --workspace` with them instead. Doc tests run only in
-/// `make check-all`. Ends with a summary of all `test result` lines.
+/// Builds and runs every quick test program; with arguments, runs `cargo test` with them instead, of the whole workspace unless they name
+/// packages (`-p`). Doc tests run only in `make check-all`. Ends with a summary of all `test result` lines.
 pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
     let arguments = arguments.rest();
     if arguments.is_empty() {
@@ -39,15 +40,33 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
     }
     let untested = Untested::new();
     let mut tally = Tally::default();
-    let mut cargo = cargo_test(root);
+    let builds_only = arguments.iter().take_while(|word| *word != "--").any(|word| word == "--no-run");
+    let mut cargo = command::cargo();
+    cargo.current_dir(root).arg("test").args(selection::of(&arguments));
     untested.tell(&mut cargo);
     cargo.arg("--no-fail-fast").args(arguments);
     let all_passed = line_by_line::run(&mut cargo, &mut tally);
     tally.untested.extend(untested.lines());
-    println!("\n{tally}");
+    if !builds_only {
+        println!("\n{tally}");
+    }
     all_passed?;
     // Cargo finds nothing wrong with a name that no test has.
-    if tally.is_empty() { Err("no test has this name".to_owned()) } else { Ok(()) }
+    if tally.is_empty() && !builds_only { Err("no test has this name".to_owned()) } else { Ok(()) }
+}
+
+/// `workspace [--long] COMMAND [ARGUMENTS]`: runs Cargo's command over the whole workspace with the features of its tests.
+///
+/// # Errors
+/// No command is given, or it fails.
+pub(crate) fn run_over_workspace(root: &Path, mut arguments: Arguments) -> Result<(), String> {
+    let command = arguments.next();
+    let is_long = command.as_deref() == Some("--long");
+    let command = if is_long { arguments.next() } else { command };
+    let command = command.ok_or("workspace: which command of cargo?")?;
+    let mut cargo = command::cargo();
+    cargo.current_dir(root).arg(command).args(selection::workspace(is_long)).args(arguments.rest());
+    command::run(&mut cargo)
 }
 
 /// Builds every test program, and fails on any warning of the compiler or of clippy.
@@ -55,10 +74,8 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
 /// Clippy's driver is a whole compiler: Cargo runs it in place of `rustc` for the crates of the workspace, so that one build gives both the
 /// lints and the programs. `cargo clippy` would analyse every dependency once more for its lints alone.
 pub(crate) fn build(root: &Path, tests: Tests) -> Result<Built, String> {
-    let mut cargo = cargo_test(root);
-    if tests == Tests::All {
-        cargo.args(["--features", LONG]);
-    }
+    let mut cargo = command::cargo();
+    cargo.current_dir(root).arg("test").args(selection::workspace(tests == Tests::All));
     cargo.env("RUSTC_WORKSPACE_WRAPPER", clippy_driver()?);
     // `cargo clippy -- --deny warnings` passes its arguments to the driver in this form.
     cargo.env("CLIPPY_ARGS", "--deny__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
@@ -82,12 +99,6 @@ pub(crate) fn run_all(root: &Path, built: Built) -> Result<(), String> {
     tally.untested.extend(untested.lines());
     println!("\n{tally}");
     passed
-}
-
-fn cargo_test(root: &Path) -> Command {
-    let mut cargo = command::cargo();
-    cargo.current_dir(root).args(["test", "--workspace", "--features", FEATURES]);
-    cargo
 }
 
 /// Returns the path of clippy's compiler in the current toolchain. Cargo rebuilds the workspace when this path changes.

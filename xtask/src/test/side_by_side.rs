@@ -50,9 +50,14 @@ pub(super) fn run(
                 match run.look(out) {
                     Ok(None) => still.push(run),
                     Ok(Some(status)) => {
-                        run.tell(tally, out);
+                        let has_result = run.tell(tally, out);
                         if !status.success() {
                             failed.push(format!("{}: {status}", run.name));
+                        } else if !has_result {
+                            failed.push(format!(
+                                "{}: {status}, but it printed no test result: its tests did not run to their end",
+                                run.name
+                            ));
                         }
                     }
                     Err(error) => failed.push(format!("{}: {error}", run.name)),
@@ -108,10 +113,12 @@ impl Run {
         )
     }
 
-    fn tell(&self, tally: &mut Tally, out: &mut impl Write) {
-        let said = self.said();
+    /// Passes its output on. Returns whether that has a result: a test that calls `exit(0)` ends the others without one.
+    fn tell(&self, tally: &mut Tally, out: &mut impl Write) -> bool {
+        let (said, before) = (self.said(), tally.programs());
         said.lines().for_each(|line| tally.read(&self.name, line));
         say(out, &format!("     Ran {} in {:.1} s\n{said}", self.name, self.since.elapsed().as_secs_f64()));
+        tally.programs() > before
     }
 }
 
@@ -123,6 +130,8 @@ fn say(out: &mut impl Write, line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PASSED: &str = "echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
 
     fn program(directory: &Path, name: &str, script: &str, is_alone: bool) -> TestProgram {
         let executable = directory.join(name);
@@ -164,13 +173,28 @@ mod tests {
     }
 
     #[test]
+    fn a_program_that_ends_with_success_before_its_result_has_failed() {
+        let there = tempfile::tempdir().unwrap();
+        let programs = vec![
+            program(there.path(), "leaves", "echo 'running 3 tests'; exit 0", false),
+            program(there.path(), "passes", PASSED, false),
+        ];
+        let logs = there.path().join("logs");
+        let failed = run(programs, &logs, |_| {}, &mut Tally::default(), &mut Vec::new()).unwrap_err();
+        assert!(failed.starts_with("leaves: exit status: 0, but it printed no test result"), "{failed}");
+        assert_eq!(failed.lines().count(), 1, "{failed}");
+    }
+
+    #[test]
     fn who_measures_runs_when_nobody_else_does() {
         let there = tempfile::tempdir().unwrap();
         let mark = there.path().join("others");
         let mark = mark.display();
         // Each is there for as long as it runs; who measures fails if somebody is.
-        let other = format!("mkdir -p {mark}/$$; sleep 0.3; rmdir {mark}/$$");
-        let measures = format!("test -z \"$(ls {mark})\" && mkdir {mark}/$$ && sleep 0.1 && rmdir {mark}/$$");
+        let other = format!("mkdir -p {mark}/$$; sleep 0.3; rmdir {mark}/$$; {PASSED}");
+        let measures = format!(
+            "test -z \"$(ls {mark})\" && mkdir {mark}/$$ && sleep 0.1 && rmdir {mark}/$$ && {PASSED}"
+        );
         let programs = vec![
             program(there.path(), "m1", &measures, true),
             program(there.path(), "o1", &other, false),
@@ -185,11 +209,11 @@ mod tests {
     #[test]
     fn what_a_program_leaves_behind_is_not_waited_for() {
         let there = tempfile::tempdir().unwrap();
-        let leaves = "sleep 60 & echo $! > child; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'";
+        let leaves = format!("sleep 60 & echo $! > child; {PASSED}");
         let since = Instant::now();
         let mut tally = Tally::default();
         let done = run(
-            vec![program(there.path(), "leaves", leaves, false)],
+            vec![program(there.path(), "leaves", &leaves, false)],
             &there.path().join("logs"),
             |_| {},
             &mut tally,

@@ -23,6 +23,11 @@ impl Tally {
         self.passed == 0 && self.failed == 0
     }
 
+    /// Returns how many test programs have reported a result.
+    pub(super) const fn programs(&self) -> u32 {
+        self.binaries
+    }
+
     /// Reads one line that a test program of this name printed.
     pub(super) fn read(&mut self, program: &str, line: &str) {
         if let Some((name, verdict)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {

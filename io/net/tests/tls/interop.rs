@@ -14,7 +14,7 @@ fn is_installed(program: &str) -> bool {
     let found =
         Command::new(program).arg(if program == "curl" { "--version" } else { "version" }).output().is_ok();
     if !found {
-        println!("skipped: {program} is not installed");
+        weir_testkit::untested(format_args!("{program} is not installed"));
     }
     found
 }

@@ -100,8 +100,7 @@ fn a_link_of_another_owner_is_not_followed_where_owners_must_match() {
     symlink("inner", root.join("foreign-directory")).unwrap();
     symlink("foreign", root.join("chain")).unwrap();
     if lchown(root.join("foreign"), Some(12_345), None).is_err() {
-        // Only root can change the owner of a file.
-        return;
+        return weir_testkit::untested("only root can change the owner of a file");
     }
     lchown(root.join("foreign-directory"), Some(12_345), None).unwrap();
     let tree = tree_with(&root, SymlinkPolicy::OwnerMatch);

@@ -294,7 +294,7 @@ fn what_changes_ahead_of_a_count_or_behind_it_is_never_forgotten() {
     let directory = tempfile::tempdir().unwrap();
     if fs::metadata(directory.path()).unwrap().created().is_err() {
         // Without creation times, an account may be too large until the next count.
-        return;
+        return weir_testkit::untested("this file system does not tell when files came");
     }
     let tree = tree(directory.path());
     for name in ["gone", "shorter", "longer", "moved", "noted", "stays"] {
