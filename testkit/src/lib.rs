@@ -17,6 +17,7 @@ mod procfs;
 mod raw_client;
 mod raw_server;
 mod response;
+mod set_on_drop;
 mod stream;
 mod trace;
 mod untested;
@@ -32,6 +33,7 @@ pub use procfs::{descriptor_count, is_stopped, peak_rss_bytes, rss_bytes, thread
 pub use raw_client::RawClient;
 pub use raw_server::{RawServer, Step};
 pub use response::{BodyFraming, Response, ResponseError};
+pub use set_on_drop::SetOnDrop;
 pub use stream::Ending;
 pub use tempfile::TempDir;
 pub use trace::Trace;

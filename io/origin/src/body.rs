@@ -56,6 +56,12 @@ pub(crate) fn pattern(count: usize) -> Bytes {
     Bytes::from_static(&PATTERN[..count.min(PIECE_BYTES)])
 }
 
+/// Returns `count` bytes of a body from its byte `at` on, or fewer where a piece has fewer.
+pub(crate) fn pattern_from(at: u64, count: usize) -> Bytes {
+    let begin = usize::try_from(at % PATTERN_LINE.len() as u64).unwrap_or(0);
+    Bytes::from_static(&PATTERN[begin..PIECE_BYTES.min(begin + count)])
+}
+
 impl Body for OriginBody {
     type Data = Bytes;
     type Error = Fault;

@@ -129,6 +129,8 @@ fn statuses_delays_streams_and_headers_are_as_asked_for() {
     assert_eq!((stream.framing, stream.body.len()), (BodyFraming::Chunked, 30));
     let slow = get(&origin, "/slow?bytes=50&rate=5000");
     assert_eq!((slow.framing, slow.body.len()), (BodyFraming::Length(50), 50));
+    let paced = get(&origin, "/slow?bytes=150&rate=2000");
+    assert_eq!(paced.body, get(&origin, "/bytes/150").body, "in two pieces");
     let events = get(&origin, "/sse?count=2&interval=0");
     assert_eq!(events.header("content-type"), Some("text/event-stream"));
     assert_eq!(events.text(), "id: 0\nevent: tick\ndata: 0\n\nid: 1\nevent: tick\ndata: 1\n\n");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use weir_e2e::Demo;
-use weir_testkit::{PATIENCE, RawClient, Response, wait_until};
+use weir_testkit::{PATIENCE, RawClient, Response, SetOnDrop, wait_until};
 
 /// Large enough that a kill meets some on their way.
 const FILE_BYTES: usize = 1_000_000;
@@ -39,15 +39,6 @@ struct Seen {
     uploads: AtomicUsize,
     downloads: AtomicUsize,
     is_over: AtomicBool,
-}
-
-/// Ends the clients, also when the test fails.
-struct Ends<'a>(&'a Seen);
-
-impl Drop for Ends<'_> {
-    fn drop(&mut self) {
-        self.0.is_over.store(true, Ordering::Relaxed);
-    }
 }
 
 impl Seen {
@@ -101,7 +92,7 @@ fn a_storage_node_that_is_killed_amid_transfers_costs_no_confirmed_file_and_the_
     }
     let seen = Seen::default();
     let confirmed: Vec<_> = thread::scope(|scope| {
-        let ends = Ends(&seen);
+        let ends = SetOnDrop(&seen.is_over);
         let seen = &seen;
         let clients: Vec<_> = (0..CLIENTS)
             .map(|client| {

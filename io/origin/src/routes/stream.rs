@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Answer, Refusal, number_in_path, ok, wait};
-use crate::body::{OriginBody, PIECE_BYTES, pattern};
+use crate::body::{OriginBody, PIECE_BYTES, pattern, pattern_from};
 use crate::query::Query;
 
 /// Serves `/delay/MS`: responds after that time.
@@ -41,7 +41,7 @@ pub(super) fn chunks(query: Query<'_>) -> Answer {
     Ok(fed("application/octet-stream", pieces, None))
 }
 
-/// Serves `/slow?bytes=N&rate=BYTES_PER_S`: sends a body with a Content-Length at that rate.
+/// Serves `/slow?bytes=N&rate=BYTES_PER_S`: sends the body of `/bytes/N` with a Content-Length at that rate.
 pub(super) fn slow(query: Query<'_>) -> Answer {
     /// Frequent enough for a steady rate, and rare enough to cost little.
     const PIECES_PER_SECOND: u64 = 20;
@@ -56,11 +56,11 @@ pub(super) fn slow(query: Query<'_>) -> Answer {
     tokio::spawn(async move {
         let (mut left, mut due) = (bytes, Instant::now());
         while left > 0 {
-            let piece = left.min(piece_bytes);
-            if sender.send(pattern(piece as usize)).await.is_err() {
+            let piece = pattern_from(bytes - left, left.min(piece_bytes) as usize);
+            left -= piece.len() as u64;
+            if sender.send(piece).await.is_err() {
                 return;
             }
-            left -= piece;
             due += interval;
             sleep_until(due).await;
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weir_dav::header::LockToken;
 use weir_dav::lock::{Lock, LockError, LockLimits, LockTable, Scope};
 use weir_storage::{LockStore, StorageError};
-use weir_testkit::PATIENCE;
+use weir_testkit::{PATIENCE, SetOnDrop};
 
 use crate::support::*;
 
@@ -116,6 +116,7 @@ fn who_takes_a_lock_need_not_wait_for_a_moment_without_writers() {
             from_one.recv_timeout(PATIENCE).unwrap();
             write(to_one, from_one, second);
         });
+        let _stop = SetOnDrop(&stop);
         for _ in 0..10 {
             begins.recv_timeout(PATIENCE).unwrap();
         }
@@ -123,9 +124,7 @@ fn who_takes_a_lock_need_not_wait_for_a_moment_without_writers() {
         scope.spawn(move || {
             locked.send(other.update(|table| table.lock(lock("/b", 2), 0, LIMITS)).unwrap()).unwrap();
         });
-        let done = is_locked.recv_timeout(PATIENCE);
-        stop.store(true, Ordering::Relaxed);
-        done
+        is_locked.recv_timeout(PATIENCE)
     });
     assert_eq!(done, Ok(Ok(())));
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use weir_storage::{OpenFile, OpenFiles, StorageError, SymlinkPolicy, Tree};
+use weir_testkit::SetOnDrop;
 
 use crate::support::{disk, path, put, tree, tree_with};
 
@@ -137,6 +138,7 @@ fn what_was_replaced_is_never_served_again_however_many_read_it() {
                 }
             });
         }
+        let _done = SetOnDrop(&done);
         for turn in 1..=100 {
             // Covers both constant changes of names and a pause that starts the watch.
             let until = Instant::now() + Duration::from_millis(if turn % 2 == 0 { 0 } else { 15 });
@@ -156,7 +158,6 @@ fn what_was_replaced_is_never_served_again_however_many_read_it() {
             }
             assert_eq!(content(&open(&files, &tree, "/d/a").unwrap()), turn.to_string());
         }
-        done.store(true, Relaxed);
     });
 }
 

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use weir_dav::path::{DavPath, PathLimits};
 use weir_storage::{StorageError, SymlinkPolicy};
+use weir_testkit::SetOnDrop;
 
 use crate::support::*;
 
@@ -135,6 +136,7 @@ fn a_directory_that_becomes_a_link_while_it_is_looked_up_leads_nowhere() {
                     .unwrap();
                 }
             });
+            let _stop = SetOnDrop(&stop);
             for _ in 0..5_000 {
                 match get(&tree, "/swapped/file") {
                     Ok(content) => assert_eq!(content, b"inside"),
@@ -146,7 +148,6 @@ fn a_directory_that_becomes_a_link_while_it_is_looked_up_leads_nowhere() {
                     Ok(_) | Err(StorageError::Refused | StorageError::NotFound | StorageError::ParentMissing)
                 ));
             }
-            stop.store(true, Ordering::Relaxed);
         });
         assert!(!world.path().join("outer/new").exists());
     }

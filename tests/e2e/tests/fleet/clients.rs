@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
 use weir_e2e::get;
-use weir_testkit::RawClient;
+use weir_testkit::{RawClient, SetOnDrop};
 
 /// What clients have seen.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Seen {
         let seen = Self::default();
         thread::scope(|scope| {
             // Also when `meanwhile` fails: the scope waits for the clients.
-            let _over = Over(&seen.over);
+            let _over = SetOnDrop(&seen.over);
             for client in 0..clients {
                 let (seen, path) = (&seen, format!("/delay/{}", 5 + more_ms * client));
                 scope.spawn(move || seen.ask(address, &path));
@@ -74,14 +74,5 @@ impl Seen {
     /// Who has answered since this was asked last, or since the beginning.
     pub(crate) fn take_servers(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.servers.lock().unwrap())
-    }
-}
-
-/// Says that it is over when it is dropped.
-pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
     }
 }

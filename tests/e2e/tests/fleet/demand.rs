@@ -10,9 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use weir_e2e::{Weir, get};
-use weir_testkit::{PATIENCE, RawClient, wait_until};
+use weir_testkit::{PATIENCE, RawClient, SetOnDrop, wait_until};
 
-use crate::clients::Over;
 use crate::place::{Place, busy_and_draining, fleet, has_settled_at, told};
 
 /// Twenty minutes become forty seconds; rates stay as they are.
@@ -118,7 +117,7 @@ fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
     let mut drained_at_work = BTreeSet::new();
     let (under_way, over) = (AtomicBool::new(false), AtomicBool::new(false));
     let drained = thread::scope(|scope| {
-        let ends = Over(&over);
+        let ends = SetOnDrop(&over);
         let held = scope.spawn(|| hold_a_download(address, &under_way, &over));
         let steady = scope.spawn(|| keep_asking(address, &over));
         wait_until("the download is under way", PATIENCE, || under_way.load(Ordering::SeqCst));

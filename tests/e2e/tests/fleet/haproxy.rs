@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use weir_e2e::{Weir, get, program};
-use weir_testkit::{Child, PATIENCE, RawClient, Signal, wait_until};
+use weir_testkit::{Child, PATIENCE, RawClient, SetOnDrop, Signal, wait_until};
 
 use crate::place::{Place, fleet, has_settled_at};
 
@@ -101,6 +101,7 @@ fn servers_are_added_to_and_drained_from_a_haproxy_without_a_request_lost() {
                 }
             });
         }
+        let _over = SetOnDrop(&over);
         for servers in [4, 1, 5, 2, 1] {
             weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": servers}}));
             wait_until("as many as were asked for", Duration::from_secs(60), || {
@@ -109,7 +110,6 @@ fn servers_are_added_to_and_drained_from_a_haproxy_without_a_request_lost() {
             let before = answered.load(Ordering::SeqCst);
             wait_until("traffic goes on", PATIENCE, || answered.load(Ordering::SeqCst) > before + 50);
         }
-        over.store(true, Ordering::SeqCst);
     });
     assert_eq!(place.processes().len(), 1);
     let shown = fleet(&weir);

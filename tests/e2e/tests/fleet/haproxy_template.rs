@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use weir_e2e::{Weir, get, program};
-use weir_testkit::{Child, PATIENCE, RawClient, Signal, wait_until};
+use weir_testkit::{Child, PATIENCE, RawClient, SetOnDrop, Signal, wait_until};
 
 use crate::place::{Place, fleet, has_settled_at};
 
@@ -139,13 +139,13 @@ fn servers_come_and_go_by_reloads_without_a_request_lost() {
         for _ in 0..6 {
             scope.spawn(|| browse(haproxy.address, &over, &answered));
         }
+        let _over = SetOnDrop(&over);
         for servers in [4, 1, 3, 1] {
             scale(&weir, servers);
             wait_until("as many as were asked for", LONG, || has_settled_at(&weir, servers));
             let before = answered.load(Ordering::SeqCst);
             wait_until("traffic goes on", PATIENCE, || answered.load(Ordering::SeqCst) > before + 50);
         }
-        over.store(true, Ordering::SeqCst);
     });
     assert_eq!((place.processes().len(), haproxy.up()), (1, 1));
     let shown = fleet(&weir);

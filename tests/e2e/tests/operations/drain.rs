@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 use weir_e2e::{Weir, get};
 use weir_origin::Origin;
-use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
+use weir_testkit::{PATIENCE, RawClient, RawServer, SetOnDrop, wait_until};
 
 /// Paced by the server, over ten seconds.
 const BYTES: usize = 500_000;
@@ -39,6 +39,7 @@ fn a_drain_under_traffic_loses_no_request_and_no_download_though_nothing_is_trie
                 }
             });
         }
+        let _over = SetOnDrop(&over);
         let more = || {
             let before = answered.load(Ordering::SeqCst);
             wait_until("traffic goes on", PATIENCE, || answered.load(Ordering::SeqCst) >= before + 200);
@@ -67,8 +68,10 @@ fn a_drain_under_traffic_loses_no_request_and_no_download_though_nothing_is_trie
             state(&on, "drain");
             more();
         }
-        assert_eq!(download.read_exact(BYTES).len(), BYTES);
-        over.store(true, Ordering::SeqCst);
+        let downloaded = download.read_exact(BYTES);
+        let whole = RawClient::connect(address).exchange(get(&format!("/bytes/{BYTES}"))).body;
+        // `assert_eq!` would print both.
+        assert!(whole.len() == BYTES && downloaded == whole, "the download differs");
     });
     let metrics = weir.metrics();
     assert_eq!(metrics.get("weir_pool_retries_total", &["pool=\"web\""]), 0.0);
@@ -135,6 +138,7 @@ fn a_drain_under_keep_alive_traffic_and_a_download_of_a_minute_loses_nothing_wit
                 }
             });
         }
+        let _over = SetOnDrop(&over);
         let more = || {
             let before = answered.load(Ordering::SeqCst);
             wait_until("traffic goes on", PATIENCE, || answered.load(Ordering::SeqCst) >= before + 100);
@@ -163,7 +167,6 @@ fn a_drain_under_keep_alive_traffic_and_a_download_of_a_minute_loses_nothing_wit
         assert!(removed.status.success(), "{removed:?}");
         more();
         assert_eq!(drained.load(Ordering::SeqCst), before, "it got nothing new");
-        over.store(true, Ordering::SeqCst);
     });
     let metrics = weir.metrics();
     let total = |name: &str| metrics.get(name, &["pool=\"web\""]);

@@ -6,16 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use weir_e2e::{Weir, get};
-use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
-
-/// Has clients stop also when what they are for has failed.
-struct EndsLoad<'a>(&'a AtomicBool);
-
-impl Drop for EndsLoad<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
+use weir_testkit::{PATIENCE, RawClient, RawServer, SetOnDrop, wait_until};
 
 #[test]
 fn a_server_that_gets_slow_under_load_gets_less_of_it() {
@@ -47,7 +38,7 @@ fn a_server_that_gets_slow_under_load_gets_less_of_it() {
                 }
             });
         }
-        let _end = EndsLoad(&over);
+        let _end = SetOnDrop(&over);
         wait_until("the limit falls", PATIENCE, || limit() <= 10.0);
     });
 }
@@ -101,7 +92,7 @@ fn a_gradient_gives_a_server_more_while_it_keeps_up_and_less_when_it_does_not() 
                 }
             });
         }
-        let _end = EndsLoad(&over);
+        let _end = SetOnDrop(&over);
         wait_until("the limit rises", PATIENCE, || limit() >= 36.0);
         desk.add(8 - CLIENTS);
         // Half of 36, to which it falls for a moment to measure, is more than this.

@@ -10,6 +10,8 @@ use std::process::{Child, Command, Output, Stdio};
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, TempDir, untested, wait_until};
 
+use crate::s_client::s_client;
+
 /// What a peer shows, what the file of authorities holds, and who accepts it.
 struct Row {
     name: &'static str,
@@ -157,22 +159,9 @@ impl Drop for Server {
     }
 }
 
-fn s_client(directory: &TempDir, addr: SocketAddr, arguments: &[&str]) -> Output {
-    let mut client = Command::new("openssl")
-        .args(["s_client", "-connect", &addr.to_string(), "-servername", "s.test", "-quiet", "-verify_quiet"])
-        .args(["-ign_eof"])
-        .args(arguments)
-        .current_dir(directory.path())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = client.stdin.take().unwrap();
-    // A refused client has gone before it reads.
-    let _ =
-        std::io::Write::write_all(&mut input, b"GET / HTTP/1.1\r\nHost: s.test\r\nConnection: close\r\n\r\n");
-    client.wait_with_output().unwrap()
+fn ask(directory: &TempDir, addr: SocketAddr, arguments: &[&str]) -> Output {
+    let quiet = ["-servername", "s.test", "-quiet", "-verify_quiet"];
+    s_client(directory.path(), addr, &[&quiet, arguments].concat())
 }
 
 fn is_served(output: &Output) -> bool {
@@ -203,7 +192,7 @@ fn servers_are_accepted_as_the_table_says() {
         let weir = Weir::start(&config);
         for (at, row) in rows() {
             let verifies = ["-CAfile", &ca_of(row), "-verify_return_error", "-verify_hostname", "s.test"];
-            let openssl = is_served(&s_client(&directory, servers[at].addr, &verifies));
+            let openssl = is_served(&ask(&directory, servers[at].addr, &verifies));
             let status = |path: String| weir.client().exchange(get(&path)).status;
             let (verified, unverified) = (status(format!("/{at}")), status(format!("/off/{at}")));
             let seen = (openssl, verified == 200, unverified);
@@ -246,9 +235,9 @@ fn clients_are_accepted_as_the_table_says() {
             let ca = ca_of(row);
             let verifies = [version, "-CAfile", &ca, "-Verify", "1", "-verify_return_error"];
             let server = Server::start(&directory, "plain", &verifies);
-            let openssl = is_served(&s_client(&directory, server.addr, &shows));
-            let required = is_served(&s_client(&directory, weir.addr(&format!("required{at}")), &shows));
-            let optional = s_client(&directory, weir.addr(&format!("optional{at}")), &shows);
+            let openssl = is_served(&ask(&directory, server.addr, &shows));
+            let required = is_served(&ask(&directory, weir.addr(&format!("required{at}")), &shows));
+            let optional = ask(&directory, weir.addr(&format!("optional{at}")), &shows);
             let is_known = String::from_utf8_lossy(&optional.stdout).contains("CN=");
             let seen = (openssl, required, is_served(&optional), is_known);
             if seen != (row.openssl, row.weir, true, row.weir) {
@@ -294,7 +283,7 @@ fn revocation_lists_of_version_1_and_without_a_number_count() {
     let weir = Weir::start(&format!("{listeners}[[route]]\nrespond = 200\n"));
     let is_accepted = |list: &str, shown: &str| {
         let files = [format!("{shown}.crt"), format!("{shown}.key")];
-        is_served(&s_client(&directory, weir.addr(list), &["-cert", &files[0], "-key", &files[1]]))
+        is_served(&ask(&directory, weir.addr(list), &["-cert", &files[0], "-key", &files[1]]))
     };
     for list in ["v1", "unnumbered"] {
         assert!(is_accepted(list, "ed25519"), "{list}");

@@ -6,6 +6,7 @@ mod certificates;
 mod ipv6;
 mod odd_names;
 mod proxy_protocol;
+mod s_client;
 mod tcp_mode;
 mod tls;
 mod tls_peers;

@@ -1,11 +1,12 @@
 //! Server names that no certificate can have: unknown names for OpenSSL's servers, and for Weir.
 
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use weir_e2e::Weir;
 use weir_testkit::certificates::Request;
 use weir_testkit::untested;
 
+use crate::s_client::s_client;
 use crate::tls::Pki;
 
 fn names() -> Vec<String> {
@@ -21,20 +22,6 @@ fn names() -> Vec<String> {
     ];
     let long = format!("{}.org", "x".repeat(200));
     odd.into_iter().map(str::to_owned).chain([long]).collect()
-}
-
-fn s_client(weir: &Weir, arguments: &[&str]) -> Output {
-    let mut client = Command::new("openssl")
-        .args(["s_client", "-connect", &weir.addr("web").to_string(), "-ign_eof"])
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = client.stdin.take().unwrap();
-    std::io::Write::write_all(&mut input, b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
-    client.wait_with_output().unwrap()
 }
 
 #[test]
@@ -63,7 +50,8 @@ fn a_name_that_is_none_gets_the_first_certificate_in_every_kind_of_handshake() {
             &["-tls1_3", "-sess_in", &session],
             &["-tls1_3", "-groups", "X448:P-256"],
         ] {
-            let output = s_client(&weir, &[&["-servername", &name][..], kind, &shows].concat());
+            let arguments = [&["-servername", &name][..], kind, &shows].concat();
+            let output = s_client(pki.directory.path(), weir.addr("web"), &arguments);
             let said = String::from_utf8_lossy(&output.stdout);
             assert!(
                 said.contains("served"),

@@ -1,0 +1,23 @@
+//! OpenSSL's client.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Sends a GET by `openssl s_client` with these arguments, which name files in `directory`, and returns its output.
+pub(crate) fn s_client(directory: &Path, addr: SocketAddr, arguments: &[&str]) -> Output {
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-connect", &addr.to_string(), "-ign_eof"])
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = client.stdin.take().unwrap();
+    // A refused client ends before it reads.
+    let _ = input.write_all(b"GET / HTTP/1.1\r\nHost: s.test\r\nConnection: close\r\n\r\n");
+    client.wait_with_output().unwrap()
+}
