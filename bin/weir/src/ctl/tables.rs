@@ -5,7 +5,7 @@ use weir_control::{
     Snapshot, Tone, Traffic, human,
 };
 
-use super::table::{Align, Cell, Style, Table, printable};
+use super::table::{Align, Cell, Style, Table, printable, printable_lines};
 
 const NONE: &str = "-";
 
@@ -56,7 +56,8 @@ pub(crate) fn notices(process: &ProcessSnapshot) -> Vec<(Tone, String)> {
         notices.push((Tone::Warning, "stopping: nothing new is accepted".to_owned()));
     }
     if let Some(error) = &process.reload_error {
-        notices.push((Tone::Bad, format!("the last reload was refused: {}", printable(error))));
+        // The marks below an excerpt point at the line above them.
+        notices.push((Tone::Bad, format!("the last reload was refused:\n{}", printable_lines(error))));
     }
     if process.log_lines_dropped > 0 {
         let lines = counted(process.log_lines_dropped, "access log line");
@@ -274,6 +275,16 @@ fn were(count: u64) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn why_a_reload_was_refused_keeps_its_lines() {
+        let error = "error: unknown key\n  |\n3 | ballance = 1\u{1b}[31m\n  | ^^^^^^^^";
+        let process = ProcessSnapshot { reload_error: Some(error.to_owned()), ..ProcessSnapshot::default() };
+        let expected =
+            "the last reload was refused:\nerror: unknown key\n  |\n3 | ballance = 1 [31m\n  | ^^^^^^^^";
+        assert_eq!(notices(&process), [(Tone::Bad, expected.to_owned())]);
+        assert!(super::process(&process, Style::Plain).ends_with(&format!("\n{expected}\n")));
+    }
 
     /// What is said if there is this many of everything.
     fn said(count: u64) -> String {

@@ -18,6 +18,9 @@ const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 /// Smallest height of the table with its header, in lines. The panel is hidden where it would leave less.
 const TABLE_LINES_MIN: usize = 6;
 
+/// Highest number of lines of one notice.
+const NOTICE_LINES_MAX: usize = 8;
+
 /// Draws everything. Takes what it learns of the table's size back to `app`.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App) {
     let (width, height) = (usize::from(frame.area().width), usize::from(frame.area().height));
@@ -81,9 +84,15 @@ fn head(app: &App, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
+/// Breaks a notice into lines. Cuts a long one, because the table needs room.
 fn notice(text: &str, tone: Tone, modifier: Modifier, width: usize) -> Vec<Line<'static>> {
     let style = colour(tone).add_modifier(modifier);
-    lines::wrapped(text, width).into_iter().map(|line| Line::styled(line, style)).collect()
+    let mut lines: Vec<_> = text.lines().flat_map(|line| lines::wrapped(line, width)).collect();
+    if lines.len() > NOTICE_LINES_MAX {
+        lines.truncate(NOTICE_LINES_MAX - 1);
+        lines.push("... (all of it: weir ctl show process)".to_owned());
+    }
+    lines.into_iter().map(|line| Line::styled(line, style)).collect()
 }
 
 fn listener(listener: &ListenerSnapshot) -> Vec<Span<'static>> {

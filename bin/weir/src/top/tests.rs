@@ -263,6 +263,18 @@ fn the_panel_stands_below_the_table_where_there_is_room() {
 }
 
 #[test]
+fn why_a_reload_was_refused_keeps_its_lines_as_far_as_there_is_room() {
+    let mut app = app();
+    let error = |lines: usize| -> String { (0..lines).map(|line| format!("  line {line}\n")).collect() };
+    app.update(later(0, |snapshot| snapshot.process.reload_error = Some(error(2))));
+    let text = screen_of(&mut app, 80, 24);
+    assert!(text.contains("the last reload was refused:\n  line 0\n  line 1\nSERVER "), "{text}");
+    app.update(later(1, |snapshot| snapshot.process.reload_error = Some(error(20))));
+    let text = screen_of(&mut app, 80, 24);
+    assert!(text.contains("  line 5\n... (all of it: weir ctl show process)\nSERVER "), "{text}");
+}
+
+#[test]
 fn a_tiny_terminal_is_no_reason_to_fail() {
     let mut app = app();
     app.update(later(0, |_| {}));

@@ -6,7 +6,7 @@ use serde::Serialize;
 use weir_control::{FleetSnapshot, Tone, human};
 use weir_scale::history::Row;
 
-use crate::ctl::table::{Align, Cell, Style, Table, printable};
+use crate::ctl::table::{Align, Cell, Style, Table, printable, printable_lines};
 
 /// Every fleet on a line.
 pub(crate) fn status(fleets: &[FleetSnapshot], style: Style) -> String {
@@ -50,7 +50,7 @@ pub(crate) fn status(fleets: &[FleetSnapshot], style: Style) -> String {
     }
     for fleet in fleets {
         for trouble in fleet.alarms.iter().chain(&fleet.troubles) {
-            let _ = writeln!(text, "{}: {}", fleet.name, style.paint(&printable(trouble), Tone::Bad));
+            let _ = writeln!(text, "{}: {}", fleet.name, style.paint(&printable_lines(trouble), Tone::Bad));
         }
     }
     text
@@ -86,7 +86,7 @@ pub(super) fn explain(fleet: &FleetSnapshot, style: Style) -> String {
     );
     text.push_str(&plan(fleet));
     for trouble in fleet.alarms.iter().chain(&fleet.troubles) {
-        let _ = writeln!(text, "{}", style.paint(&printable(trouble), Tone::Bad));
+        let _ = writeln!(text, "{}", style.paint(&printable_lines(trouble), Tone::Bad));
     }
     if !fleet.events.is_empty() {
         text.push_str("latest events:\n");
