@@ -1,7 +1,7 @@
 # Thin targets for people; the work lives in `cargo xtask` and in the crates. Each installs what it lacks.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check-all advisories test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-watch bench-soak lab-lvs package profile release
+.PHONY: help demo test test-all check-all advisories test-kubernetes test-openstack test-rclone check fuzz docs bench bench-quick bench-picks bench-decisions bench-reaction bench-fleet bench-generators bench-servers bench-storage bench-watch bench-soak lab-lvs package picture profile release
 
 FUZZ_SECONDS ?= 30
 # What the random inputs grow from; 0 = another one each time.
@@ -158,6 +158,12 @@ release: ## the optimised program, target/release/weir
 profile: ## packaging/weir.profdata anew, by which the release is laid out; for another toolchain or other dependencies
 	@scripts/setup profile
 	cargo xtask profile
+
+picture: ## the picture of the README anew, from a demo that runs for some seconds
+	@scripts/setup test
+	cargo build --workspace --bins
+	cargo xtask test --test tools -- --ignored the_data_of_the_picture
+	WEIR_UPDATE_DOCS=1 cargo xtask test --bin weir -- the_picture_of_the_readme
 
 package: ## a tarball and a Debian package, in dist/
 	@scripts/setup package

@@ -16,7 +16,7 @@ pub struct Demo {
     terminal: Terminal,
     /// Where the demo keeps its files.
     directory: PathBuf,
-    _ground: TempDir,
+    ground: TempDir,
 }
 
 impl Demo {
@@ -32,7 +32,7 @@ impl Demo {
         terminal.wait_for("q closes it.");
         let mut entries = fs::read_dir(ground.path()).expect("own directory");
         let directory = entries.next().expect("the demo's directory").expect("own directory").path();
-        Self { terminal, directory, _ground: ground }
+        Self { terminal, directory, ground }
     }
 
     /// Where its balancer accepts.
@@ -59,6 +59,39 @@ impl Demo {
         address.parse().unwrap_or_else(|cause| panic!("{address}: {cause}"))
     }
 
+    /// Returns the address of its balancer's status page.
+    ///
+    /// # Panics
+    /// Its config does not say so.
+    pub fn admin(&self) -> SocketAddr {
+        self.address("[admin]\nbind = \"")
+    }
+
+    /// Returns the process id of one of its web servers.
+    ///
+    /// # Panics
+    /// There is no such server.
+    pub fn server_pid(&self, name: &str) -> u32 {
+        // Other demos have servers of the same name, and directories of their own.
+        let own = format!("TMPDIR={}\0", self.ground.path().display());
+        let pid = process_whose(|line, environment| {
+            line.contains("\0origin\0")
+                && line.contains(&format!("\0--name\0{name}\0"))
+                && environment.contains(&own)
+        });
+        pid.as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// Returns the directory of its files.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Returns the path of its balancer's control socket.
+    pub fn control(&self) -> PathBuf {
+        self.directory.join("control.sock")
+    }
+
     /// The directory that its storage nodes share.
     pub fn data(&self) -> PathBuf {
         self.directory.join("data")
@@ -76,7 +109,7 @@ impl Demo {
         let mut file = fs::File::options().append(true).open(self.config()).expect("the balancer's config");
         file.write_all(config.as_bytes()).expect("the balancer's config");
         let mut ctl = Command::new(program());
-        ctl.args(["ctl", "--socket"]).arg(self.directory.join("control.sock")).arg("reload");
+        ctl.args(["ctl", "--socket"]).arg(self.control()).arg("reload");
         let output = ctl.output().expect("run weir ctl");
         assert!(output.status.success(), "{output:?}");
     }
@@ -112,13 +145,19 @@ impl Demo {
 /// The process that was started with this config.
 fn process_with(config: &Path) -> Pid {
     let end = format!("\0run\0{}\0", config.display());
+    process_whose(|line, _| line.ends_with(&end))
+}
+
+/// Finds the only process whose command line and environment match. A NUL follows each of their words.
+fn process_whose(is_it: impl Fn(&str, &str) -> bool) -> Pid {
     let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
     let found = processes.filter_map(|process| {
         let pid = process.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
-        let command_line = fs::read(process.path().join("cmdline")).ok()?;
-        command_line.ends_with(end.as_bytes()).then_some(pid)
+        let [line, environment] = ["cmdline", "environ"].map(|name| fs::read(process.path().join(name)));
+        let (line, environment) = (line.ok()?, environment.unwrap_or_default());
+        is_it(&String::from_utf8_lossy(&line), &String::from_utf8_lossy(&environment)).then_some(pid)
     });
     let found: Vec<_> = found.collect();
-    assert_eq!(found.len(), 1, "{config:?}: {found:?}");
+    assert_eq!(found.len(), 1, "{found:?}");
     found[0]
 }

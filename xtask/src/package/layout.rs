@@ -41,6 +41,7 @@ pub(super) fn lay_out(release: &Release, places: &Places, into: &Path) -> Result
     for name in ["README.md", "SECURITY.md"] {
         install(&root.join(name), &documents.join(name), 0o644)?;
     }
+    install(&root.join("docs/demo.svg"), &documents.join("docs/demo.svg"), 0o644)?;
     for directory in ["guide", "reference"] {
         install_directory(&root.join("docs").join(directory), &documents.join("docs").join(directory))?;
     }

@@ -17,6 +17,8 @@ mod leash;
 mod live;
 mod once;
 mod panic;
+#[cfg(test)]
+mod picture;
 mod server;
 mod signals;
 mod stage;

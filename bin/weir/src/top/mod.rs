@@ -8,6 +8,8 @@ mod lines;
 mod recent;
 
 #[cfg(test)]
+pub(crate) mod picture;
+#[cfg(test)]
 mod tests;
 
 use std::io::{self, IsTerminal, Write};

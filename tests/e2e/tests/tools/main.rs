@@ -6,6 +6,7 @@
 mod browser;
 mod curl;
 mod demo_page;
+mod demo_picture;
 mod lab_report;
 mod load;
 mod load_http2;
