@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,6 +14,7 @@ use weir_net::{ListenOptions, Listener, Peer, Socket};
 use crate::report;
 use crate::session::{self, address_of};
 use crate::socket_name::SocketName;
+use crate::state::Live;
 use crate::worker::{Drain, Full, LocalListener, LocalLive, Worker};
 
 /// What a listening socket is told.
@@ -36,48 +38,8 @@ const CLOSING: Duration = Duration::from_millis(1_500);
 /// and has time to ask for something before a stop closes connections without a request.
 const LAST: Duration = Duration::from_millis(500);
 
-/// Accepts until one of the two says stop: the socket's own orders, or the process's end. Then takes whoever has connected
-/// already, and closes the socket.
-pub(crate) async fn accept(
-    worker: Rc<Worker>,
-    name: SocketName,
-    socket: Listener,
-    orders: watch::Receiver<SocketOrder>,
-    stopping: watch::Receiver<Drain>,
-) {
-    let mut post = Post { worker: Rc::clone(&worker), name, serving: None };
-    let (mut orders, mut stopping) = (orders, stopping);
-    post.look_at_plan();
-    loop {
-        let told = {
-            // Asked anew only when they have said something: to get in line for that, and out of it again, takes longer than to accept.
-            let mut changed = pin!(orders.changed());
-            let mut stops = pin!(stopping.wait_for(|drain| *drain != Drain::No));
-            loop {
-                tokio::select! {
-                    biased;
-                    told = &mut changed => break Some(told),
-                    _ = &mut stops => break None,
-                    accepted = socket.accept() => post.take(accepted).await,
-                }
-            }
-        };
-        let Some(told) = told else { break };
-        let order = *orders.borrow_and_update();
-        match (told, order) {
-            (Ok(()), SocketOrder::Listen(options)) => {
-                post.look_at_plan();
-                post.changed(socket.adjust(options));
-            }
-            (Ok(()), SocketOrder::Close) | (Err(_), _) => break,
-        }
-    }
-    post.close(&socket, stopping).await;
-    worker.connection_ended();
-}
-
 /// A listening socket, and whom it is accepted for.
-struct Post {
+pub(crate) struct Post {
     worker: Rc<Worker>,
     name: SocketName,
     /// The listener it belongs to, and the last plan in which it belonged to one.
@@ -85,11 +47,63 @@ struct Post {
 }
 
 impl Post {
+    /// `plan`: the one for which the socket was opened.
+    pub(crate) fn new(worker: &Rc<Worker>, name: SocketName, plan: &Arc<Live>) -> Self {
+        let mut post = Self { worker: Rc::clone(worker), name, serving: None };
+        post.look_at_plan();
+        if post.serving.is_none() {
+            // The next plan is in force already, and has no listener for it.
+            post.follow(&worker.live_of(plan));
+        }
+        post
+    }
+
+    /// Accepts until one of the two says stop: the socket's own orders, or the process's end. Then takes whoever has connected
+    /// already, and closes the socket.
+    pub(crate) async fn accept(
+        mut self,
+        socket: Listener,
+        orders: watch::Receiver<SocketOrder>,
+        stopping: watch::Receiver<Drain>,
+    ) {
+        let worker = Rc::clone(&self.worker);
+        let (mut orders, mut stopping) = (orders, stopping);
+        loop {
+            let told = {
+                // Asked anew only when they have said something: to get in line for that, and out of it again, takes longer than to accept.
+                let mut changed = pin!(orders.changed());
+                let mut stops = pin!(stopping.wait_for(|drain| *drain != Drain::No));
+                loop {
+                    tokio::select! {
+                        biased;
+                        told = &mut changed => break Some(told),
+                        _ = &mut stops => break None,
+                        accepted = socket.accept() => self.take(accepted).await,
+                    }
+                }
+            };
+            let Some(told) = told else { break };
+            let order = *orders.borrow_and_update();
+            match (told, order) {
+                (Ok(()), SocketOrder::Listen(options)) => {
+                    self.look_at_plan();
+                    self.changed(socket.adjust(options));
+                }
+                (Ok(()), SocketOrder::Close) | (Err(_), _) => break,
+            }
+        }
+        self.close(&socket, stopping).await;
+        worker.connection_ended();
+    }
+
     /// Follows the plan in force. If that has no listener for this socket any more, whoever is in its queue is served as before.
     fn look_at_plan(&mut self) {
-        let live = self.worker.live();
+        self.follow(&self.worker.live());
+    }
+
+    fn follow(&mut self, live: &Rc<LocalLive>) {
         if let Some(listener) = live.listener_of(&self.name) {
-            self.serving = Some((Rc::clone(&live), listener.clone()));
+            self.serving = Some((Rc::clone(live), listener.clone()));
         }
     }
 
@@ -221,5 +235,56 @@ fn deny(worker: &Worker, listener: &LocalListener, socket: &Socket) {
             socket.try_send_and_end(OVERLOADED);
         }
         _ => socket.reset_on_close(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::{Builder, LocalOptions};
+    use weir_model::{BindAddress, ListenerName};
+    use weir_net::ListenSocket;
+    use weir_testkit::{RawClient, RawServer};
+
+    use super::*;
+    use crate::testing::shared;
+
+    #[test]
+    fn clients_of_a_listener_that_goes_before_the_worker_has_looked_are_served() {
+        let server = RawServer::answering("hi");
+        let config = format!(
+            "[weir]\ncontrol = false\nstate = false\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
+             [pool.web]\nservers = [\"{}\"]\n",
+            server.addr()
+        );
+        let shared = shared(&config);
+        let plan = shared.live();
+        let configured: BindAddress = "127.0.0.1:0".parse().unwrap();
+        let options = ListenOptions { backlog: 16, wait_for_data: false };
+        let socket = ListenSocket::open(&configured, options, None).unwrap();
+        let actual = socket.address().clone();
+        let BindAddress::Inet(address) = &actual else { panic!("{actual}") };
+        let mut client = RawClient::connect(*address);
+        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let name = SocketName { listener: ListenerName::new("web").unwrap(), configured, actual };
+        let (orders, received) = watch::channel(SocketOrder::Listen(options));
+        let without = Live {
+            listeners: Vec::new(),
+            pools: plan.pools.clone(),
+            error_pages: plan.error_pages.clone(),
+            access_log: None,
+        };
+        shared.publish(without);
+        orders.send_replace(SocketOrder::Close);
+        let runtime =
+            Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+        runtime.block_on(async {
+            let worker = Worker::new(0, shared, 1);
+            tokio::task::spawn_local(Rc::clone(&worker.timers).drive());
+            let (_stop, stopping) = watch::channel(Drain::No);
+            let post = Post::new(&worker, name, &plan);
+            post.accept(socket.into_listener().unwrap(), received, stopping).await;
+            let answer = tokio::task::spawn_blocking(move || client.response().text()).await;
+            assert_eq!(answer.unwrap(), "hi");
+        });
     }
 }

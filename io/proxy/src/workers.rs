@@ -14,16 +14,17 @@ use tokio::sync::{mpsc, watch};
 use weir_model::{BindAddress, ListenerName};
 use weir_net::{Binder, ListenError, ListenOptions, ListenSocket};
 
-use crate::accept::{SocketOrder, accept};
+use crate::accept::{Post, SocketOrder};
 use crate::report;
 use crate::socket_name::SocketName;
-use crate::state::Shared;
+use crate::state::{Live, Shared};
 use crate::worker::{Drain, Worker, count_what_was_noted};
 
 /// All worker threads.
 #[derive(Debug)]
 pub struct Workers {
     threads: Vec<Thread>,
+    shared: Arc<Shared>,
     binder: Option<Arc<dyn Binder>>,
 }
 
@@ -44,7 +45,13 @@ pub struct ListenerSockets {
 
 /// What a worker is told.
 enum Order {
-    Accept { name: SocketName, socket: ListenSocket, orders: watch::Receiver<SocketOrder> },
+    Accept {
+        name: SocketName,
+        socket: ListenSocket,
+        /// The plan for which the socket was opened: another may be in force when the worker gets to this order.
+        plan: Arc<Live>,
+        orders: watch::Receiver<SocketOrder>,
+    },
     Drain(Drain),
 }
 
@@ -69,7 +76,7 @@ impl Workers {
             let handle = thread.spawn(move || run(index, shared, received))?;
             Ok(Thread { orders, handle })
         });
-        Ok(Self { threads: threads.collect::<io::Result<_>>()?, binder })
+        Ok(Self { threads: threads.collect::<io::Result<_>>()?, shared: Arc::clone(shared), binder })
     }
 
     /// Opens `address` for a listener: a socket for each worker. They accept from the call of
@@ -147,13 +154,15 @@ pub struct OpenedSockets {
 }
 
 impl OpenedSockets {
-    /// Accepts on every worker, for the listener that has this name, or the socket's address, in the plan in force.
+    /// Accepts on every worker, for the listener that has this name, or the socket's address, in the plan in force. Workers get that
+    /// plan with the socket: clients that connect before a worker has looked are served even if the next plan has no such listener.
     pub fn accept(self, workers: &Workers, listener: &ListenerName) -> ListenerSockets {
         let Self { configured, address, options, sockets, file } = self;
         let name = SocketName { listener: listener.clone(), configured, actual: address };
         let (orders, _) = watch::channel(SocketOrder::Listen(options));
         for (thread, socket) in workers.threads.iter().zip(sockets) {
-            let order = Order::Accept { name: name.clone(), socket, orders: orders.subscribe() };
+            let (name, plan) = (name.clone(), workers.shared.live());
+            let order = Order::Accept { name, socket, plan, orders: orders.subscribe() };
             let _ = thread.orders.send(order);
         }
         ListenerSockets { name, orders, file }
@@ -215,10 +224,10 @@ fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Or
         loop {
             tokio::select! {
                 order = orders.recv() => match order {
-                    Some(Order::Accept { name, socket, orders }) => match socket.into_listener() {
+                    Some(Order::Accept { name, socket, plan, orders }) => match socket.into_listener() {
                         Ok(socket) => {
-                            let worker = Rc::clone(&worker);
-                            tokio::task::spawn_local(accept(worker, name, socket, orders, stopping.subscribe()));
+                            let post = Post::new(&worker, name, &plan);
+                            tokio::task::spawn_local(post.accept(socket, orders, stopping.subscribe()));
                         }
                         Err(error) => report::line(&format!("listener {}: {error}", name.listener)),
                     },

@@ -21,6 +21,9 @@ pub(crate) struct LocalLive {
     pub(crate) log: Option<RefCell<AccessLogBatch>>,
 }
 
+/// Generations in force begin at 1.
+const REPLACED: u64 = 0;
+
 /// A listener, as one worker sees it.
 #[derive(Clone)]
 pub(crate) enum LocalListener {
@@ -45,8 +48,29 @@ pub(crate) struct LocalTcp {
 impl LocalLive {
     /// What did not change since `previous` is kept, with its idle connections and the state of its algorithm.
     pub(crate) fn new(process: &Arc<Shared>, thread: usize, seed: u64, previous: Option<&Self>) -> Self {
+        // First the number: a plan that comes between the two is looked at once more.
         let generation = process.generation();
-        let shared = process.live();
+        Self::of(process, (process.live(), generation), thread, seed, previous)
+    }
+
+    /// A plan that is no longer in force. What it shares with `current` is kept.
+    pub(crate) fn replaced(
+        process: &Arc<Shared>,
+        plan: &Arc<Live>,
+        thread: usize,
+        seed: u64,
+        current: &Self,
+    ) -> Self {
+        Self::of(process, (Arc::clone(plan), REPLACED), thread, seed, Some(current))
+    }
+
+    fn of(
+        process: &Arc<Shared>,
+        (shared, generation): (Arc<Live>, u64),
+        thread: usize,
+        seed: u64,
+        previous: Option<&Self>,
+    ) -> Self {
         let old_pools = previous.map(|previous| previous.pools.as_slice()).unwrap_or_default();
         let mut known: KnownServers = old_pools.iter().flat_map(|pool| pool.view().known()).collect();
         let pools = shared.pools.iter().enumerate().map(|(index, pool)| {

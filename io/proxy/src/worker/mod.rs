@@ -35,7 +35,7 @@ pub(crate) use shortage::{Room, is_shortage};
 pub(crate) use tally::{Done, Response, Served, count_what_was_noted};
 
 use crate::http::{Connection, Exchange};
-use crate::state::Shared;
+use crate::state::{Live, Shared};
 use crate::turns::Turns;
 use flood::Flood;
 
@@ -140,6 +140,18 @@ impl Worker {
             *self.live.borrow_mut() = Rc::new(next);
         }
         Rc::clone(&self.live.borrow())
+    }
+
+    /// This worker's view of a plan that may have been replaced before the worker looked.
+    pub(crate) fn live_of(&self, plan: &Arc<Live>) -> Rc<LocalLive> {
+        let held = self.all_live();
+        if let Some(held) = held.iter().find(|live| Arc::ptr_eq(&live.shared, plan)) {
+            return Rc::clone(held);
+        }
+        let current = self.live();
+        let missed = Rc::new(LocalLive::replaced(&self.shared, plan, self.thread, self.random(), &current));
+        self.retired.borrow_mut().push(Rc::downgrade(&missed));
+        missed
     }
 
     /// The plan in force, and those that are still held.
