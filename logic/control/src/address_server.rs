@@ -42,6 +42,11 @@ impl RuntimeState {
         server.spec.name = name;
         server
     }
+
+    /// Returns whether something was changed about the address `ip` of `whole` alone.
+    pub fn is_changed_at(&self, pool: &Name, whole: &ServerName, ip: IpAddr) -> bool {
+        self.get(pool, &address_name(whole, ip)).is_some()
+    }
 }
 
 /// Returns true if `server` is the name of an address of one of these servers.

@@ -142,7 +142,10 @@ impl Records {
                 let configured = plan.servers.iter().find(|one| one.name == *server).map(spec_of);
                 runtime.record(command, configured.is_some());
                 let effective = runtime.effective(name, server, configured.as_ref());
-                let splits = |server: &EffectiveServer| !ground.names.servers_of(&server.spec).is_empty();
+                let splits = |server: &EffectiveServer| {
+                    let is_changed = |ip| runtime.is_changed_at(name, &server.spec.name, ip);
+                    !ground.names.servers_of(&server.spec, is_changed).is_empty()
+                };
                 match effective {
                     effective if pool.is_split(server) || effective.as_ref().is_some_and(splits) => {
                         let wanted = wanted(runtime, ground.names, name, &configured_of(plan));

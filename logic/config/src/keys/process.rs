@@ -310,6 +310,14 @@ pub(crate) static RESOLVER: Section = Section {
             "\"1h\"",
             "An answer is asked for again after this long at the latest.",
         ),
+        key(
+            "hold-obsolete",
+            DURATION_OR_ZERO,
+            Default("\"10s\""),
+            "\"1m\"",
+            "Of a name with several addresses, an address that an answer lacks stays in use for this long, and then goes if the next answer lacks it, too; `\"0s\"`: at once. \
+             HAProxy: `hold obsolete`.",
+        ),
     ],
 };
 

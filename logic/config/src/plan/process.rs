@@ -74,6 +74,8 @@ pub struct ResolverPlan {
     pub ttl_min: Millis,
     /// An answer is asked for again after this long at the latest.
     pub ttl_max: Millis,
+    /// An address that answers lack stays in use for this long, if its name has several.
+    pub obsolete_hold: Millis,
 }
 
 /// A line for each request (`[access_log]`).

@@ -42,6 +42,7 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan) {
     writer.key("timeout", Printed(plan.resolver.timeout));
     writer.key("min-ttl", Printed(plan.resolver.ttl_min));
     writer.key("max-ttl", Printed(plan.resolver.ttl_max));
+    writer.key("hold-obsolete", Printed(plan.resolver.obsolete_hold));
     for (status, page) in &plan.error_pages {
         writer.table(&format!("[error-page.{status}]"));
         writer.key("content-type", &page.content_type);

@@ -123,6 +123,7 @@ pub(super) fn resolver(table: &Table<'_, '_>) -> ResolverPlan {
         timeout: table.duration("timeout"),
         ttl_min: table.duration("min-ttl"),
         ttl_max: table.duration("max-ttl"),
+        obsolete_hold: table.duration("hold-obsolete"),
     };
     if plan.ttl_min > plan.ttl_max {
         let key = if table.get("min-ttl").is_some() { "min-ttl" } else { "max-ttl" };

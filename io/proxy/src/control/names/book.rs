@@ -1,11 +1,14 @@
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::Instant;
 use weir_control::{EffectiveServer, ServerSpec};
 use weir_model::{PoolName, ServerAddress};
 
 use super::Answer;
+use super::missing::Missing;
 use crate::control::task::Task;
 use crate::state::Endpoint;
 
@@ -23,6 +26,8 @@ pub(in crate::control) struct NameBook {
 #[derive(Debug, Default)]
 pub(in crate::control) struct NameEntry {
     answer: Answer,
+    /// Addresses of the answer that DNS no longer tells.
+    missing: Missing,
     /// It has been asked for at least once.
     was_asked: bool,
     /// By the server's uid.
@@ -46,8 +51,10 @@ pub(in crate::control) struct NameUser {
 pub(in crate::control) struct Learned {
     /// Servers that are somewhere else from now on.
     pub(in crate::control) moved: Vec<(u64, NameUser, Endpoint)>,
-    /// Pools that have other servers from now on.
+    /// Pools that may have other servers from now on.
     pub(in crate::control) pools: BTreeSet<PoolName>,
+    /// The name is to be asked for again after this long at the latest.
+    pub(in crate::control) ask_within: Option<Duration>,
 }
 
 impl NameBook {
@@ -97,29 +104,46 @@ impl NameBook {
         }
     }
 
-    /// What was found for `host`; an attempt that found nothing leaves what was known.
-    pub(in crate::control) fn learn(&mut self, host: &str, found: Option<Answer>) -> Learned {
+    /// What was found for `host`; an attempt that found nothing leaves what was known. An address that is missing now is kept for
+    /// `hold`.
+    pub(in crate::control) fn learn(
+        &mut self,
+        host: &str,
+        found: Option<Answer>,
+        hold: Duration,
+        now: Instant,
+    ) -> Learned {
         let Some(entry) = self.entries.get_mut(host) else { return Learned::default() };
         entry.was_asked = true;
-        let Some(found) = found.filter(|found| *found != entry.answer) else { return Learned::default() };
-        let has_other_servers = found.servers() != entry.answer.servers();
+        let Some(found) = found else { return Learned::default() };
+        let found = entry.missing.complete(found, &entry.answer, hold, now);
+        let ask_within = entry.missing.due(hold, now);
+        if found == entry.answer {
+            return Learned { ask_within, ..Learned::default() };
+        }
         entry.answer = found;
         let moves = |(_, user): &(&u64, &NameUser)| user.ip.is_none();
         let told = |(uid, user): (&u64, &NameUser)| (*uid, user.clone(), user.endpoint(&entry.answer));
-        let pools = entry.users.values().filter(|_| has_other_servers).map(|user| user.pool.clone());
-        Learned { moved: entry.users.iter().filter(moves).map(told).collect(), pools: pools.collect() }
+        let pools = entry.users.values().map(|user| user.pool.clone());
+        Learned {
+            moved: entry.users.iter().filter(moves).map(told).collect(),
+            pools: pools.collect(),
+            ask_within,
+        }
     }
 
-    /// The addresses of a server that are servers of their own; empty if it is one server.
-    pub(in crate::control) fn servers_of(&self, server: &ServerSpec) -> Vec<IpAddr> {
-        match &server.address {
-            // A fleet counts its servers, and each is one machine.
-            ServerAddress::Named(host) if server.fleet.is_none() => {
-                let known = self.answer(&host.host).or_else(|| self.expected.get(&host.host));
-                known.map(Answer::servers).unwrap_or_default()
-            }
-            _ => Vec::new(),
-        }
+    /// The addresses of a server that are servers of their own; empty if it is one server. `is_changed`: whether something was changed
+    /// at runtime about one address alone, which holds for that address only, also where it is the only one.
+    pub(in crate::control) fn servers_of(
+        &self,
+        server: &ServerSpec,
+        is_changed: impl Fn(IpAddr) -> bool,
+    ) -> Vec<IpAddr> {
+        // A fleet counts its servers, and each is one machine.
+        let ServerAddress::Named(host) = &server.address else { return Vec::new() };
+        let known = self.answer(&host.host).or_else(|| self.expected.get(&host.host));
+        let known = known.filter(|known| known.is_several() || known.all().any(is_changed));
+        known.filter(|_| server.fleet.is_none()).map(|known| known.all().collect()).unwrap_or_default()
     }
 
     /// The last answer for a name that is looked after.

@@ -50,11 +50,12 @@ impl Controller {
         self.records().names.answer(host).cloned().unwrap_or_default()
     }
 
-    /// Takes in an answer, or that there was none.
-    pub(super) fn name_learned(self: &Arc<Self>, host: &str, found: Option<Answer>) {
+    /// Takes in an answer, or that there was none. Returns how soon the name has to be asked for again at the latest.
+    pub(super) fn name_learned(self: &Arc<Self>, host: &str, found: Option<Answer>) -> Option<Duration> {
         let now = Instant::now();
         let mut records = self.records();
-        let Learned { moved, pools } = records.names.learn(host, found);
+        let hold = records.plan.resolver.obsolete_hold.duration();
+        let Learned { moved, pools, ask_within } = records.names.learn(host, found, hold, now);
         let is_news = !moved.is_empty() || !pools.is_empty();
         for (uid, user, endpoint) in moved {
             let Some(pool) = records.pool_in_use_mut(&user.pool) else { continue };
@@ -76,5 +77,6 @@ impl Controller {
             self.publish_soon();
         }
         self.name_answered.notify_waiters();
+        ask_within
     }
 }

@@ -94,7 +94,7 @@ impl Resolver {
                     continue;
                 }
             };
-            let ttl = expires.clamp(self.ttl_min.min(self.ttl_max), self.ttl_max);
+            let ttl = self.not_too_soon(expires).min(self.ttl_max);
             let (answer, left_out) = Answer::new(four, six);
             return Ok(Found { answer, left_out, ttl, doubt });
         }
@@ -111,6 +111,11 @@ impl Resolver {
             aaaa.iter().flat_map(|lookup| addresses(lookup, six)).collect(),
         );
         (!answer.is_empty()).then_some((answer, left_out))
+    }
+
+    /// The pause before another question, if `pause` is wanted: an answer is used for a while.
+    pub(in crate::control) fn not_too_soon(&self, pause: Duration) -> Duration {
+        pause.max(self.ttl_min.min(self.ttl_max))
     }
 
     /// When to ask for a name again that could not be found, the `failures`th time in a row.
@@ -148,19 +153,34 @@ impl Answer {
         self.four.is_empty() && self.six.is_empty()
     }
 
-    /// The addresses that are servers of their own; empty if all of them are one server: a host with one address of each family has
-    /// two ways to itself.
-    pub(in crate::control) fn servers(&self) -> Vec<IpAddr> {
-        match self.four.len() > 1 || self.six.len() > 1 {
-            true => self
-                .four
-                .iter()
-                .copied()
-                .map(IpAddr::V4)
-                .chain(self.six.iter().copied().map(IpAddr::V6))
-                .collect(),
-            false => Vec::new(),
+    /// Returns whether the addresses are several servers: a host with one address of each family has two ways to itself.
+    pub(in crate::control) fn is_several(&self) -> bool {
+        self.four.len() > 1 || self.six.len() > 1
+    }
+
+    /// Every address, by family and in ascending order.
+    pub(in crate::control) fn all(&self) -> impl Iterator<Item = IpAddr> {
+        self.four.iter().copied().map(IpAddr::V4).chain(self.six.iter().copied().map(IpAddr::V6))
+    }
+
+    pub(super) fn has(&self, ip: IpAddr) -> bool {
+        match ip {
+            IpAddr::V4(ip) => self.four.binary_search(&ip).is_ok(),
+            IpAddr::V6(ip) => self.six.binary_search(&ip).is_ok(),
         }
+    }
+
+    /// With `others` besides, which it lacks, as far as there is room for them.
+    pub(super) fn with(mut self, others: impl Iterator<Item = IpAddr>) -> Self {
+        for ip in others.take(ADDRESSES_MAX.saturating_sub(self.len())) {
+            match ip {
+                IpAddr::V4(ip) => self.four.push(ip),
+                IpAddr::V6(ip) => self.six.push(ip),
+            }
+        }
+        self.four.sort_unstable();
+        self.six.sort_unstable();
+        self
     }
 
     /// Every address, the families by turns: where one of them leads nowhere, the next attempt is the other's (RFC 8305

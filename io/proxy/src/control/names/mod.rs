@@ -4,6 +4,7 @@
 mod book;
 mod duty;
 mod lookup;
+mod missing;
 mod servers;
 mod task;
 

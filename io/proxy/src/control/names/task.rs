@@ -31,7 +31,8 @@ pub(in crate::control) async fn keep_asking(controller: Arc<Controller>, resolve
                 controller.log.line(too_many(&host, found));
             }
         }
-        controller.name_learned(&host, found.ok().map(|found| found.answer));
+        let within = controller.name_learned(&host, found.ok().map(|found| found.answer));
+        let wait = within.map_or(wait, |within| resolver.not_too_soon(within).min(wait));
         match trouble {
             Some(why) => {
                 failures = failures.saturating_add(1);

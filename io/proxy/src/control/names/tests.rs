@@ -107,7 +107,7 @@ impl Zone {
 fn config(dns: SocketAddr, servers: &str) -> Plan {
     whole_plan(&format!(
         "[weir]\ncontrol = false\nstate = false\n[listener.web]\nbind = \":80\"\npool = \"web\"
-         [resolver]\nservers = \"{dns}\"\ntimeout = \"200ms\"\nmin-ttl = \"10ms\"\nmax-ttl = \"1s\"
+         [resolver]\nservers = \"{dns}\"\ntimeout = \"200ms\"\nmin-ttl = \"10ms\"\nmax-ttl = \"1s\"\nhold-obsolete = \"0s\"
          [pool.web]\nservers = [{servers}]"
     ))
 }
@@ -233,6 +233,57 @@ async fn commands_name_one_address_or_the_whole_server() {
     assert_eq!((rig.shown("a_10.0.0.1").weight, rig.shown("a_10.0.0.2").weight), (5, 7));
     rig.done(r#"{"remove-server": {"pool": "web", "server": "a", "force": true}}"#).await;
     assert_eq!(rotation(), ["10.0.0.9:1"]);
+}
+
+#[tokio::test]
+async fn what_was_changed_about_one_address_holds_where_it_is_the_only_one() {
+    let dns = Dns::start().await;
+    dns.set("web.test", &["10.0.0.1", "10.0.0.2"]);
+    let rig =
+        Rig::running(config(dns.address, "{ name = \"a\", address = \"web.test:81\" }, \"10.0.0.9:1\""));
+    rig.controller.names_resolved().await;
+    rig.done(r#"{"server-state": {"pool": "web", "server": "a_10.0.0.1", "state": "drain"}}"#).await;
+    rig.done(r#"{"server-weight": {"pool": "web", "server": "a_10.0.0.2", "weight": 7}}"#).await;
+    let servers = || -> Vec<String> {
+        let snapshot = rig.snapshot();
+        snapshot.pools[0].servers.iter().map(|server| server.name.clone()).collect()
+    };
+    dns.set("web.test", &["10.0.0.1"]);
+    eventually("the drained one is left", || servers() == ["a_10.0.0.1", "10.0.0.9:1"]).await;
+    assert_eq!(rig.rotation(), ["10.0.0.9:1"]);
+    // From one address to another.
+    dns.set("web.test", &["10.0.0.2"]);
+    eventually("the heavy one is left", || servers() == ["a_10.0.0.2", "10.0.0.9:1"]).await;
+    assert_eq!(rig.shown("a_10.0.0.2").weight, 7);
+    dns.set("web.test", &["10.0.0.3"]);
+    eventually("one of which nothing was said", || servers() == ["a", "10.0.0.9:1"]).await;
+    assert_eq!((*rig.server("a").endpoint()).clone(), at(&["10.0.0.3:81"]));
+    dns.set("web.test", &["10.0.0.1", "::1"]);
+    eventually("one of each family", || servers() == ["a_10.0.0.1", "a_::1", "10.0.0.9:1"]).await;
+    assert_eq!(rig.rotation().len(), 2);
+    rig.done(r#"{"reset": {"pool": "web", "server": "a_10.0.0.1"}}"#).await;
+    assert_eq!(servers(), ["a", "10.0.0.9:1"]);
+    assert_eq!(rig.rotation().len(), 2);
+}
+
+#[tokio::test]
+async fn an_address_that_answers_lack_stays_for_a_while() {
+    let dns = Dns::start().await;
+    dns.set("web.test", &["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
+    let mut plan = config(dns.address, "{ name = \"a\", address = \"web.test:81\" }");
+    plan.resolver.obsolete_hold = weir_model::Millis(3_600_000);
+    let rig = Rig::running(plan.clone());
+    rig.controller.names_resolved().await;
+    let second = rig.server("a_10.0.0.2").uid;
+    dns.set("web.test", &["10.0.0.4", "10.0.0.1"]);
+    eventually("the new one", || rig.rotation().len() == 4).await;
+    let asked = dns.asked("web.test");
+    eventually("more looks", || dns.asked("web.test") > asked + 5).await;
+    assert_eq!((rig.rotation().len(), rig.server("a_10.0.0.2").uid), (4, second));
+    // What an operator shortens holds from the next answer on.
+    plan.resolver.obsolete_hold = weir_model::Millis(1);
+    rig.reload(plan).await;
+    eventually("what is missing has gone", || rig.rotation().len() == 2).await;
 }
 
 #[tokio::test]

@@ -108,7 +108,7 @@ impl Records {
         (live, notes)
     }
 
-    /// A host name of this pool's servers has other addresses. Returns which servers come and go, for the log.
+    /// A host name of this pool's servers has other addresses. Returns which servers come and go, if any do, for the log.
     pub(in crate::control) fn follow_names(
         &mut self,
         name: &PoolName,
@@ -132,11 +132,13 @@ impl Records {
             false => names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
         };
         let (new, gone) = (after.difference(&before).collect(), before.difference(&after).collect());
-        Some(format!(
-            "pool {name}: addresses of a name have changed: new servers: {}; gone: {}",
-            list(new),
-            list(gone)
-        ))
+        (before != after).then(|| {
+            format!(
+                "pool {name}: addresses of a name have changed: new servers: {}; gone: {}",
+                list(new),
+                list(gone)
+            )
+        })
     }
 
     fn listener_states(
@@ -153,7 +155,8 @@ impl Records {
     }
 }
 
-/// The servers that a pool is to have. A server whose name has several addresses is as many servers.
+/// The servers that a pool is to have. A server whose name has several addresses is as many servers, and so is one with a runtime change
+/// of one address: the change holds for that address only.
 pub(in crate::control) fn wanted(
     runtime: &RuntimeState,
     names: &NameBook,
@@ -162,7 +165,8 @@ pub(in crate::control) fn wanted(
 ) -> Vec<EffectiveServer> {
     let mut wanted = Vec::new();
     for server in runtime.apply(pool, configured) {
-        let addresses = names.servers_of(&server.spec);
+        let is_changed = |ip| runtime.is_changed_at(pool, &server.spec.name, ip);
+        let addresses = names.servers_of(&server.spec, is_changed);
         match addresses.is_empty() {
             true => wanted.push(server),
             false => wanted.extend(addresses.into_iter().map(|ip| runtime.at_address(pool, &server, ip))),
