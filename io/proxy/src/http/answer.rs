@@ -413,7 +413,7 @@ impl<'a> To<'a> {
 }
 
 fn pending_or_late(cx: &Context<'_>, connection: &Connection) -> Poll<io::Result<()>> {
-    if connection.deadline.poll_expired(cx) {
+    if connection.deadline.poll_expired(cx) || connection.gives_way() {
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     } else {
         Poll::Pending

@@ -20,7 +20,9 @@ pub(super) async fn close(mut connection: Box<Connection>) {
     if !connection.stream.is_plain() {
         connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
         poll_fn(|cx| match connection.stream.poll_end(cx) {
-            Poll::Pending if connection.deadline.poll_expired(cx) => Poll::Ready(()),
+            Poll::Pending if connection.deadline.poll_expired(cx) || connection.gives_way() => {
+                Poll::Ready(())
+            }
             Poll::Pending => Poll::Pending,
             Poll::Ready(_) => Poll::Ready(()),
         })
@@ -52,11 +54,14 @@ pub(super) async fn reset_when_delivered(connection: Box<Connection>) {
 }
 
 /// Ends the own direction and reads on for a while: a close with unread bytes would be a reset, which can overtake the
-/// answer and take it away from the client (RFC 9112 section 9.6).
+/// answer and take it away from the client (RFC 9112 section 9.6). There is no while for one that gives way: its room is taken.
 pub(super) async fn linger(mut connection: Box<Connection>) {
     connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
     let ended = poll_fn(|cx| {
         let ended = connection.stream.poll_end(cx);
+        if connection.gives_way() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
         late_or(cx, &connection.deadline, ended)
     })
     .await;

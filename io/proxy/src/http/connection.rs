@@ -246,6 +246,19 @@ impl Connection {
         request_id::of([self.worker.random(), self.worker.random()])
     }
 
+    /// Returns whether it has to end, because others need its room.
+    pub(super) fn gives_way(&self) -> bool {
+        self.worker.table.gives_way(self.number)
+    }
+
+    /// Notes since when its request waits for more of its body; `false` = it does not.
+    pub(super) fn waits_for_body(&self, waits: bool) {
+        match waits {
+            true => self.worker.table.waits_for_body(self.number, self.worker.now_ms()),
+            false => self.worker.table.is_busy(self.number),
+        }
+    }
+
     /// What an exchange may use of this connection.
     pub(super) fn client_side(&mut self, proxies: bool) -> ClientSide<'_> {
         let proxied = if proxies { self.proxied() } else { None };
@@ -254,6 +267,7 @@ impl Connection {
             deadline: &self.deadline,
             listener: &self.listener,
             worker: &self.worker,
+            number: self.number,
             peer: &self.peer,
             tls: self.tls.as_deref(),
             proxied,
@@ -287,7 +301,7 @@ impl Connection {
 
     /// Reads until a request's head is complete, and decides what becomes of it.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        if self.worker.table.gives_way(self.number) {
+        if self.gives_way() {
             return Poll::Ready(self.give_way());
         }
         if !self.received.is_empty() && self.head_started.is_none() {

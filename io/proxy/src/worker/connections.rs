@@ -1,8 +1,8 @@
 //! The client connections of a worker: whose they are, and since when they wait for their client. When no more may be open, those of the
 //! client that has most of them waiting give way to a newcomer.
 //!
-//! A connection waits between two requests, and until the head of its first one has come; with a request on its way it gives way to
-//! nobody.
+//! A connection waits between two requests, until the head of its first one has come, and while the client stops sending the body of a
+//! request. With any other request on its way it gives way to nobody.
 
 mod victims;
 
@@ -55,11 +55,16 @@ struct Entry {
     /// [`BUSY`] while it has a request, [`FREE`] if it is no connection's.
     waits_since_ms: u64,
     deadline: u32,
+    /// It waits for the body of a request.
+    has_request: bool,
     gives_way: bool,
 }
 
 const BUSY: u64 = u64::MAX;
 const FREE: u64 = u64::MAX - 1;
+
+/// The body of a request has stalled if no byte of it has come for so long.
+const STALLED_MS: u64 = 1_000;
 
 impl Entries {
     fn insert(&mut self, entry: Entry) -> u32 {
@@ -82,17 +87,22 @@ impl Entries {
         }
     }
 
-    fn waiting(&self, full: Full) -> Vec<Waiting> {
+    fn waiting(&self, full: Full, now_ms: u64) -> Vec<Waiting> {
         let is_meant = |entry: &Entry| match full {
             Full::Process => true,
             Full::Listener(listener) => listener == entry.listener,
         };
-        let waits = |entry: &Entry| entry.waits_since_ms < FREE && !entry.gives_way && is_meant(entry);
-        let waiting = self.all.iter().enumerate().filter(|(_, entry)| waits(entry));
+        let waits = |entry: &Entry| {
+            let least_ms = if entry.has_request { STALLED_MS } else { 0 };
+            entry.waits_since_ms < FREE && entry.waits_since_ms.saturating_add(least_ms) <= now_ms
+        };
+        let gives = |entry: &Entry| waits(entry) && !entry.gives_way && is_meant(entry);
+        let waiting = self.all.iter().enumerate().filter(|(_, entry)| gives(entry));
         waiting
             .map(|(number, entry)| Waiting {
                 number: number as u32,
                 source: entry.source,
+                has_request: entry.has_request,
                 since_ms: entry.waits_since_ms,
             })
             .collect()
@@ -107,7 +117,14 @@ impl ConnectionTable {
 
     /// A connection that waits for its client from now on. Returns its number.
     pub(crate) fn enter(&self, source: Source, listener: usize, now_ms: u64) -> u32 {
-        let entry = Entry { source, listener, waits_since_ms: now_ms, deadline: u32::MAX, gives_way: false };
+        let entry = Entry {
+            source,
+            listener,
+            waits_since_ms: now_ms,
+            deadline: u32::MAX,
+            has_request: false,
+            gives_way: false,
+        };
         self.entries.borrow_mut().insert(entry)
     }
 
@@ -126,14 +143,19 @@ impl ConnectionTable {
         self.with(number, |entry| entry.source = source);
     }
 
-    /// It has a request.
+    /// It has a request, and waits for more of its body from now on.
+    pub(crate) fn waits_for_body(&self, number: u32, now_ms: u64) {
+        self.with(number, |entry| (entry.has_request, entry.waits_since_ms) = (true, now_ms));
+    }
+
+    /// It has a request, and does not wait for its client.
     pub(crate) fn is_busy(&self, number: u32) {
         self.with(number, |entry| entry.waits_since_ms = BUSY);
     }
 
     /// It waits for its client again.
     pub(crate) fn waits(&self, number: u32, now_ms: u64) {
-        self.with(number, |entry| entry.waits_since_ms = now_ms);
+        self.with(number, |entry| (entry.has_request, entry.waits_since_ms) = (false, now_ms));
     }
 
     /// Returns whether it has to end, because others need its room.
@@ -149,7 +171,7 @@ impl ConnectionTable {
             let entry = entries.all.get(waiting.number as usize);
             entry.is_some_and(|entry| entry.waits_since_ms == waiting.since_ms && !entry.gives_way)
         };
-        let all = || entries.waiting(full);
+        let all = || entries.waiting(full, now_ms);
         let found = self.victims.borrow_mut().next(full, newcomer, now_ms, is_still, all);
         let Some(entry) = found.and_then(|number| entries.all.get_mut(number as usize)) else { return false };
         entry.gives_way = true;

@@ -64,7 +64,7 @@ pub(crate) static LISTENER: Section = Section {
             COUNT,
             Otherwise("only the limit of the process"),
             "20000",
-            "More connections than this are not kept: idle ones of the client that has most of them give way to others, or else the \
+            "More connections than this are not kept: idle and stalled ones of the client that has most of them give way to others, or else the \
              newcomer is refused.",
         ),
         key(

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use weir_e2e::{Weir, get};
-use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
+use weir_testkit::{PATIENCE, RawClient, RawServer, TempDir, wait_until};
 
 /// Starts one worker, whose listener `web` permits ten connections.
 fn crowded(server: &RawServer, listener: &str) -> Weir {
@@ -76,6 +76,48 @@ fn requests_give_way_to_nobody() {
     server.wait_for_connections(10);
     assert_eq!(client(&weir, 2).response().status, 503);
     assert_eq!(server.connections_open(), 10);
+}
+
+#[test]
+fn requests_whose_bodies_have_stalled_give_way_to_others() {
+    let server = RawServer::answering("hi");
+    let root = TempDir::new().unwrap();
+    std::fs::create_dir(root.path().join("files")).unwrap();
+    let area = format!(
+        "[[route]]\npath = \"/files\"\nstorage = \"files\"\n\n[storage-area.files]\nroot = \"{}\"\n\n\
+         [[storage-area.files.access.policy]]\ndescription = \"everything\"\neffect = \"permit\"\nactions = \"all\"\n\
+         principals = {{ type = \"anyone\" }}\n",
+        root.path().display()
+    );
+    let weir = crowded(&server, &area);
+    for path in ["/", "/files/new"] {
+        let mut hog: Vec<RawClient> = (0..10).map(|_| client(&weir, 1)).collect();
+        for stalled in &mut hog {
+            stalled.send(format!("PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n"));
+            stalled.send("a");
+        }
+        wait_for_open(&weir, 10.0);
+        let mut other = None;
+        wait_until("one of them has stalled for long enough", PATIENCE, || {
+            let mut newcomer = client(&weir, 2);
+            let is_in = newcomer.exchange(get("/")).status == 200;
+            other = Some(newcomer);
+            is_in
+        });
+        // One for one: the others go on, and another connection of the crowd finds no room.
+        assert_eq!(client(&weir, 1).response().status, 503, "{path}");
+        let status = |stalled: &mut RawClient| {
+            let _ = stalled.try_send("bc");
+            stalled.response().status
+        };
+        let mut statuses: Vec<u16> = hog.iter_mut().map(status).collect();
+        statuses.sort_unstable();
+        let gone = statuses.pop();
+        assert_eq!(gone, Some(408), "{path}");
+        assert!(statuses.iter().all(|status| (200..300).contains(status)), "{path}: {statuses:?}");
+        drop((hog, other));
+        wait_for_open(&weir, 0.0);
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub(crate) struct ClientSide<'a> {
     pub(crate) deadline: &'a Deadline,
     pub(crate) listener: &'a Rc<LocalHttp>,
     pub(crate) worker: &'a Rc<Worker>,
+    /// The connection's number in the worker's table.
+    pub(crate) number: u32,
     pub(crate) peer: &'a Peer,
     pub(crate) tls: Option<&'a ClientTlsFacts>,
     pub(crate) proxied: Option<ProxiedClient>,
@@ -56,6 +58,12 @@ impl ClientSide<'_> {
     pub(super) fn is_broken(&self, cx: &mut Context<'_>, surely: bool) -> bool {
         let socket = self.stream.socket();
         (surely || socket.is_watched()) && socket.is_broken(cx)
+    }
+
+    /// Returns whether the connection has to end, because others need its room. To be asked when the deadline has passed.
+    #[cold]
+    pub(super) fn gives_way(&self) -> bool {
+        self.worker.table.gives_way(self.number)
     }
 
     /// Whether the client's connection may be used for another request, as far as this process is concerned.

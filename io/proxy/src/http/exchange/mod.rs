@@ -101,6 +101,8 @@ pub(crate) struct Exchange {
     armed_at: Instant,
     /// The client has ended its direction within the response.
     client_ended: bool,
+    /// The worker's table has it that more of the body is waited for.
+    is_noted_for_body: bool,
     rate: RateWindow,
     /// What its server is asked, if the body of the request stays here.
     question: Option<Box<Question>>,
@@ -197,6 +199,7 @@ impl Exchange {
             idle_until: timing.start,
             armed_at: timing.start,
             client_ended: false,
+            is_noted_for_body: false,
             rate: RateWindow::default(),
             question: None,
         };
@@ -221,6 +224,7 @@ impl Exchange {
                     Poll::Ready(None) => self.state = State::Choose,
                 },
                 State::Choose => {
+                    self.note_wait_for_body(client, false);
                     if let Some(error) = self.broken.take() {
                         return Poll::Ready(End::Answer(Fault::BodyFraming(error)));
                     }

@@ -51,7 +51,12 @@ impl Exchange {
             download.leave_bulk(&connection.stream);
         }
         let timeouts = client.listener.timeouts();
-        if now < self.idle_until && !self.rate.is_too_low(now, self.body_bytes(), timeouts) {
+        let gives_way = self.is_noted_for_body && client.gives_way();
+        if gives_way {
+            client.listener.counters(client.worker).connections_denied.one();
+        }
+        let has_time = now < self.idle_until && !self.rate.is_too_low(now, self.body_bytes(), timeouts);
+        if has_time && !gives_way {
             let limit = self.rate_check(now, timeouts);
             let look = self.until_hedge(now).min(self.until_pause(now));
             client.deadline.arm(now, (self.idle_until - now).min(limit).min(look));
@@ -129,6 +134,7 @@ impl Exchange {
         let batch = if in_bulk { BATCH_WAIT_MAX } else { Duration::MAX };
         self.idle_until = now + after;
         self.armed_at = now;
+        self.note_wait_for_body(client, self.waits_for_body());
         let look = look.min(self.until_pause(now));
         let until = after.min(limit).min(look).min(batch).min(self.until_hedge(now));
         client.deadline.arm(now, until);
@@ -168,6 +174,25 @@ impl Exchange {
     fn waits_for_client(&self) -> bool {
         let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
         gives || self.upload_state == Upload::Sending && !self.upload.is_read() && !self.waits_for_server()
+    }
+
+    /// Returns whether nothing can move before the client has sent more of the body.
+    fn waits_for_body(&self) -> bool {
+        let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
+        let reads = self.upload_state == Upload::Sending && !self.upload.is_read();
+        reads && !gives && !self.waits_for_server()
+    }
+
+    /// Tells the worker's table whether more of the body is waited for from now on. Where there are no more connections, such a request
+    /// gives way.
+    #[inline]
+    pub(super) fn note_wait_for_body(&mut self, client: &ClientSide<'_>, waits: bool) {
+        if waits {
+            client.worker.table.waits_for_body(client.number, client.worker.now_ms());
+        } else if self.is_noted_for_body {
+            client.worker.table.is_busy(client.number);
+        }
+        self.is_noted_for_body = waits;
     }
 
     /// Bytes that went to the server and came from it, as far as its heads are not concerned.

@@ -137,7 +137,7 @@ async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
         match polled {
             Poll::Ready(answer) => Poll::Ready(Ok(answer)),
             Poll::Pending => {
-                let waits_for = if incoming.waits { WaitsFor::Client } else { WaitsFor::Service };
+                let waits_for = if incoming.waits { WaitsFor::Body } else { WaitsFor::Service };
                 pace.poll(cx, connection, incoming.bytes_read, waits_for).map(|halt| {
                     Err(match halt {
                         Halt::ClientTimeout => Halt::Fault(Fault::BodyTimeout),

@@ -20,13 +20,17 @@ pub(super) struct Pace {
     idle_until: Option<Instant>,
     moved: u64,
     rate: RateWindow,
+    /// The worker's table has it that more of the body is waited for.
+    is_noted_for_body: bool,
 }
 
 /// Who is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitsFor {
-    /// To send or to take bytes.
+    /// To take bytes, or to send a rest that nobody wants.
     Client,
+    /// To send more of the body.
+    Body,
     /// To make them.
     Service,
     /// Until then nothing more may be sent.
@@ -62,6 +66,10 @@ impl Pace {
         let now = worker.now();
         let timeouts = connection.listener.timeouts();
         let mut wait = LOOK;
+        if self.is_noted_for_body && waits_for != WaitsFor::Body {
+            connection.waits_for_body(false);
+            self.is_noted_for_body = false;
+        }
         match waits_for {
             WaitsFor::Service | WaitsFor::Clock(_) => {
                 self.idle_until = None;
@@ -70,12 +78,22 @@ impl Pace {
                     wait = wait.min(until.saturating_duration_since(now));
                 }
             }
-            WaitsFor::Client => {
+            WaitsFor::Client | WaitsFor::Body => {
                 let until = match self.idle_until {
                     Some(until) if moved == self.moved => until,
-                    _ => now + timeouts.body.duration(),
+                    _ => {
+                        if waits_for == WaitsFor::Body {
+                            connection.waits_for_body(true);
+                            self.is_noted_for_body = true;
+                        }
+                        now + timeouts.body.duration()
+                    }
                 };
                 self.idle_until = Some(until);
+                if self.is_noted_for_body && moved == self.moved && connection.gives_way() {
+                    connection.listener.counters(worker).connections_denied.one();
+                    return Poll::Ready(Halt::ClientTimeout);
+                }
                 self.moved = moved;
                 if now >= until || self.rate.is_too_low(now, moved, timeouts) {
                     return Poll::Ready(Halt::ClientTimeout);

@@ -1,4 +1,5 @@
-//! Chooses the connections that give way: first those of the client that has most of them waiting, the longest wait first.
+//! Chooses the connections that give way: first those of the client that has most of them waiting, those without a request before those
+//! with one, the longest wait first.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
@@ -21,7 +22,16 @@ const GRACE_MS: u64 = 1_000;
 pub(super) struct Waiting {
     pub(super) number: u32,
     pub(super) source: Source,
+    /// It waits for the body of a request.
+    pub(super) has_request: bool,
     pub(super) since_ms: u64,
+}
+
+impl Waiting {
+    /// Those with the lowest go first: an idle connection costs its client less than a request.
+    fn rank(&self) -> (bool, u64) {
+        (self.has_request, self.since_ms)
+    }
 }
 
 /// Connections that were chosen, and have not given way yet.
@@ -85,13 +95,13 @@ impl Chosen {
                 only.push(*one);
             }
         }
-        longest.values_mut().for_each(|longest| longest.make_contiguous().sort_by_key(|one| one.since_ms));
+        longest.values_mut().for_each(|longest| longest.make_contiguous().sort_by_key(Waiting::rank));
         for (source, count) in order {
             let next = longest.get_mut(&source).and_then(VecDeque::pop_front);
             row.extend(next.map(|one| (one, count)));
         }
         only.retain(|one| one.since_ms.saturating_add(GRACE_MS) <= now_ms);
-        only.sort_by_key(|one| one.since_ms);
+        only.sort_by_key(Waiting::rank);
         row.extend(only.into_iter().take(CHOSEN_MAX - row.len()).map(|one| (one, 1)));
         let pause_ms = if row.len() < CHOSEN_MAX {
             ((all.len() / SEARCHED_PER_MS) as u64).clamp(SEARCH_EVERY_MS, CHOSEN_FOR_MS)
@@ -136,8 +146,12 @@ mod tests {
 
     /// `count` connections of a client, numbered from `first` on, that wait since then, each a millisecond less than the one before.
     fn waiting(source: u64, first: u32, count: u32, since_ms: u64) -> Vec<Waiting> {
-        let one =
-            |at| Waiting { number: first + at, source: Source(source), since_ms: since_ms + u64::from(at) };
+        let one = |at| Waiting {
+            number: first + at,
+            source: Source(source),
+            has_request: false,
+            since_ms: since_ms + u64::from(at),
+        };
         (0..count).map(one).collect()
     }
 
@@ -184,6 +198,18 @@ mod tests {
         assert_eq!(order(1_400), [None; 4]);
         assert_eq!(order(2_500), [Some(1), Some(2), Some(3), None]);
         assert_eq!(order(9_000), [Some(1), Some(2), Some(3), Some(0)]);
+    }
+
+    #[test]
+    fn requests_give_way_after_idle_connections_of_their_client_and_are_counted_with_them() {
+        let mut all = [waiting(7, 0, 4, 100), waiting(9, 10, 3, 0)].concat();
+        all.iter_mut().take(3).for_each(|one| one.has_request = true);
+        let mut victims = Victims::default();
+        let first = next(&mut victims, 100, 5_000, &all);
+        assert_eq!(first, Some(3), "the only idle one of the client that has most");
+        let mut then: Vec<_> = (101..103).map(|newcomer| next(&mut victims, newcomer, 5_000, &all)).collect();
+        then.sort();
+        assert_eq!(then, [Some(0), Some(10)]);
     }
 
     #[test]
