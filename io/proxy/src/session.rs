@@ -309,6 +309,7 @@ fn or_late<T>(cx: &Context<'_>, deadline: &Deadline, step: Poll<io::Result<T>>) 
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
@@ -399,6 +400,55 @@ mod tests {
             });
         }
         assert!(server.accept().is_err(), "no server is asked for them");
+    }
+
+    #[test]
+    fn a_connection_whose_request_has_come_goes_on_and_another_one_of_its_client_gives_way() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let config = format!(
+            "[weir]\ncontrol = false\nstate = false\n\n[listener.web]\nbind = \"127.0.0.1:8080\"\npool = \"web\"\n\n\
+             [pool.web]\nservers = [\"{}\"]\n",
+            server.local_addr().unwrap()
+        );
+        // Whether what has come is a request: half a head spares a connection once.
+        for (text, is_request) in [("GET / HTTP/1.1\r\nHost: a\r\n\r\n", true), ("GET / HT", false)] {
+            let runtime =
+                Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+            runtime.block_on(async {
+                let worker = Worker::new(0, shared(&config), 1);
+                let live = worker.live();
+                let listener = live.listener(&ListenerName::new("web").unwrap()).unwrap().clone();
+                let state = Arc::clone(listener.shared());
+                let open = || {
+                    assert!(worker.shared.open.enter(None) && state.open.enter(None));
+                    let (socket, client) = UnixStream::pair().unwrap();
+                    socket.set_nonblocking(true).unwrap();
+                    client.set_nonblocking(true).unwrap();
+                    let socket = Socket::from_unix(OwnedFd::from(socket));
+                    let peer = Peer::Inet("127.0.0.1:4711".parse().unwrap());
+                    begin(&worker, Rc::clone(&live), listener.clone(), (socket, peer), None);
+                    client
+                };
+                let turns = async || {
+                    for _ in 0..20 {
+                        tokio::task::yield_now().await;
+                    }
+                };
+                let mut clients = [open(), open()];
+                turns().await;
+                clients[0].write_all(text.as_bytes()).unwrap();
+                let later = worker.now_ms() + 60_000;
+                let makes_room =
+                    |at| worker.table.make_room(Full::Process, Source::ALONE, at, &worker.timers);
+                assert!(makes_room(later));
+                turns().await;
+                let has_ended = |client: &mut UnixStream| matches!(client.read(&mut [0]), Ok(0));
+                assert_eq!(clients.each_mut().map(has_ended), [false, true], "{text:?}");
+                assert_eq!(makes_room(later + 60_000), !is_request, "{text:?}");
+                turns().await;
+                assert_eq!(has_ended(&mut clients[0]), !is_request, "{text:?}");
+            });
+        }
     }
 
     /// The size of the task that a function makes.

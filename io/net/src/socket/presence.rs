@@ -2,6 +2,8 @@
 
 use std::task::{Context, Poll, ready};
 
+use rustix::net::{RecvFlags, recv};
+
 use super::{Kind, Socket, Untold};
 
 impl Socket {
@@ -15,6 +17,12 @@ impl Socket {
             Poll::Ready(Ok(_)) => self.kind == Kind::Tcp && self.poll_broken(cx).is_ready(),
             Poll::Pending => false,
         }
+    }
+
+    /// Returns whether bytes are there to be read, by the kernel's word: the end of the connection does not count.
+    pub fn has_bytes_now(&self) -> bool {
+        let peeked = recv(&self.fd, &mut [0][..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
+        matches!(peeked, Ok((bytes, _)) if bytes > 0)
     }
 
     /// Ready once the peer has broken the connection, by a reset, though bytes of it are unread: reading tells of these first,

@@ -301,7 +301,7 @@ impl Connection {
 
     /// Reads until a request's head is complete, and decides what becomes of it.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
-        if self.gives_way() {
+        if self.gives_way() && !self.has_been_asked() {
             return Poll::Ready(self.give_way());
         }
         if !self.received.is_empty() && self.head_started.is_none() {
@@ -386,6 +386,21 @@ impl Connection {
             return Poll::Ready(Next::Close);
         }
         Poll::Pending
+    }
+
+    /// It is to give way. Returns whether its next request has come meanwhile, and another connection gives way in its place.
+    #[cold]
+    fn has_been_asked(&mut self) -> bool {
+        // Once, at the first bytes of a request: half of a head does not keep a connection.
+        if self.head_started.is_some() || !self.stream.socket().has_bytes_now() {
+            return false;
+        }
+        let worker = &self.worker;
+        let passes_on = worker.table.passes_on(self.number, &worker.timers);
+        if passes_on {
+            self.deadline.arm(worker.look_at_clock(), self.listener.timeouts().head.duration());
+        }
+        passes_on
     }
 
     /// Others need its room.

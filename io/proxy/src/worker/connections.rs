@@ -57,7 +57,24 @@ struct Entry {
     deadline: u32,
     /// It waits for the body of a request.
     has_request: bool,
-    gives_way: bool,
+    gives_way: GivesWay,
+}
+
+/// Whether a connection has to end, and where others need its room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GivesWay {
+    No,
+    InProcess,
+    InListener,
+}
+
+impl GivesWay {
+    fn to(full: Full) -> Self {
+        match full {
+            Full::Process => Self::InProcess,
+            Full::Listener(_) => Self::InListener,
+        }
+    }
 }
 
 const BUSY: u64 = u64::MAX;
@@ -96,7 +113,7 @@ impl Entries {
             let least_ms = if entry.has_request { STALLED_MS } else { 0 };
             entry.waits_since_ms < FREE && entry.waits_since_ms.saturating_add(least_ms) <= now_ms
         };
-        let gives = |entry: &Entry| waits(entry) && !entry.gives_way && is_meant(entry);
+        let gives = |entry: &Entry| waits(entry) && entry.gives_way == GivesWay::No && is_meant(entry);
         let waiting = self.all.iter().enumerate().filter(|(_, entry)| gives(entry));
         waiting
             .map(|(number, entry)| Waiting {
@@ -106,6 +123,19 @@ impl Entries {
                 since_ms: entry.waits_since_ms,
             })
             .collect()
+    }
+
+    /// Whether it still waits as when it was looked at.
+    fn is_still(&self, waiting: &Waiting) -> bool {
+        let entry = self.all.get(waiting.number as usize);
+        entry.is_some_and(|entry| entry.waits_since_ms == waiting.since_ms && entry.gives_way == GivesWay::No)
+    }
+
+    fn give_way(&mut self, number: u32, full: Full, timers: &Timers) -> bool {
+        let Some(entry) = self.all.get_mut(number as usize) else { return false };
+        entry.gives_way = GivesWay::to(full);
+        timers.expire(entry.deadline);
+        true
     }
 }
 
@@ -123,7 +153,7 @@ impl ConnectionTable {
             waits_since_ms: now_ms,
             deadline: u32::MAX,
             has_request: false,
-            gives_way: false,
+            gives_way: GivesWay::No,
         };
         self.entries.borrow_mut().insert(entry)
     }
@@ -160,23 +190,38 @@ impl ConnectionTable {
 
     /// Returns whether it has to end, because others need its room.
     pub(crate) fn gives_way(&self, number: u32) -> bool {
-        self.entries.borrow().all.get(number as usize).is_some_and(|entry| entry.gives_way)
+        let entries = self.entries.borrow();
+        entries.all.get(number as usize).is_some_and(|entry| entry.gives_way != GivesWay::No)
     }
 
     /// Makes room for a newcomer, if another client has more connections waiting than it would have. Whether it has.
     #[cold]
     pub(crate) fn make_room(&self, full: Full, newcomer: Source, now_ms: u64, timers: &Timers) -> bool {
         let mut entries = self.entries.borrow_mut();
-        let is_still = |waiting: &Waiting| {
-            let entry = entries.all.get(waiting.number as usize);
-            entry.is_some_and(|entry| entry.waits_since_ms == waiting.since_ms && !entry.gives_way)
-        };
+        let is_still = |waiting: &Waiting| entries.is_still(waiting);
         let all = || entries.waiting(full, now_ms);
         let found = self.victims.borrow_mut().next(full, newcomer, now_ms, is_still, all);
-        let Some(entry) = found.and_then(|number| entries.all.get_mut(number as usize)) else { return false };
-        entry.gives_way = true;
-        timers.expire(entry.deadline);
-        true
+        found.is_some_and(|number| entries.give_way(number, full, timers))
+    }
+
+    /// Has another connection of the same client give way in place of this one, whose next request has just come. Returns whether there is
+    /// one; if not, this one has to give way all the same.
+    #[cold]
+    pub(crate) fn passes_on(&self, number: u32, timers: &Timers) -> bool {
+        let mut entries = self.entries.borrow_mut();
+        let Some(entry) = entries.all.get(number as usize) else { return false };
+        let full = match entry.gives_way {
+            GivesWay::No => return true,
+            GivesWay::InProcess => Full::Process,
+            GivesWay::InListener => Full::Listener(entry.listener),
+        };
+        let is_still = |waiting: &Waiting| entries.is_still(waiting);
+        let found = self.victims.borrow_mut().instead(full, entry.source, is_still);
+        let has_other = found.is_some_and(|other| entries.give_way(other, full, timers));
+        if has_other && let Some(entry) = entries.all.get_mut(number as usize) {
+            entry.gives_way = GivesWay::No;
+        }
+        has_other
     }
 
     fn with(&self, number: u32, change: impl FnOnce(&mut Entry)) {

@@ -48,6 +48,8 @@ struct Chosen {
     pause_ms: u64,
     /// With how many its client had waiting, itself included.
     row: VecDeque<(Waiting, u32)>,
+    /// The next one of each client in the row that has more.
+    spare: HashMap<Source, Waiting>,
     /// How many each client had waiting, those that were let in since included.
     waiting: HashMap<Source, u32>,
 }
@@ -75,6 +77,26 @@ impl Victims {
         self.chosen.retain(|_, chosen| chosen.age_ms(now_ms) < CHOSEN_FOR_MS);
         self.chosen.entry(full).insert_entry(Chosen::of(now_ms, &all())).get_mut().take(newcomer)
     }
+
+    /// Another one of those that were chosen, in place of one of this client: of the same client, or if that had no other, of those that
+    /// are their clients' only ones.
+    pub(super) fn instead(
+        &mut self,
+        full: Full,
+        source: Source,
+        is_still: impl Fn(&Waiting) -> bool,
+    ) -> Option<u32> {
+        let chosen = self.chosen.get_mut(&full)?;
+        let has_others = chosen.waiting.get(&source).is_some_and(|count| *count > 1);
+        let fits = |(waiting, count): &(Waiting, u32)| {
+            let is_like = if has_others { waiting.source == source } else { *count == 1 };
+            is_like && is_still(waiting)
+        };
+        match chosen.row.iter().position(fits) {
+            Some(at) => chosen.row.remove(at).map(|(waiting, _)| waiting.number),
+            None => chosen.spare.remove(&source).filter(is_still).map(|waiting| waiting.number),
+        }
+    }
 }
 
 impl Chosen {
@@ -100,6 +122,8 @@ impl Chosen {
             let next = longest.get_mut(&source).and_then(VecDeque::pop_front);
             row.extend(next.map(|one| (one, count)));
         }
+        let spare = longest.into_iter();
+        let spare = spare.filter_map(|(source, mut rest)| Some((source, rest.pop_front()?))).collect();
         only.retain(|one| one.since_ms.saturating_add(GRACE_MS) <= now_ms);
         only.sort_by_key(Waiting::rank);
         row.extend(only.into_iter().take(CHOSEN_MAX - row.len()).map(|one| (one, 1)));
@@ -108,7 +132,7 @@ impl Chosen {
         } else {
             SEARCH_EVERY_MS
         };
-        Self { at_ms: now_ms, pause_ms, row, waiting }
+        Self { at_ms: now_ms, pause_ms, row, spare, waiting }
     }
 
     fn age_ms(&self, now_ms: u64) -> u64 {
@@ -219,6 +243,23 @@ mod tests {
         assert_eq!(next(&mut victims, 9, 5_000, &all), Some(0));
         let still = |waiting: &Waiting| waiting.number != 1;
         assert_eq!(victims.next(Full::Process, Source(11), 5_000, still, Vec::new), Some(2));
+    }
+
+    #[test]
+    fn in_place_of_one_that_goes_on_another_of_its_client_is_found() {
+        let all =
+            [waiting(7, 0, 3, 0), waiting(9, 10, 2, 0), waiting(11, 20, 1, 0), waiting(0, 30, 1, 1)].concat();
+        let mut victims = Victims::default();
+        assert_eq!(next(&mut victims, 100, 5_000, &all), Some(0));
+        let instead =
+            |victims: &mut Victims, source| victims.instead(Full::Process, Source(source), |_| true);
+        assert_eq!(instead(&mut victims, 7), Some(1));
+        assert_eq!(instead(&mut victims, 7), Some(2), "its last one");
+        assert_eq!(instead(&mut victims, 7), None);
+        assert_eq!(instead(&mut victims, 11), Some(20), "which is not the first any more");
+        assert_eq!(instead(&mut victims, 0), Some(30));
+        assert_eq!(instead(&mut victims, 0), None);
+        assert_eq!(victims.instead(Full::Listener(1), Source(9), |_| true), None);
     }
 
     #[test]
