@@ -5,7 +5,6 @@
 
 mod accept;
 pub mod access_log;
-mod client_network;
 mod connect;
 pub mod control;
 mod early;

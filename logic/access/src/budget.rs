@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::{IpAddr, Ipv6Addr};
 
 /// Maximum number of keys with a budget of their own. When the table is full, the least busy keys are
 /// removed, at most once a second. Until then, all further keys share one budget.
@@ -136,16 +135,4 @@ fn wait_secs(until_us: u64, cost_us: u64, window_us: u64, now_us: u64) -> Option
     let next_us = until_us.max(now_us).saturating_add(cost_us);
     let end_us = now_us.saturating_add(window_us);
     (next_us > end_us).then(|| (next_us - end_us).div_ceil(1_000_000))
-}
-
-/// Returns the address by which a client is counted. For IPv6 this is the /64 network, because one host
-/// usually owns all of its addresses.
-pub(crate) fn network(client: IpAddr) -> IpAddr {
-    match client.to_canonical() {
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-        address => address,
-    }
 }

@@ -1,5 +1,6 @@
 //! The connections of the face: a bounded number, of which no client can keep the others out.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use tokio::time::timeout;
+use weir_model::client_network;
 
 /// Connections at a time.
 pub(super) const PLACES_MAX: usize = 128;
@@ -36,6 +38,7 @@ struct Slots {
 
 #[derive(Debug)]
 struct Slot {
+    /// The network that counts as one client; `None` = through a Unix socket.
     client: Option<IpAddr>,
     /// When the phase began.
     since: Instant,
@@ -59,11 +62,13 @@ pub(super) struct Answering {
 }
 
 impl Places {
-    /// Returns a place for a new connection. If all are taken, the connection gives way that has waited longest without a whole request;
-    /// if there is none, the one that takes longest for its answer. `None`: every client takes its answer fast enough.
+    /// Returns a place for a new connection. If all are taken, a connection without a whole request gives way; if there is none, one that
+    /// takes too long for its answer. Of these it is one of the client that has most places, the one that has waited longest. `None`: every
+    /// client takes its answer fast enough.
     ///
     /// `client`: `None` = through a Unix socket.
     pub(super) fn take(self: &Arc<Self>, client: Option<IpAddr>) -> Option<Place> {
+        let client = client.map(client_network);
         let mut slots = self.lock();
         if slots.open.len() >= PLACES_MAX
             && !slots.evict(|slot| !slot.is_answering)
@@ -79,7 +84,7 @@ impl Places {
         Some(Place { places: Arc::clone(self), id, client, evicted })
     }
 
-    /// Ends the connection whose client takes longest for its answer, if that is too long.
+    /// Ends a connection whose client takes too long for its answer, if there is one.
     pub(super) fn evict_slow(&self) {
         self.lock().evict_slow(|_| true);
     }
@@ -90,10 +95,16 @@ impl Places {
 }
 
 impl Slots {
-    /// Ends the oldest connection for which that holds. Returns whether there is one.
+    /// Ends a connection for which that holds: of the client that has most connections, the oldest. Returns whether there is one.
     fn evict(&mut self, may_go: impl Fn(&Slot) -> bool) -> bool {
-        let oldest = self.open.iter().filter(|(_, slot)| may_go(slot)).min_by_key(|(_, slot)| slot.since);
-        let Some(id) = oldest.map(|(id, _)| *id) else { return false };
+        let mut counts: HashMap<Option<IpAddr>, usize> = HashMap::new();
+        for slot in self.open.values() {
+            *counts.entry(slot.client).or_default() += 1;
+        }
+        let count = |slot: &Slot| counts.get(&slot.client).copied().unwrap_or_default();
+        let candidates = self.open.iter().filter(|(_, slot)| may_go(slot));
+        let first = candidates.min_by_key(|(_, slot)| (Reverse(count(slot)), slot.since));
+        let Some(id) = first.map(|(id, _)| *id) else { return false };
         if let Some(slot) = self.open.remove(&id) {
             slot.evicted.notify_one();
         }
@@ -195,6 +206,20 @@ mod tests {
         // It is younger than those that have waited since they came.
         drop(places.take(client(3)).unwrap());
         assert!(now(rest[1].evicted()).is_some() && now(first.evicted()).is_none());
+    }
+
+    #[test]
+    fn a_flood_from_one_network_takes_places_from_itself_only() {
+        let places = Arc::new(Places::default());
+        let old = places.take(client(1)).unwrap();
+        let flood = |host: u16| Some(IpAddr::from([0x2001, 0xdb8, 0, 1, 0, 0, 0, host]));
+        let all: Vec<_> = (0..400).map(|host| places.take(flood(host)).unwrap()).collect();
+        assert!(now(old.evicted()).is_none());
+        let gone = all.iter().filter(|place| now(place.evicted()).is_some()).count();
+        assert_eq!(gone, 400 - (PLACES_MAX - 1));
+        // Each other client finds a place.
+        let others: Vec<_> = (2..60).map(|last| places.take(client(last)).unwrap()).collect();
+        assert!(others.iter().chain([&old]).all(|place| now(place.evicted()).is_none()));
     }
 
     #[test]

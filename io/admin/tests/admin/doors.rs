@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use weir_admin::{AdminHttp, Door, LoggingIn, Login, LoginOutcome};
 use weir_model::BindAddress;
+use weir_testkit::RawClient;
 
 use crate::common::Fake;
 use crate::http::{request, serve_behind};
@@ -103,6 +104,18 @@ fn connections_without_a_whole_request_keep_nobody_out() {
             assert_eq!(get(address, "/healthz", "Host: localhost\r\n").0, "HTTP/1.1 200 OK");
         }
     }
+}
+
+#[test]
+fn a_flood_of_connections_breaks_no_login_of_another_client() {
+    let address = start(Door::default());
+    // It has connected, and its first bytes are on their way.
+    let mut slow = RawClient::connect_from(IpAddr::from([127, 0, 0, 2]), address);
+    let flood: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    assert_eq!(get(address, "/healthz", "Host: localhost\r\n").0, "HTTP/1.1 200 OK");
+    let answer = slow.exchange("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!(answer.status, 200);
+    drop(flood);
 }
 
 #[test]

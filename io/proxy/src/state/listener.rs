@@ -7,9 +7,8 @@ use weir_config::plan::{HttpPlan, ListenerPlan, Mode, ProxyProtocolIn, RoutePlan
 use weir_http::{
     Action, Forwarder, RewriteError, RouteError, RouteRewriter, RouteTable, Scheme, Template, TrailerRules,
 };
+use weir_model::client_network;
 use weir_net::tls::ServerTls;
-
-use crate::client_network::network;
 
 use super::{ClientConnections, CountedClient, ExpressionFailures, ListenerCounters, Shards};
 
@@ -190,7 +189,7 @@ impl ListenerState {
         if matches!(&self.mode, ModeState::Http(http) if http.forwarder.peer(client).is_trusted()) {
             return Ok(None);
         }
-        self.open.clients.enter(network(client.ip()), max).map(Some).ok_or(TooMany)
+        self.open.clients.enter(client_network(client.ip()), max).map(Some).ok_or(TooMany)
     }
 
     /// Returns whether a peer tells its client by a PROXY header.

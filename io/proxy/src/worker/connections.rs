@@ -10,9 +10,9 @@ use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 
+use weir_model::client_network;
 use weir_net::Timers;
 
-use crate::client_network::network;
 use victims::{Victims, Waiting};
 
 /// Whose a connection is; [`Source::ALONE`] = its own, whoever else has some.
@@ -142,7 +142,7 @@ impl Entries {
 impl ConnectionTable {
     /// The source that all of a client's addresses have.
     pub(crate) fn source_of(&self, client: Option<IpAddr>) -> Source {
-        client.map_or(Source::ALONE, |client| Source(self.hasher.hash_one(network(client)) | 1))
+        client.map_or(Source::ALONE, |client| Source(self.hasher.hash_one(client_network(client)) | 1))
     }
 
     /// A connection that waits for its client from now on. Returns its number.

@@ -8,9 +8,9 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 use weir_balance::{Key, Picker};
 use weir_config::plan::{Fairness, WhenGone};
+use weir_model::client_network;
 
 use super::{Choice, Lease, LocalPool, LocalServer, Worker};
-use crate::client_network::network;
 use crate::state::{Grant, QueueAhead, Refusal, RequestQueue, ReservedPlace, Spot, Terms};
 use crate::sticky::Known;
 
@@ -168,7 +168,7 @@ impl LocalPool {
         header: impl FnOnce(&str) -> Option<&'a [u8]>,
     ) -> u64 {
         let queue = &self.shared.queue;
-        let by_address = || source.map_or(0, |address| queue.client_number(network(address)));
+        let by_address = || source.map_or(0, |address| queue.client_number(client_network(address)));
         match &self.shared.plan.queue.fair {
             Fairness::None => 0,
             Fairness::Client => by_address(),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::budget::{Budgets, network};
+use weir_model::client_network;
+
+use crate::budget::Budgets;
 use crate::crypto::Crypto;
 
 /// Wrong passwords for one user from one client: the burst, and the time in milliseconds in which it comes
@@ -97,7 +99,7 @@ impl PasswordAttempts {
 
     /// Returns the seconds until the client may try this user again; `None` = it may try now.
     pub fn wait_secs(&self, client: IpAddr, user: UserKey, now_ms: u64) -> Option<u64> {
-        let client = network(client);
+        let client = client_network(client);
         let pair = (client, user);
         if self.has_come(client, user, now_ms) {
             return self.known_pairs.wait_secs(&pair, now_ms);
@@ -112,7 +114,7 @@ impl PasswordAttempts {
     /// If the limit is reached; the caller must not check the password then. The error is the number of
     /// seconds until the client may try again.
     pub fn begin(&mut self, client: IpAddr, user: UserKey, now_ms: u64) -> Result<Attempt, u64> {
-        let client = network(client);
+        let client = client_network(client);
         let pair = (client, user);
         if self.has_come(client, user, now_ms) {
             self.known_pairs.take(pair, now_ms)?;
@@ -153,7 +155,7 @@ impl PasswordAttempts {
 
     /// Returns true if some user has logged in from a client recently.
     pub fn knows(&self, client: IpAddr, now_ms: u64) -> bool {
-        let client = network(client);
+        let client = client_network(client);
         let (first, last) = (UserKey([0; 32]), UserKey([0xff; 32]));
         let mut users = self.known.range((client, first)..=(client, last));
         users.any(|(_, at_ms)| is_recent(*at_ms, now_ms))

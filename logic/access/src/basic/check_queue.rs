@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use crate::budget::network;
+use weir_model::client_network;
 
 /// Password checks that wait for a thread. The queue serves clients round-robin, so that a client with many
 /// checks delays only its own.
@@ -41,7 +41,7 @@ impl<T> CheckQueue<T> {
     #[must_use]
     pub fn push(&mut self, client: IpAddr, is_known: bool, check: T) -> Option<T> {
         let lane = if is_known { &mut self.known } else { &mut self.strangers };
-        lane.push(network(client), check)
+        lane.push(client_network(client), check)
     }
 
     /// Removes and returns the next check.

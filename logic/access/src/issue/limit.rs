@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::budget::{Budgets, network};
+use weir_model::client_network;
+
+use crate::budget::Budgets;
 
 /// Time in which the full number of requests is available again, in milliseconds.
 const WINDOW_MS: u64 = 60_000;
@@ -31,12 +33,12 @@ impl ClientLimit {
     /// # Errors
     /// If the limit is reached. The error is the number of seconds until the client may try again.
     pub fn ask(&mut self, client: IpAddr, now_ms: u64) -> Result<(), u64> {
-        self.requests.take(network(client), now_ms)
+        self.requests.take(client_network(client), now_ms)
     }
 
     /// Counts the additional cost of a request with an invalid credential.
     pub fn failed(&mut self, client: IpAddr, now_ms: u64) {
-        self.requests.charge(network(client), FAILURE_COST - 1, now_ms);
+        self.requests.charge(client_network(client), FAILURE_COST - 1, now_ms);
     }
 }
 
