@@ -246,13 +246,18 @@ impl Socket {
         }
     }
 
-    /// Whether the peer's kernel has not confirmed all that was written (SIOCOUTQ, tcp(7)).
-    #[allow(unsafe_code)]
+    /// Whether the peer's kernel has not confirmed all that was written.
     pub fn has_undelivered(&self) -> bool {
+        self.undelivered_bytes() > 0
+    }
+
+    /// How much of what was written the peer's kernel has not confirmed (SIOCOUTQ, tcp(7)).
+    #[allow(unsafe_code)]
+    pub fn undelivered_bytes(&self) -> u32 {
         let mut bytes: libc::c_int = 0;
         // SAFETY: the descriptor is open for as long as `self` lives; the call writes one c_int, which is live.
         let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-        result == 0 && bytes > 0
+        if result == 0 { u32::try_from(bytes).unwrap_or(0) } else { 0 }
     }
 
     /// Has the kernel tell of input only when so many bytes are there, the peer has ended, or its window is nearly used up

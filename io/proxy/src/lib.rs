@@ -10,6 +10,7 @@ pub mod control;
 mod early;
 mod http;
 mod log;
+mod peer_progress;
 mod pump;
 pub mod redirect;
 pub mod report;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use weir_http::access_log::{Cause, Phase, Termination};
 use weir_net::{Deadline, Stream};
 
+use crate::peer_progress::PeerProgress;
 use crate::pump::{Pump, PumpError};
 use crate::worker::{Drain, Lease, Worker};
 
@@ -19,6 +20,8 @@ pub(crate) struct Tunnel {
     upload_ended: bool,
     download_ended: bool,
     moved_at_arm: u64,
+    /// What each side has acknowledged, once the time without movement has passed.
+    progress: [PeerProgress; 2],
 }
 
 /// How a tunnel ended.
@@ -52,7 +55,14 @@ impl TunnelEnd {
 impl Tunnel {
     /// The pumps must run until close.
     pub(crate) fn new(upload: Pump, download: Pump) -> Self {
-        Self { upload, download, upload_ended: false, download_ended: false, moved_at_arm: u64::MAX }
+        Self {
+            upload,
+            download,
+            upload_ended: false,
+            download_ended: false,
+            moved_at_arm: u64::MAX,
+            progress: Default::default(),
+        }
     }
 
     /// Moves bytes until the tunnel has ended. Half-closes are passed on.
@@ -122,13 +132,28 @@ impl Tunnel {
         if moved != self.moved_at_arm {
             self.moved_at_arm = moved;
             deadline.arm(Instant::now(), idle);
+            self.progress = Default::default();
         }
         let expired = deadline.poll_expired(cx);
-        match worker.drain.get() {
-            Drain::Cut => Poll::Ready(TunnelEnd::Stopped),
-            _ if expired => Poll::Ready(TunnelEnd::Idle),
-            _ => Poll::Pending,
+        if worker.drain.get() == Drain::Cut {
+            return Poll::Ready(TunnelEnd::Stopped);
         }
+        if !expired {
+            return Poll::Pending;
+        }
+        let Some(more) = self.time_for_progress(client, server, idle) else {
+            return Poll::Ready(TunnelEnd::Idle);
+        };
+        deadline.arm(Instant::now(), more);
+        if deadline.poll_expired(cx) { Poll::Ready(TunnelEnd::Idle) } else { Poll::Pending }
+    }
+
+    /// Nothing has moved here for too long: how much longer it may take, because one side has not taken all that was sent.
+    #[cold]
+    fn time_for_progress(&mut self, client: &Stream, server: &Stream, idle: Duration) -> Option<Duration> {
+        let [of_client, of_server] = &mut self.progress;
+        let more = [of_client.more_time(client.socket(), idle), of_server.more_time(server.socket(), idle)];
+        more.into_iter().flatten().max()
     }
 }
 

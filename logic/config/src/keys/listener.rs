@@ -170,7 +170,8 @@ pub(crate) static TIMEOUTS: Section = Section {
             DURATION,
             Default("\"60s\""),
             "\"20s\"",
-            "HTTP only: no byte of a body, or a client that takes no byte.",
+            "HTTP only: no byte of a body, or a client that takes no byte: none that its kernel acknowledges. Whether a client that leaves no room takes \
+             some is seen over a quarter of this time more.",
         ),
         key(
             "min-body-rate",

@@ -1,12 +1,13 @@
-//! Tests of clients that read one byte at a time.
+//! Tests of clients that read slowly.
 //!
 //! Their pace alone does not decide the result. A kernel reports free buffer space to the sender only in
-//! larger steps. So a client that reads one byte per second seems to read nothing for hours.
+//! larger steps. Weir asks what the client's kernel has acknowledged. Of a client that reads one byte at a
+//! time nothing is acknowledged for long, so it seems to read nothing for hours.
 
 use std::time::Duration;
 
 use weir_e2e::{Weir, get, web};
-use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, wait_until};
+use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, TempDir, wait_until};
 
 /// Pause between two bytes. One second would give the same result in more time; `body` is shortened in
 /// proportion.
@@ -66,6 +67,35 @@ fn of_a_larger_one_a_client_that_reads_byte_by_byte_gets_a_part_and_then_a_reset
         taken += client.read_slowly(1, 1, PAUSE).len();
     }
     assert_clients_fault(&weir, client, taken);
+}
+
+/// More than all kernels on the way take at once. Weir's has room again only once the client has taken a third of what is there.
+const BUFFERED: usize = 16 << 20;
+/// Taken slowly, at 400 KB a second: a third of a buffer takes seconds.
+const SLOW: usize = 3 << 19;
+
+#[test]
+fn a_client_that_takes_something_all_the_time_gets_everything_whatever_the_kernel_tells_of_room() {
+    let server = RawServer::answering(vec![b'x'; BUFFERED]);
+    let files = TempDir::new().unwrap();
+    std::fs::create_dir(files.path().join("files")).unwrap();
+    std::fs::write(files.path().join("files/body"), vec![b'x'; BUFFERED]).unwrap();
+    let weir = Weir::start(&format!(
+        "{}[listener.web.timeouts]\nbody = \"300ms\"\n\n[listener.raw]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\npool = \"web\"\n\
+         timeouts = {{ tunnel = \"300ms\" }}\n\n[[route]]\npath = \"/files\"\nstorage = \"files\"\n\n\
+         [storage-area.files]\nroot = \"{}\"\n\n[storage-area.files.access]\nanonymous-read = true\n",
+        web(&[server.addr()]),
+        files.path().display()
+    ));
+    for (listener, path) in [("web", "/"), ("web", "/files/body"), ("raw", "/")] {
+        let mut client = RawClient::connect(weir.addr(listener)).receive_buffer(16 * 1024);
+        client.send(get(path));
+        let head = client.response_head();
+        assert_eq!(head.header("content-length"), Some(BUFFERED.to_string().as_str()), "{listener} {path}");
+        let taken = client.read_slowly(SLOW, 8 * 1024, 2 * PAUSE).len();
+        let rest = client.read_exact(BUFFERED - taken);
+        assert_eq!(taken + rest.len(), BUFFERED, "{listener} {path}");
+    }
 }
 
 #[test]

@@ -29,6 +29,7 @@ use super::request::RequestFacts;
 use super::response::ResponseFacts;
 use super::timing::Timing;
 use crate::connect::ConnectError;
+use crate::peer_progress::PeerProgress;
 use crate::pump::Pump;
 use crate::state::{QueueAhead, Retrying};
 use crate::sticky::Bond;
@@ -104,6 +105,8 @@ pub(crate) struct Exchange {
     /// The worker's table has it that more of the body is waited for.
     is_noted_for_body: bool,
     rate: RateWindow,
+    /// What whoever is to take bytes has acknowledged, once the time for that has passed.
+    progress: PeerProgress,
     /// What its server is asked, if the body of the request stays here.
     question: Option<Box<Question>>,
 }
@@ -201,6 +204,7 @@ impl Exchange {
             client_ended: false,
             is_noted_for_body: false,
             rate: RateWindow::default(),
+            progress: PeerProgress::default(),
             question: None,
         };
         exchange.hedge = exchange.wants_hedge();
@@ -339,6 +343,6 @@ mod tests {
     fn an_exchange_stays_small() {
         // It is filled, moved and looked through for every request.
         let bytes = [size_of::<Exchange>(), size_of::<Pump>()];
-        assert!(bytes[0] <= 1040 && bytes[1] <= 160, "{bytes:?} bytes: something rare should be boxed");
+        assert!(bytes[0] <= 1056 && bytes[1] <= 160, "{bytes:?} bytes: something rare should be boxed");
     }
 }

@@ -7,6 +7,7 @@ use weir_config::plan::ClientTimeouts;
 
 use super::{ClientSide, Exchange, Upload};
 use crate::http::outcome::{Cut, End, Fault};
+use crate::peer_progress::PeerProgress;
 use crate::pump::Pump;
 
 /// A client that was never waited for is not watched by the event loop. If its server takes longer than this, it is
@@ -24,6 +25,8 @@ const BATCH_WAIT_MAX: Duration = Duration::from_millis(10);
 pub(in crate::http) struct RateWindow {
     started: Option<Instant>,
     bytes: u64,
+    /// What the client had not acknowledged when it started; `None` = not looked at: what was written counts as taken.
+    undelivered: Option<u32>,
 }
 
 impl Exchange {
@@ -55,7 +58,12 @@ impl Exchange {
         if gives_way {
             client.listener.counters(client.worker).connections_denied.one();
         }
-        let has_time = now < self.idle_until && !self.rate.is_too_low(now, self.body_bytes(), timeouts);
+        if now >= self.idle_until && !gives_way {
+            self.give_time_for_progress(client);
+        }
+        let undelivered = || client.stream.socket().undelivered_bytes();
+        let has_time =
+            now < self.idle_until && !self.rate.is_too_low(now, self.body_bytes(), undelivered, timeouts);
         if has_time && !gives_way {
             let limit = self.rate_check(now, timeouts);
             let look = self.until_hedge(now).min(self.until_pause(now));
@@ -110,22 +118,13 @@ impl Exchange {
 
     pub(super) fn arm(&mut self, client: &ClientSide<'_>) {
         let now = client.worker.now();
-        let servers = &self.pool.shared.plan.timeouts;
         let clients = client.listener.timeouts();
-        let after = match (&self.download, self.upload_state) {
-            (Some(download), _) if download.waits_for_sink() => clients.body,
-            (None, _) if !self.unsent.is_empty() => clients.body,
-            (Some(_), Upload::Sending) if !self.waits_for_server() => clients.body,
-            (Some(_), _) => servers.idle,
-            // The server has no room for what is there.
-            (None, Upload::Sending) if self.waits_for_server() => servers.idle,
-            (None, Upload::Sending) => clients.body,
-            (None, _) => servers.response,
-        };
+        let after = self.time_limit(client);
         let after = match self.alone_until() {
-            Some(by) if self.download.is_none() => after.duration().min(by.saturating_duration_since(now)),
-            _ => after.duration(),
+            Some(by) if self.download.is_none() => after.min(by.saturating_duration_since(now)),
+            _ => after,
         };
+        self.progress = PeerProgress::default();
         self.moved_at_arm = self.moved();
         self.unsent_at_arm = self.unsent_bytes();
         let limit = self.rate_check(now, clients);
@@ -138,6 +137,39 @@ impl Exchange {
         let look = look.min(self.until_pause(now));
         let until = after.min(limit).min(look).min(batch).min(self.until_hedge(now));
         client.deadline.arm(now, until);
+    }
+
+    /// How long whoever is waited for may move nothing.
+    fn time_limit(&self, client: &ClientSide<'_>) -> Duration {
+        let servers = &self.pool.shared.plan.timeouts;
+        let clients = client.listener.timeouts();
+        let limit = match (&self.download, self.upload_state) {
+            (Some(download), _) if download.waits_for_sink() => clients.body,
+            (None, _) if !self.unsent.is_empty() => clients.body,
+            (Some(_), Upload::Sending) if !self.waits_for_server() => clients.body,
+            (Some(_), _) => servers.idle,
+            // The server has no room for what is there.
+            (None, Upload::Sending) if self.waits_for_server() => servers.idle,
+            (None, Upload::Sending) => clients.body,
+            (None, _) => servers.response,
+        };
+        limit.duration()
+    }
+
+    /// The time limit has passed: what the one that is to take bytes has acknowledged counts, too.
+    #[cold]
+    fn give_time_for_progress(&mut self, client: &ClientSide<'_>) {
+        let limit = self.time_limit(client);
+        let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
+        let takes_upload = self.upload_state == Upload::Sending && self.waits_for_server();
+        let socket = match &self.connection {
+            _ if gives => client.stream.socket(),
+            Some(connection) if takes_upload => connection.stream.socket(),
+            _ => return,
+        };
+        if let Some(more) = self.progress.more_time(socket, limit) {
+            self.idle_until = client.worker.now() + more;
+        }
     }
 
     /// The deadline is set as soon as somebody has to be waited for, in this turn: whatever it is now does not count.
@@ -220,28 +252,47 @@ impl RateWindow {
             return Duration::MAX;
         }
         let started = *self.started.get_or_insert_with(|| {
-            self.bytes = moved;
+            (self.bytes, self.undelivered) = (moved, None);
             now
         });
-        let window = timeouts.body.duration();
-        window.saturating_sub(now.saturating_duration_since(started)).max(Duration::from_millis(1))
+        self.length(timeouts)
+            .saturating_sub(now.saturating_duration_since(started))
+            .max(Duration::from_millis(1))
     }
 
-    /// Whether a full window has passed with too few bytes; starts the next one if it had enough.
+    /// Whether a full window has passed with too few bytes; starts the next one if it had enough. `undelivered`: what the client has not
+    /// acknowledged of all that was written. Where too little was written, the next window goes by that: a large buffer may have no room
+    /// for longer than a window, although the client takes from it.
     pub(in crate::http) fn is_too_low(
         &mut self,
         now: Instant,
         moved: u64,
+        undelivered: impl FnOnce() -> u32,
         timeouts: &ClientTimeouts,
     ) -> bool {
         let (Some(started), min) = (self.started, timeouts.body_bytes_per_second_min) else { return false };
         let elapsed = now.saturating_duration_since(started);
-        if min == 0 || elapsed < timeouts.body.duration() {
+        if min == 0 || elapsed < self.length(timeouts) {
             return false;
         }
-        let bytes = moved.saturating_sub(self.bytes);
-        self.started = Some(now);
-        self.bytes = moved;
-        (bytes as f64) < min as f64 * elapsed.as_secs_f64()
+        let is_low = |bytes: u64| (bytes as f64) < min as f64 * elapsed.as_secs_f64();
+        let written = moved.saturating_sub(self.bytes);
+        (self.started, self.bytes) = (Some(now), moved);
+        let before = self.undelivered.take();
+        if !is_low(written) {
+            return false;
+        }
+        let undelivered = undelivered();
+        self.undelivered = Some(undelivered);
+        match before {
+            None => undelivered == 0,
+            Some(before) => is_low((written + u64::from(before)).saturating_sub(undelivered.into())),
+        }
+    }
+
+    /// A window in which acknowledgements are counted comes after one with too few bytes, and is shorter.
+    fn length(&self, timeouts: &ClientTimeouts) -> Duration {
+        let window = timeouts.body.duration();
+        if self.undelivered.is_some() { window / 4 } else { window }
     }
 }

@@ -8,6 +8,7 @@ use weir_http::access_log::{Cause, Phase};
 use crate::http::connection::Connection;
 use crate::http::exchange::RateWindow;
 use crate::http::outcome::Fault;
+use crate::peer_progress::PeerProgress;
 use crate::worker::Drain;
 
 /// While a service is at work, its client is looked at so often: it may have gone. The service itself may take its time.
@@ -20,6 +21,8 @@ pub(super) struct Pace {
     idle_until: Option<Instant>,
     moved: u64,
     rate: RateWindow,
+    /// What the client has acknowledged, once the time to take something has passed.
+    progress: PeerProgress,
     /// The worker's table has it that more of the body is waited for.
     is_noted_for_body: bool,
 }
@@ -86,16 +89,26 @@ impl Pace {
                             connection.waits_for_body(true);
                             self.is_noted_for_body = true;
                         }
+                        self.progress = PeerProgress::default();
                         now + timeouts.body.duration()
                     }
                 };
+                let socket = connection.stream.socket();
+                let more = match waits_for {
+                    WaitsFor::Client if now >= until => {
+                        self.progress.more_time(socket, timeouts.body.duration())
+                    }
+                    _ => None,
+                };
+                let until = more.map_or(until, |more| now + more);
                 self.idle_until = Some(until);
                 if self.is_noted_for_body && moved == self.moved && connection.gives_way() {
                     connection.listener.counters(worker).connections_denied.one();
                     return Poll::Ready(Halt::ClientTimeout);
                 }
                 self.moved = moved;
-                if now >= until || self.rate.is_too_low(now, moved, timeouts) {
+                let undelivered = || socket.undelivered_bytes();
+                if now >= until || self.rate.is_too_low(now, moved, undelivered, timeouts) {
                     return Poll::Ready(Halt::ClientTimeout);
                 }
                 wait = wait.min(until - now).min(self.rate.next_check(now, moved, timeouts));
