@@ -14,8 +14,8 @@ use weir_net::{ListenOptions, Listener, Peer, Socket};
 use crate::report;
 use crate::session::{self, address_of};
 use crate::socket_name::SocketName;
-use crate::state::Live;
-use crate::worker::{Drain, Full, LocalListener, LocalLive, Worker};
+use crate::state::{CountedClient, Full, Live};
+use crate::worker::{Drain, LocalListener, LocalLive, Worker};
 
 /// What a listening socket is told.
 #[derive(Debug, Clone, Copy)]
@@ -142,30 +142,20 @@ impl Post {
         let Some((live, listener)) = &self.serving else { return };
         let worker = &self.worker;
         let state = listener.shared();
-        let shared = &worker.shared;
         let address = address_of(peer);
         // Whose it is behind a PROXY header is known later.
         let client = if state.takes_proxy_header(address) { None } else { address };
         let Ok(counted) = state.count_client(client) else { return deny(worker, listener, &socket) };
-        // The listener first: a newcomer that it refuses must cost no connection of another listener.
-        let is_listener_full = !state.open.enter(state.plan.connections_max);
-        if is_listener_full {
-            if !has_made_room(worker, Full::Listener(state.number()), client) {
-                return deny(worker, listener, &socket);
-            }
-            // The connection that gives way ends within this turn of the event loop.
-            state.open.enter(None);
-        }
-        if !shared.open.enter(Some(shared.connections_max)) {
-            // What gives way in the listener leaves the process, too.
-            if !is_listener_full && !has_made_room(worker, Full::Process, client) {
-                state.open.leave();
-                return deny(worker, listener, &socket);
-            }
-            shared.open.enter(None);
-        }
-        worker.opened(&socket);
-        session::begin(worker, Rc::clone(live), listener.clone(), (socket, peer), counted);
+        let newcomer = Newcomer {
+            worker: Rc::clone(worker),
+            live: Rc::clone(live),
+            listener: listener.clone(),
+            socket,
+            peer,
+            client,
+            counted,
+        };
+        newcomer.arrive();
     }
 
     /// Takes who has connected or is about to, before the socket closes: the kernel resets those who are left in it.
@@ -205,6 +195,84 @@ impl Post {
     }
 }
 
+/// A client that was accepted, and for which there may be no room.
+struct Newcomer {
+    worker: Rc<Worker>,
+    live: Rc<LocalLive>,
+    listener: LocalListener,
+    socket: Socket,
+    peer: Peer,
+    /// Whose it is, if that is known.
+    client: Option<SocketAddr>,
+    counted: Option<CountedClient>,
+}
+
+impl Newcomer {
+    /// Comes in if there is room, or if a connection of this worker gives way. Else other workers are asked.
+    fn arrive(self) {
+        let (state, shared) = (self.listener.shared(), &self.worker.shared);
+        // The listener first: a newcomer that it refuses must cost no connection of another listener.
+        let number = Full::Listener(state.number());
+        let is_listener_full = !state.open.enter(state.plan.connections_max);
+        if is_listener_full {
+            if !self.has_made_room(number) {
+                return self.seek_room(number);
+            }
+            // The connection that gives way ends within this turn of the event loop.
+            state.open.enter(None);
+        }
+        if !shared.open.enter(Some(shared.connections_max)) {
+            // What gives way in the listener leaves the process, too.
+            if !is_listener_full && !self.has_made_room(Full::Process) {
+                state.open.leave();
+                return self.seek_room(Full::Process);
+            }
+            shared.open.enter(None);
+        }
+        self.begin();
+    }
+
+    /// Has another worker make room; refused if none does.
+    #[cold]
+    fn seek_room(self, full: Full) {
+        if !self.worker.may_seek_room() {
+            return deny(&self.worker, &self.listener, &self.socket);
+        }
+        tokio::task::spawn_local(async move {
+            let client = self.client.map(|address| address.ip());
+            match self.worker.seek_room(full, client).await && self.enter_after_other(full) {
+                true => self.begin(),
+                false => deny(&self.worker, &self.listener, &self.socket),
+            }
+        });
+    }
+
+    /// A connection gives way to it where there was no room. Returns whether there is room in the rest, too.
+    fn enter_after_other(&self, full: Full) -> bool {
+        let (state, shared) = (self.listener.shared(), &self.worker.shared);
+        let limit = if full == Full::Process { state.plan.connections_max } else { None };
+        if !state.open.enter(limit) {
+            return false;
+        }
+        shared.open.enter(None)
+    }
+
+    /// Returns whether another connection of this worker gives way.
+    #[cold]
+    fn has_made_room(&self, full: Full) -> bool {
+        let worker = &self.worker;
+        let source = worker.table.source_of(self.client.map(|address| address.ip()));
+        worker.look_at_clock();
+        worker.table.make_room(full, (source, 0), worker.now_ms(), &worker.timers)
+    }
+
+    fn begin(self) {
+        let Self { worker, live, listener, socket, peer, counted, .. } = self;
+        worker.opened(&socket);
+        session::begin(&worker, live, listener, (socket, peer), counted);
+    }
+}
+
 /// The connection broke before it was accepted; the next one may be fine.
 fn is_clients_fault(error: &io::Error) -> bool {
     use io::ErrorKind::{
@@ -214,14 +282,6 @@ fn is_clients_fault(error: &io::Error) -> bool {
         error.kind(),
         ConnectionAborted | ConnectionRefused | ConnectionReset | Interrupted | PermissionDenied
     )
-}
-
-/// Returns whether another connection gives way to one of this client, if it is known.
-#[cold]
-fn has_made_room(worker: &Worker, full: Full, client: Option<SocketAddr>) -> bool {
-    let source = worker.table.source_of(client.map(|address| address.ip()));
-    worker.look_at_clock();
-    worker.table.make_room(full, source, worker.now_ms(), &worker.timers)
 }
 
 /// Clients of a plain HTTP listener get a 503 that needs no further step; all others a reset.

@@ -317,8 +317,9 @@ mod tests {
     use weir_model::ListenerName;
 
     use super::*;
+    use crate::state::Full;
     use crate::testing::shared;
-    use crate::worker::{Full, Source};
+    use crate::worker::Source;
 
     #[test]
     fn a_connection_counts_from_when_it_is_accepted_and_no_longer_than_its_task_lives() {
@@ -391,7 +392,7 @@ mod tests {
                     turns().await;
                 }
                 let later = worker.now_ms() + 60_000;
-                assert!(worker.table.make_room(Full::Process, Source::ALONE, later, &worker.timers));
+                assert!(worker.table.make_room(Full::Process, (Source::ALONE, 0), later, &worker.timers));
                 turns().await;
                 assert_eq!(worker.open.get(), 0, "{name}, {has_run}");
                 let counters = state.counters.of(0);
@@ -439,7 +440,7 @@ mod tests {
                 clients[0].write_all(text.as_bytes()).unwrap();
                 let later = worker.now_ms() + 60_000;
                 let makes_room =
-                    |at| worker.table.make_room(Full::Process, Source::ALONE, at, &worker.timers);
+                    |at| worker.table.make_room(Full::Process, (Source::ALONE, 0), at, &worker.timers);
                 assert!(makes_room(later));
                 turns().await;
                 let has_ended = |client: &mut UnixStream| matches!(client.read(&mut [0]), Ok(0));

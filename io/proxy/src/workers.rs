@@ -247,6 +247,7 @@ fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Or
                 _ = housekeeping.tick() => worker.keep_house(),
                 () = worker.ended.notified() => {}
                 () = worker.shared.descriptors.are_wanted_of(index) => worker.give_up_some(),
+                () = worker.shared.room.arrived(index) => worker.make_room_for_others(),
             }
             let accepting = stopping.receiver_count() > 0;
             if worker.drain.get() != Drain::No && worker.open.get() == 0 && !accepting {

@@ -9,7 +9,7 @@ use weir_config::plan::ErrorPage;
 use weir_net::service::Service;
 
 use super::listener::OpenConnections;
-use super::{Descriptors, ListenerState, PoolState};
+use super::{Descriptors, ListenerState, PoolState, RoomRequests};
 use crate::access_log::LogPort;
 
 /// The plan in force, compiled. Immutable; a reload makes another.
@@ -36,6 +36,8 @@ pub struct Shared {
     pub connections_max: u32,
     /// Those that this process may have.
     pub descriptors: Descriptors,
+    /// Between workers, where `connections_max` or a listener's limit is reached.
+    pub(crate) room: RoomRequests,
     /// Answers what routes give to storage areas; `None` = nobody does.
     pub service: Option<Arc<dyn Service>>,
     /// Wakes the control plane: a server may have to be ejected.
@@ -53,6 +55,7 @@ impl Shared {
             threads,
             open: OpenConnections::default(),
             connections_max,
+            room: RoomRequests::new(descriptors.workers()),
             descriptors,
             service: None,
             traffic_alarm: Notify::new(),

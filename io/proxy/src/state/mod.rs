@@ -14,6 +14,7 @@ mod queue;
 mod reserved;
 mod retrying;
 mod room;
+mod room_requests;
 mod server;
 mod shards;
 
@@ -33,5 +34,6 @@ pub(crate) use reserved::{Held, ReservedPlace};
 pub use retrying::Retries;
 pub(crate) use retrying::Retrying;
 pub use room::PoolRoom;
+pub(crate) use room_requests::{Full, RoomRequest, RoomRequests};
 pub use server::{Endpoint, ServerState, Whereabouts};
 pub use shards::{LazyHistogram, ListenerCounters, Padded, PoolCounters, ServerCounters, Shards};

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use weir_model::client_network;
 use weir_net::Timers;
 
+use crate::state::Full;
 use victims::{Victims, Waiting};
 
 /// Whose a connection is; [`Source::ALONE`] = its own, whoever else has some.
@@ -22,13 +23,6 @@ pub(crate) struct Source(u64);
 impl Source {
     /// Of a Unix socket, or of a proxy that many clients share.
     pub(crate) const ALONE: Self = Self(0);
-}
-
-/// What must have room for a newcomer: the process, or the listener with this number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Full {
-    Process,
-    Listener(usize),
 }
 
 /// The connections of one worker.
@@ -194,14 +188,26 @@ impl ConnectionTable {
         entries.all.get(number as usize).is_some_and(|entry| entry.gives_way != GivesWay::No)
     }
 
-    /// Makes room for a newcomer, if another client has more connections waiting than it would have. Whether it has.
+    /// Makes room for a newcomer, if another client has more connections waiting than it would have: `elsewhere` = so many it has in
+    /// another worker. Whether it has.
     #[cold]
-    pub(crate) fn make_room(&self, full: Full, newcomer: Source, now_ms: u64, timers: &Timers) -> bool {
+    pub(crate) fn make_room(
+        &self,
+        full: Full,
+        (newcomer, elsewhere): (Source, u32),
+        now_ms: u64,
+        timers: &Timers,
+    ) -> bool {
         let mut entries = self.entries.borrow_mut();
         let is_still = |waiting: &Waiting| entries.is_still(waiting);
         let all = || entries.waiting(full, now_ms);
-        let found = self.victims.borrow_mut().next(full, newcomer, now_ms, is_still, all);
+        let found = self.victims.borrow_mut().next(full, (newcomer, elsewhere), now_ms, is_still, all);
         found.is_some_and(|number| entries.give_way(number, full, timers))
+    }
+
+    /// How many connections of this client waited when room was last looked for.
+    pub(crate) fn counted(&self, full: Full, source: Source) -> u32 {
+        self.victims.borrow().counted(full, source)
     }
 
     /// Has another connection of the same client give way in place of this one, whose next request has just come. Returns whether there is

@@ -9,6 +9,7 @@ mod kept;
 mod live;
 mod pool;
 mod queue;
+mod room_elsewhere;
 mod scratch;
 mod server;
 mod shortage;
@@ -25,7 +26,7 @@ use weir_http::HeaderTable;
 use weir_net::{BoxPool, BufferPool, PipePool, Ticks, Timers};
 
 pub(crate) use breaker::Pass;
-pub(crate) use connections::{ConnectionTable, Full, Source};
+pub(crate) use connections::{ConnectionTable, Source};
 pub(crate) use live::{LocalHttp, LocalListener, LocalLive, LocalTcp};
 pub(crate) use pool::{Choice, Claim, Lease, LocalPool};
 pub(crate) use queue::{QueuePlace, Wanted};
@@ -80,6 +81,8 @@ pub(crate) struct Worker {
     flood: Cell<Flood>,
     /// When it last asked other workers for descriptors.
     others_asked: Cell<Option<Instant>>,
+    /// Newcomers that wait for what other workers say.
+    room_seekers: Cell<u32>,
     live: RefCell<Rc<LocalLive>>,
     /// Plans that are no longer in force. Idle connections, and requests on their way, still hold them.
     retired: RefCell<Vec<Weak<LocalLive>>>,
@@ -124,6 +127,7 @@ impl Worker {
             sweep_turns: Cell::default(),
             flood: Cell::default(),
             others_asked: Cell::default(),
+            room_seekers: Cell::default(),
             live: RefCell::new(Rc::new(live)),
             retired: RefCell::default(),
         })

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use weir_e2e::{Weir, get};
+use weir_e2e::{Weir, get, web};
 use weir_testkit::{PATIENCE, RawClient, RawServer, TempDir, wait_until};
 
 /// Starts one worker, whose listener `web` permits ten connections.
@@ -194,6 +194,27 @@ fn at_the_limit_of_the_process_a_client_of_another_listener_gives_way() {
     let mut other = RawClient::connect_from(IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2)), weir.addr("more"));
     assert_eq!(other.exchange(get("/")).status, 200);
     assert_eq!(hog.remove(0).read_to_end().0, b"");
+}
+
+#[test]
+fn at_the_limit_of_the_process_connections_of_every_worker_give_way() {
+    let server = RawServer::answering("hi");
+    let weir = Weir::start(&format!("[weir]\nworkers = 8\nmax-connections = 8\n\n{}", web(&[server.addr()])));
+    // One connection for each worker on average: some workers have none.
+    let mut idle: Vec<RawClient> = (1..9).map(|number| client(&weir, number)).collect();
+    for one in &mut idle {
+        assert_eq!(one.exchange(get("/")).status, 200);
+    }
+    let mut newcomers = Vec::new();
+    let mut come = |number: u8| {
+        let mut newcomer = client(&weir, number);
+        let status = newcomer.exchange(get("/")).status;
+        newcomers.push(newcomer);
+        status
+    };
+    wait_until("the idle connections have waited for long enough", PATIENCE, || come(20) == 200);
+    let statuses = (21..26).map(come).collect::<Vec<_>>();
+    assert_eq!(statuses, [200; 5]);
 }
 
 #[test]

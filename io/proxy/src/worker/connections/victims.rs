@@ -55,12 +55,12 @@ struct Chosen {
 }
 
 impl Victims {
-    /// The next one, if its client has more waiting than the newcomer. `is_still`: whether it waits as when it was chosen. `all`: every
+    /// The next one, if its client has more waiting than the newcomer, whose client has so many besides. `is_still`: whether it waits as when it was chosen. `all`: every
     /// connection that waits.
     pub(super) fn next(
         &mut self,
         full: Full,
-        newcomer: Source,
+        newcomer: (Source, u32),
         now_ms: u64,
         is_still: impl Fn(&Waiting) -> bool,
         all: impl FnOnce() -> Vec<Waiting>,
@@ -76,6 +76,12 @@ impl Victims {
         // Those that are no longer full leave nothing behind.
         self.chosen.retain(|_, chosen| chosen.age_ms(now_ms) < CHOSEN_FOR_MS);
         self.chosen.entry(full).insert_entry(Chosen::of(now_ms, &all())).get_mut().take(newcomer)
+    }
+
+    /// How many of this client waited at the last look, those that were let in since included.
+    pub(super) fn counted(&self, full: Full, source: Source) -> u32 {
+        let chosen = self.chosen.get(&full);
+        chosen.and_then(|chosen| chosen.waiting.get(&source)).copied().unwrap_or(0)
     }
 
     /// Another one of those that were chosen, in place of one of this client: of the same client, or if that had no other, of those that
@@ -139,9 +145,9 @@ impl Chosen {
         now_ms.saturating_sub(self.at_ms)
     }
 
-    fn take(&mut self, newcomer: Source) -> Option<u32> {
+    fn take(&mut self, (newcomer, elsewhere): (Source, u32)) -> Option<u32> {
         let has = self.waiting.get(&newcomer).copied().unwrap_or(0);
-        let (victim, _) = self.row.pop_front_if(|(_, count)| *count > has)?;
+        let (victim, _) = self.row.pop_front_if(|(_, count)| *count > has.saturating_add(elsewhere))?;
         if newcomer != Source::ALONE {
             self.waiting.insert(newcomer, has + 1);
         }
@@ -180,7 +186,7 @@ mod tests {
     }
 
     fn next(victims: &mut Victims, newcomer: u64, now_ms: u64, all: &[Waiting]) -> Option<u32> {
-        victims.next(Full::Process, Source(newcomer), now_ms, |_| true, || all.to_vec())
+        victims.next(Full::Process, (Source(newcomer), 0), now_ms, |_| true, || all.to_vec())
     }
 
     #[test]
@@ -201,6 +207,18 @@ mod tests {
         let mut victims = Victims::default();
         assert_eq!(next(&mut victims, 9, 5_000, &all), None);
         assert!(next(&mut victims, 11, 5_000, &all).is_some());
+    }
+
+    #[test]
+    fn what_a_newcomer_has_in_another_worker_counts() {
+        let all = waiting(7, 0, 4, 0);
+        let mut victims = Victims::default();
+        let mut let_in = |elsewhere| {
+            let newcomer = (Source(9), elsewhere);
+            victims.next(Full::Process, newcomer, 5_000, |_| true, || all.clone()).is_some()
+        };
+        assert_eq!([4, 3].map(&mut let_in), [false, true]);
+        assert_eq!(victims.counted(Full::Process, Source(9)), 1);
     }
 
     #[test]
@@ -242,7 +260,7 @@ mod tests {
         let mut victims = Victims::default();
         assert_eq!(next(&mut victims, 9, 5_000, &all), Some(0));
         let still = |waiting: &Waiting| waiting.number != 1;
-        assert_eq!(victims.next(Full::Process, Source(11), 5_000, still, Vec::new), Some(2));
+        assert_eq!(victims.next(Full::Process, (Source(11), 0), 5_000, still, Vec::new), Some(2));
     }
 
     #[test]
@@ -272,7 +290,7 @@ mod tests {
                 looks += 1;
                 all.clone()
             };
-            victims.next(Full::Process, Source(1_000 + newcomer), 5_000, |_| true, &mut look);
+            victims.next(Full::Process, (Source(1_000 + newcomer), 0), 5_000, |_| true, &mut look);
         }
         // After the first choice nothing more is looked for within the same moment, or all that were found have given way.
         assert!(looks <= 600_usize.div_ceil(CHOSEN_MAX), "{looks} looks");
@@ -287,7 +305,7 @@ mod tests {
                 looks += 1;
                 all.to_vec()
             };
-            victims.next(*full, Source(1_000_000 + newcomer), 5_000 + newcomer, |_| true, look);
+            victims.next(*full, (Source(1_000_000 + newcomer), 0), 5_000 + newcomer, |_| true, look);
         }
         looks
     }
