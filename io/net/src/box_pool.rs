@@ -24,6 +24,11 @@ impl<T> BoxPool<T> {
         }
     }
 
+    /// Frees the memory that it keeps.
+    pub fn clear(&self) {
+        self.free.take();
+    }
+
     /// Drops what is in the box, and keeps its memory.
     #[allow(unsafe_code)]
     pub fn give(&self, boxed: Box<T>) {

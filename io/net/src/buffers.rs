@@ -28,6 +28,11 @@ impl BufferPool {
         buffer
     }
 
+    /// Frees what it keeps.
+    pub fn clear(&self) {
+        self.free.take();
+    }
+
     /// Takes a buffer back.
     #[inline]
     pub fn give(&self, mut buffer: Vec<u8>) {
@@ -52,6 +57,9 @@ mod tests {
         pool.give(again);
         assert_eq!(pool.take_with(b"").capacity(), 0);
         assert!(pool.take().capacity() >= 6);
+        pool.give(pool.take_with(b"more"));
+        pool.clear();
+        assert_eq!(pool.take().capacity(), 0);
         pool.give(vec![0; BufferPool::CAPACITY_MAX + 1]);
         assert_eq!(pool.take().capacity(), 0);
     }

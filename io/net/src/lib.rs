@@ -28,7 +28,7 @@ pub use attempts::connect_first;
 pub use box_pool::BoxPool;
 pub use buffers::BufferPool;
 pub use listen::{Binder, ListenError, ListenOptions, ListenSocket, Listener, is_listened_on};
-pub use memory::return_freed_memory;
+pub use memory::{GroupMemory, group_memory, own_memory, return_freed_memory};
 pub use namespace::{become_root_of_namespace, enter_user_namespace, ignore_signals, keep_rights_over_users};
 pub use page_buffer::PageBuffer;
 pub use page_cache::is_cached;

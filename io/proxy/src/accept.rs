@@ -31,6 +31,9 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 /// How often that is borne before a socket is closed although clients are queued in it.
 const EXHAUSTED_PAUSES_MAX: usize = 10;
 
+/// So few connections are not why memory is short: then further clients come in all the same.
+const FEW: u32 = 64;
+
 /// How long a socket that is to be closed is accepted from. A client that has connected and was silent so far comes out
 /// when the kernel repeats its SYN-ACK: 1 s after the first one, a tick of its timers and the way there and back.
 const CLOSING: Duration = Duration::from_millis(1_500);
@@ -211,6 +214,9 @@ impl Newcomer {
     /// Comes in if there is room, or if a connection of this worker gives way. Else other workers are asked.
     fn arrive(self) {
         let (state, shared) = (self.listener.shared(), &self.worker.shared);
+        if shared.memory.is_short() && shared.open.now() >= FEW && !self.has_made_room(Full::Process) {
+            return deny(&self.worker, &self.listener, &self.socket);
+        }
         // The listener first: a newcomer that it refuses must cost no connection of another listener.
         let number = Full::Listener(state.number());
         let is_listener_full = !state.open.enter(state.plan.connections_max);
@@ -306,45 +312,87 @@ mod tests {
     use weir_testkit::{RawClient, RawServer};
 
     use super::*;
+    use crate::state::Shared;
     use crate::testing::shared;
+
+    /// A socket of a listener whose requests go to this server, and a client that has connected to it.
+    struct Rig {
+        shared: Arc<Shared>,
+        name: SocketName,
+        socket: ListenSocket,
+        client: RawClient,
+    }
+
+    impl Rig {
+        fn new(server: &RawServer) -> Self {
+            let config = format!(
+                "[weir]\ncontrol = false\nstate = false\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
+                 [pool.web]\nservers = [\"{}\"]\n",
+                server.addr()
+            );
+            let configured: BindAddress = "127.0.0.1:0".parse().unwrap();
+            let socket = ListenSocket::open(&configured, OPTIONS, None).unwrap();
+            let actual = socket.address().clone();
+            let BindAddress::Inet(address) = &actual else { panic!("{actual}") };
+            let mut client = RawClient::connect(*address);
+            client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+            let name = SocketName { listener: ListenerName::new("web").unwrap(), configured, actual };
+            Self { shared: shared(&config), name, socket, client }
+        }
+
+        /// Has a worker accept its client, as one of `plan`, while `meanwhile` holds. Returns the status that the client gets.
+        fn status(self, plan: &Arc<Live>, meanwhile: impl FnOnce(&Worker)) -> u16 {
+            let Self { shared, name, socket, mut client } = self;
+            let (orders, received) = watch::channel(SocketOrder::Listen(OPTIONS));
+            orders.send_replace(SocketOrder::Close);
+            let runtime =
+                Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
+            runtime.block_on(async {
+                let worker = Worker::new(0, shared, 1);
+                tokio::task::spawn_local(Rc::clone(&worker.timers).drive());
+                let (_stop, stopping) = watch::channel(Drain::No);
+                let post = Post::new(&worker, name, plan);
+                meanwhile(&worker);
+                post.accept(socket.into_listener().unwrap(), received, stopping).await;
+                tokio::task::spawn_blocking(move || client.response().status).await.unwrap()
+            })
+        }
+    }
+
+    const OPTIONS: ListenOptions = ListenOptions { backlog: 16, wait_for_data: false };
 
     #[test]
     fn clients_of_a_listener_that_goes_before_the_worker_has_looked_are_served() {
         let server = RawServer::answering("hi");
-        let config = format!(
-            "[weir]\ncontrol = false\nstate = false\n\n[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
-             [pool.web]\nservers = [\"{}\"]\n",
-            server.addr()
-        );
-        let shared = shared(&config);
-        let plan = shared.live();
-        let configured: BindAddress = "127.0.0.1:0".parse().unwrap();
-        let options = ListenOptions { backlog: 16, wait_for_data: false };
-        let socket = ListenSocket::open(&configured, options, None).unwrap();
-        let actual = socket.address().clone();
-        let BindAddress::Inet(address) = &actual else { panic!("{actual}") };
-        let mut client = RawClient::connect(*address);
-        client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-        let name = SocketName { listener: ListenerName::new("web").unwrap(), configured, actual };
-        let (orders, received) = watch::channel(SocketOrder::Listen(options));
+        let rig = Rig::new(&server);
+        let plan = rig.shared.live();
         let without = Live {
             listeners: Vec::new(),
             pools: plan.pools.clone(),
             error_pages: plan.error_pages.clone(),
             access_log: None,
         };
-        shared.publish(without);
-        orders.send_replace(SocketOrder::Close);
-        let runtime =
-            Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
-        runtime.block_on(async {
-            let worker = Worker::new(0, shared, 1);
-            tokio::task::spawn_local(Rc::clone(&worker.timers).drive());
-            let (_stop, stopping) = watch::channel(Drain::No);
-            let post = Post::new(&worker, name, &plan);
-            post.accept(socket.into_listener().unwrap(), received, stopping).await;
-            let answer = tokio::task::spawn_blocking(move || client.response().text()).await;
-            assert_eq!(answer.unwrap(), "hi");
-        });
+        rig.shared.publish(without);
+        assert_eq!(rig.status(&plan, |_| {}), 200);
+    }
+
+    #[test]
+    fn where_memory_is_short_a_newcomer_comes_in_only_in_place_of_another_or_where_few_are_connected() {
+        let server = RawServer::answering("hi");
+        for (open, idle, status) in [(FEW - 1, 0, 200), (FEW, 0, 503), (FEW, 2, 200)] {
+            let rig = Rig::new(&server);
+            let plan = rig.shared.live();
+            rig.shared.memory.set(true, Some(1));
+            let got = rig.status(&plan, |worker| {
+                for _ in 0..open {
+                    worker.shared.open.enter(None);
+                }
+                let other = worker.table.source_of(Some([192, 0, 2, 1].into()));
+                for _ in 0..idle {
+                    worker.table.enter(other, 0, 0);
+                }
+            });
+            assert_eq!(got, status, "{open} open, {idle} idle");
+        }
     }
 }

@@ -18,7 +18,13 @@ pub(crate) fn shared_by(workers: usize, config: &str) -> Arc<Shared> {
     let source = Source { name: "test.toml".to_owned(), text: config.to_owned() };
     let plan = weir_config::load(&[source], &|_| None).unwrap().plan;
     let log = EventLog::new(|_| {});
-    let setup =
-        Setup { workers, connections_max: 10, descriptors_max: 1_024, access_log: None, service: None, log };
+    let setup = Setup {
+        workers,
+        connections_max: 1_000,
+        descriptors_max: 1_024,
+        access_log: None,
+        service: None,
+        log,
+    };
     Controller::start(plan, RuntimeState::default(), setup).unwrap().1
 }

@@ -59,6 +59,10 @@ pub(crate) fn notices(process: &ProcessSnapshot) -> Vec<(Tone, String)> {
         // The marks below an excerpt point at the line above them.
         notices.push((Tone::Bad, format!("the last reload was refused:\n{}", printable_lines(error))));
     }
+    if process.memory_is_short {
+        let text = "memory is short: idle connections give way, new clients come in only in their place";
+        notices.push((Tone::Bad, text.to_owned()));
+    }
     if process.log_lines_dropped > 0 {
         let lines = counted(process.log_lines_dropped, "access log line");
         notices.push((Tone::Warning, format!("{lines} {} lost", were(process.log_lines_dropped))));

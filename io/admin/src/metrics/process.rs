@@ -44,6 +44,15 @@ const FAMILIES: &[Family<ProcessSnapshot>] = &[
     Family::gauge("process_resident_memory_bytes", "Resident memory size in bytes.", |p| {
         p.memory_bytes.map(Value::Whole)
     }),
+    Family::gauge("weir_memory_limit_bytes", "Memory that should not be exceeded (max-memory).", |p| {
+        p.memory_limit_bytes.map(Value::Whole)
+    }),
+    Family::gauge("weir_memory_short", "1 while connections give way because memory is short.", |p| {
+        whole(p.memory_is_short.into())
+    }),
+    Family::counter("weir_memory_shortages", "How often memory has become short.", |p| {
+        whole(p.memory_shortages)
+    }),
     Family::gauge("process_open_fds", "Number of open file descriptors.", |p| {
         p.descriptors.map(|descriptors| Value::Whole(descriptors.current))
     }),

@@ -118,6 +118,9 @@ fn process() -> ProcessSnapshot {
         log_lines_dropped: 0,
         idle_connections_closed: 0,
         memory_bytes: Some(48 << 20),
+        memory_limit_bytes: Some(1 << 30),
+        memory_is_short: false,
+        memory_shortages: 2,
         descriptors: Some(Level { current: 2_700, max: 8_100, limit: Some(100_000) }),
     }
 }

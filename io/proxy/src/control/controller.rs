@@ -10,6 +10,7 @@ use weir_control::RuntimeState;
 
 use super::ejection::keep_judging;
 use super::expressions::keep_reporting;
+use super::memory::keep_watching_memory;
 use super::parts::{Before, Parts};
 use super::process_facts;
 use super::publish::keep_publishing;
@@ -86,7 +87,7 @@ impl Controller {
         Ok((Arc::new(controller), shared))
     }
 
-    /// Starts checks, agents, name resolution, ejection, rates and the watch over certificates, on the current runtime. Only the
+    /// Starts checks, agents, name resolution, ejection, rates and the watches over certificates and memory, on the current runtime. Only the
     /// first call does anything.
     pub fn spawn_tasks(self: &Arc<Self>) {
         let handle = Handle::current();
@@ -98,6 +99,7 @@ impl Controller {
         handle.spawn(keep_raising(Arc::clone(self)));
         handle.spawn(keep_reading(Arc::clone(self)));
         handle.spawn(keep_reporting(Arc::clone(self)));
+        handle.spawn(keep_watching_memory(Arc::clone(self)));
         self.start_missing(&mut self.records());
         self.save_later();
     }

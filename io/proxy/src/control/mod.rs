@@ -13,6 +13,7 @@ mod error;
 mod event_log;
 mod expressions;
 mod hedging;
+mod memory;
 mod names;
 mod parts;
 mod phrase;

@@ -9,7 +9,7 @@ use weir_config::plan::ErrorPage;
 use weir_net::service::Service;
 
 use super::listener::OpenConnections;
-use super::{Descriptors, ListenerState, PoolState, RoomRequests};
+use super::{Descriptors, ListenerState, MemoryState, PoolState, RoomRequests};
 use crate::access_log::LogPort;
 
 /// The plan in force, compiled. Immutable; a reload makes another.
@@ -36,6 +36,8 @@ pub struct Shared {
     pub connections_max: u32,
     /// Those that this process may have.
     pub descriptors: Descriptors,
+    /// Whether memory is short.
+    pub memory: MemoryState,
     /// Between workers, where `connections_max` or a listener's limit is reached.
     pub(crate) room: RoomRequests,
     /// Answers what routes give to storage areas; `None` = nobody does.
@@ -55,6 +57,7 @@ impl Shared {
             threads,
             open: OpenConnections::default(),
             connections_max,
+            memory: MemoryState::default(),
             room: RoomRequests::new(descriptors.workers()),
             descriptors,
             service: None,

@@ -36,12 +36,14 @@ pub(crate) use shortage::{Room, is_shortage};
 pub(crate) use tally::{Done, Response, Served, count_what_was_noted};
 
 use crate::http::{Connection, Exchange};
-use crate::state::{Live, Shared};
+use crate::state::{Full, Live, Shared};
 use crate::turns::Turns;
 use flood::Flood;
 
 /// All servers' idle connections are looked at in so many turns of housekeeping, once a second.
 const SWEEP_TURNS: usize = 5;
+/// Where memory is short, so many connections give way in one turn of housekeeping.
+const SAVED_AT_A_TURN: usize = 256;
 /// In more turns where these would be more servers in one.
 const SWEPT_AT_A_TURN: usize = 400;
 
@@ -221,6 +223,30 @@ impl Worker {
             before += view.slots();
         }
         self.flush_log();
+        if self.shared.memory.is_short() {
+            self.save_memory();
+        }
+    }
+
+    /// Gives back what is only kept for later, and has connections that wait for their clients give way.
+    #[cold]
+    fn save_memory(&self) {
+        self.buffers.clear();
+        self.connections.clear();
+        self.exchanges.clear();
+        self.pipes.close_free();
+        let now = self.now();
+        for pool in self.all_live().iter().flat_map(|live| live.pools()) {
+            for server in pool.view().servers() {
+                server.close_idle_since(now, usize::MAX);
+            }
+        }
+        let nobody = (Source::ALONE, 0);
+        for _ in 0..SAVED_AT_A_TURN {
+            if !self.table.make_room(Full::Process, nobody, self.now_ms(), &self.timers) {
+                break;
+            }
+        }
     }
 
     /// After a flood of connections, what they needed goes back to the kernel.

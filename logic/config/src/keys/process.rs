@@ -1,4 +1,4 @@
-use super::Kind::{AnyOf, Choice, Flag, Integer, Map, Named, Off, OneOrMany, Table, Tables, Text};
+use super::Kind::{AnyOf, Choice, Flag, Integer, Map, Named, Off, OneOrMany, Size, Table, Tables, Text};
 use super::Presence::{Default, Otherwise};
 use super::tls::TLS_IN;
 use super::{
@@ -188,6 +188,17 @@ pub(crate) static WEIR: Section = Section {
             Otherwise("what the descriptor limit allows"),
             "50000",
             "Client connections of all listeners together. For one more, an idle one of the client that has most of them gives way, or else it is refused.",
+        ),
+        key(
+            "max-memory",
+            AnyOf(&[Size { min: 32 << 20, max: 1 << 50 }, Off]),
+            Otherwise(
+                "what the control group permits (a container, `MemoryMax` of systemd); no limit without one",
+            ),
+            "\"2GiB\"",
+            "Above 90% of it, until less than 85% is in use, idle and stalled connections of clients give way, idle ones to servers are closed, \
+             and new clients come in only where others give way. Of a control group its counts hold, if at least half is Weir's: socket buffers count, \
+             cached files do not. Of a number the process's own memory counts. `false`: the kernel alone decides.",
         ),
         key(
             "zone",

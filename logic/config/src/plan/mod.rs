@@ -33,7 +33,8 @@ pub use pool::{
     NobodyLeft, PoolPlan, ProxyProtocolOut, QueuePlan, RetryPlan, ServerPlan, ServerTimeouts,
 };
 pub use process::{
-    AccessLogFormat, AccessLogPlan, AdminPlan, IdRange, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
+    AccessLogFormat, AccessLogPlan, AdminPlan, IdRange, LogTarget, MemoryLimit, ProcessPlan, ResolverPlan,
+    SyslogFacility,
 };
 pub use redirect::{RedirectPlan, SecretPlace};
 pub use sticky::{

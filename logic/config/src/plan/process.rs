@@ -6,7 +6,7 @@ use std::str::FromStr;
 use ipnet::IpNet;
 use serde::Serialize;
 use weir_http::HostPattern;
-use weir_model::{BindAddress, Millis, ZoneName};
+use weir_model::{BindAddress, ByteSize, Millis, ZoneName};
 
 use super::TlsIn;
 
@@ -33,6 +33,8 @@ pub struct ProcessPlan {
     pub drain_timeout: Millis,
     /// Client connections of all listeners together; `None` = what the descriptor limit allows.
     pub connections_max: Option<u32>,
+    /// Memory that the process should not exceed.
+    pub memory_max: MemoryLimit,
     /// Where this Weir is; `None` = zones do not count, but in pools that have one of their own.
     pub zone: Option<ZoneName>,
     /// Its name among those that share directories; `None` = the host name.
@@ -46,6 +48,19 @@ pub struct IdRange {
     pub first: u32,
     /// Not below the first, and below `u32::MAX`, which stands for nobody in system calls.
     pub last: u32,
+}
+
+/// Up to where memory is used freely; what happens near it, `[weir] max-memory` says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MemoryLimit {
+    /// What the control group permits; no limit where that has none.
+    #[default]
+    Group,
+    /// No limit.
+    Off,
+    /// So much.
+    Bytes(ByteSize),
 }
 
 /// The HTTP face for operators and machines (`[admin]`).

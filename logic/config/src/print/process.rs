@@ -7,7 +7,7 @@ use super::route::host_text;
 use super::writer::{Printed, Writer};
 use crate::Plan;
 use crate::keys::FACILITIES;
-use crate::plan::{AccessLogFormat, AccessLogPlan, LogTarget};
+use crate::plan::{AccessLogFormat, AccessLogPlan, LogTarget, MemoryLimit};
 
 pub(super) fn print(writer: &mut Writer, plan: &Plan) {
     let process = &plan.process;
@@ -22,6 +22,11 @@ pub(super) fn print(writer: &mut Writer, plan: &Plan) {
     writer.key("core-dumps", process.core_dumps);
     writer.key("drain-timeout", Printed(process.drain_timeout));
     writer.key_if("max-connections", process.connections_max);
+    match process.memory_max {
+        MemoryLimit::Group => {}
+        MemoryLimit::Off => writer.key("max-memory", false),
+        MemoryLimit::Bytes(bytes) => writer.key("max-memory", Printed(bytes)),
+    }
     writer.key_if("zone", process.zone.as_ref().map(Printed));
     writer.key_if("node", process.node.as_ref());
     if let Some(admin) = &plan.admin {

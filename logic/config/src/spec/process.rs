@@ -7,7 +7,8 @@ use weir_model::BindAddress;
 use super::matching::{hosts, networks};
 use crate::keys::FACILITIES;
 use crate::plan::{
-    AccessLogFormat, AccessLogPlan, AdminPlan, IdRange, LogTarget, ProcessPlan, ResolverPlan, SyslogFacility,
+    AccessLogFormat, AccessLogPlan, AdminPlan, IdRange, LogTarget, MemoryLimit, ProcessPlan, ResolverPlan,
+    SyslogFacility,
 };
 use crate::source::Located;
 use crate::suggest;
@@ -31,6 +32,10 @@ pub(super) fn process(table: &Table<'_, '_>) -> ProcessPlan {
         state: path_unless_off(table, "state"),
         drain_timeout: table.duration("drain-timeout"),
         connections_max: table.number_if("max-connections"),
+        memory_max: match table.is_off("max-memory") {
+            true => MemoryLimit::Off,
+            false => table.size_if("max-memory").map_or(MemoryLimit::Group, MemoryLimit::Bytes),
+        },
         zone: super::spread::zone_name(table),
         node: node(table),
     }

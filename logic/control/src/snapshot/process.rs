@@ -46,6 +46,12 @@ pub struct ProcessSnapshot {
     pub idle_connections_closed: u64,
     /// Memory of the process (RSS); `None` = not known.
     pub memory_bytes: Option<u64>,
+    /// What should not be exceeded (`max-memory`); `None` = no limit.
+    pub memory_limit_bytes: Option<u64>,
+    /// Near that limit: connections give way, and new clients come in only in their place.
+    pub memory_is_short: bool,
+    /// How often memory has become short.
+    pub memory_shortages: u64,
     /// File descriptors: open, most open, limit; `None` = not known.
     pub descriptors: Option<Level>,
 }

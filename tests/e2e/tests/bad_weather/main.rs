@@ -8,6 +8,7 @@ mod descriptors;
 mod fairness;
 mod half_heads;
 mod kept_bodies;
+mod memory;
 mod names;
 mod readers;
 mod resources;

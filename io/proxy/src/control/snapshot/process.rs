@@ -33,6 +33,9 @@ impl Controller {
             log_lines_dropped: process.log_lines_dropped(&self.shared().live()),
             idle_connections_closed: self.shared().descriptors.idle_closed(),
             memory_bytes: process_facts::memory_bytes(),
+            memory_limit_bytes: self.shared().memory.limit(),
+            memory_is_short: self.shared().memory.is_short(),
+            memory_shortages: self.shared().memory.shortages(),
             descriptors: process_facts::descriptors_open().map(|current| Level {
                 current,
                 max: process.descriptors_max.max(current),
