@@ -14,7 +14,7 @@ use landlock::{
 use rustix::thread::set_no_new_privs;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch,
+    TargetArch, sock_filter,
 };
 use weir_config::Plan;
 use weir_config::plan::{FleetBalancer, FleetProvider, LeasePlan, LogTarget};
@@ -205,7 +205,29 @@ fn forbid_calls() -> Result<(), String> {
     refused.insert(libc::SYS_clone, vec![into_user_namespace()?]);
     refuse(refused, libc::EPERM)?;
     // Its flags are in memory, where a filter cannot look. The C library then takes clone.
-    refuse(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)
+    refuse(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
+    if cfg!(target_arch = "x86_64") {
+        seccompiler::apply_filter(&without_x32()).map_err(|cause| cause.to_string())?;
+    }
+    Ok(())
+}
+
+/// Bit 30 of a system call's number on x86_64 asks for its x32 form (`__X32_SYSCALL_BIT`, asm/unistd.h): a second number for each call that
+/// is forbidden. Nothing here is built for x32.
+const X32: u32 = 1 << 30;
+
+/// A filter that refuses every number from [`X32`] on (seccomp(2); `linux/filter.h`).
+fn without_x32() -> BpfProgram {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        step(LOAD_NUMBER, 0, 0, 0),
+        step(JUMP_IF_AT_LEAST, 0, 1, X32),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned()),
+        step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
 }
 
 /// A new user namespace would be a way to capabilities (user_namespaces(7)).
@@ -299,6 +321,34 @@ mod tests {
         let cause =
             within(&plan("[weir]\ncontrol = false\nstate = false\n"), |_| Command::new("/bin/true").status());
         assert!(cause.is_none_or(|it| it.unwrap_err().kind() == std::io::ErrorKind::PermissionDenied));
+    }
+
+    /// What the kernel makes of a call with this number (the part of `linux/filter.h` that [`without_x32`] uses).
+    fn verdict(filter: &BpfProgram, number: u32) -> u32 {
+        let (mut accumulator, mut at) = (0, 0);
+        loop {
+            let step = &filter[at];
+            at += 1;
+            match step.code {
+                0x20 => accumulator = if step.k == 0 { number } else { panic!("not the number") },
+                0x35 => at += usize::from(if accumulator >= step.k { step.jt } else { step.jf }),
+                0x06 => return step.k,
+                code => panic!("{code:#x}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_forbidden_call_has_no_second_number() {
+        let filter = without_x32();
+        let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned();
+        for call in FORBIDDEN {
+            let number = u32::try_from(*call).unwrap();
+            assert_eq!(verdict(&filter, number | X32), refused, "{number}");
+            assert_eq!(verdict(&filter, number), libc::SECCOMP_RET_ALLOW, "{number}: another filter's");
+        }
+        // Those of x32 alone begin at 512.
+        assert_eq!([X32 + 512, u32::MAX].map(|number| verdict(&filter, number)), [refused; 2]);
     }
 
     #[test]
