@@ -23,6 +23,7 @@ use weir_config::{Diagnostic, Flawed, Loaded, Outside, Severity, Source};
 use crate::config_files::{self, ReadError};
 use report::Report;
 pub(crate) use report::{print_diagnostics, print_out};
+pub(crate) use unreadable::prove_for_reload;
 
 /// Where the config is unless told otherwise.
 pub(crate) const CONFIG: &str = "/etc/weir/weir.toml";

@@ -19,13 +19,13 @@ enum Role {
 }
 
 /// A file that the config names.
-struct NamedFile {
-    path: PathBuf,
+pub(super) struct NamedFile {
+    pub(super) path: PathBuf,
     role: Role,
     /// The keys that lead to it.
-    keys: Vec<String>,
+    pub(super) keys: Vec<String>,
     /// The part of the config that names the file, as messages begin.
-    subject: String,
+    pub(super) subject: String,
 }
 
 const OTHERS_READ: u32 = 0o004;
@@ -73,7 +73,8 @@ fn exposure(path: &Path, role: Role) -> Option<(&'static str, &'static str)> {
     None
 }
 
-fn named(loaded: &Loaded) -> Vec<NamedFile> {
+/// The files that the process relies on.
+pub(super) fn named(loaded: &Loaded) -> Vec<NamedFile> {
     let mut list = FileList::default();
     let plan = &loaded.plan;
     for listener in &plan.listeners {

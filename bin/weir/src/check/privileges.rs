@@ -7,6 +7,7 @@ use weir_config::plan::LogTarget;
 use weir_config::{Diagnostic, Loaded};
 use weir_net::UserIds;
 
+use super::permissions::{self, NamedFile};
 use crate::run::{namespace_maps, starts_programs, user_ids};
 
 /// Reports what does not go together with `weir.user` and `weir.sandbox`, and warns of files that the user cannot use.
@@ -34,18 +35,25 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
 
 fn files(loaded: &Loaded, name: &str, ids: &UserIds) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for listener in &loaded.plan.listeners {
-        for certificate in listener.tls.iter().flat_map(|tls| &tls.certificates) {
-            if may(&certificate.key, ids, READ) == Some(false) {
-                let listener = listener.name.as_str();
-                let message = format!(
-                    "listener {listener}: tls: user {name} cannot read {}: a reload that reads it will fail",
-                    certificate.key.display()
-                );
-                let mut warning = loaded.warning_at(&["listener", listener, "tls", "certificates"], message);
-                warning.help = Some("give the user's group the right: chgrp, chmod g+r".to_owned());
-                found.push(warning);
-            }
+    for NamedFile { path, keys, subject, .. } in permissions::named(loaded) {
+        if may_read(&path, ids) == Some(false) {
+            // Of these a reload can go on with what was loaded.
+            let is_kept = matches!(keys.first().map(String::as_str), Some("listener" | "pool"))
+                && keys.iter().any(|key| key == "tls");
+            let consequence = match is_kept {
+                true => {
+                    "a reload goes on with what is loaded of it, and one that is new or renewed needs a restart"
+                }
+                false => "a reload that reads it will be refused",
+            };
+            let message = format!("{subject}: user {name} cannot read {}: {consequence}", path.display());
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            let mut warning = loaded.warning_at(&keys, message);
+            warning.help = Some(
+                "let the user's group read it, and enter the directories above: chgrp, chmod g+r, chmod g+x; ACME clients do so by a hook after each renewal"
+                    .to_owned(),
+            );
+            found.push(warning);
         }
     }
     let log = match loaded.plan.access_log.as_ref().map(|log| &log.target) {
@@ -74,6 +82,16 @@ fn files(loaded: &Loaded, name: &str, ids: &UserIds) -> Vec<Diagnostic> {
 
 const READ: u32 = 0o4;
 const WRITE: u32 = 0o2;
+const ENTER: u32 = 0o1;
+
+/// Returns whether the permissions of a file, and of the directories that it really is in, let a user read it. `None`: there is no such
+/// file.
+fn may_read(path: &Path, ids: &UserIds) -> Option<bool> {
+    let path = path.canonicalize().ok()?;
+    let mut directories = path.ancestors().skip(1);
+    let may_enter = directories.all(|directory| may(directory, ids, ENTER) == Some(true));
+    Some(may_enter && may(&path, ids, READ)?)
+}
 
 /// Returns whether the permissions of a file let a user do that. `None`: there is no such file. The directories above do not count.
 fn may(path: &Path, ids: &UserIds, right: u32) -> Option<bool> {
@@ -84,4 +102,36 @@ fn may(path: &Path, ids: &UserIds, right: u32) -> Option<bool> {
         () => 0,
     };
     Some(metadata.mode() >> shift & right != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{Permissions, create_dir, set_permissions, write};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use weir_testkit::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_file_can_be_read_only_by_who_may_enter_the_directories_that_it_is_in() {
+        let root = TempDir::new().unwrap();
+        let (archive, live) = (root.path().join("archive"), root.path().join("live"));
+        create_dir(&archive).unwrap();
+        write(archive.join("key"), "").unwrap();
+        symlink(archive.join("key"), &live).unwrap();
+        let set = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let stranger = UserIds { uid: 4_000_000, gid: 4_000_000, groups: Vec::new() };
+        let may = |modes: [u32; 3]| {
+            set(root.path(), modes[0]);
+            set(&archive, modes[1]);
+            set(&archive.join("key"), modes[2]);
+            may_read(&live, &stranger)
+        };
+        assert_eq!(may([0o755, 0o755, 0o644]), Some(true));
+        assert_eq!(may([0o755, 0o755, 0o600]), Some(false));
+        assert_eq!(may([0o755, 0o700, 0o644]), Some(false), "behind a link");
+        assert_eq!(may([0o711, 0o711, 0o644]), Some(true));
+        assert_eq!(may_read(&root.path().join("missing"), &stranger), None);
+    }
 }

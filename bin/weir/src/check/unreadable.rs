@@ -9,16 +9,31 @@ use weir_config::{Diagnostic, Loaded, Severity};
 use super::{Depth, Refusal, prove_by};
 
 /// Like [`prove`](super::prove), with a warning in place of each error that comes of this user's rights alone. The service
-/// itself is started and reloaded without this leniency.
+/// itself is started without this leniency.
 pub(super) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     let uid = geteuid();
+    let help = format!(
+        "the user of this check (uid {uid}) may not read it: check as the service's user, `sudo -u weir weir check`, or as root",
+        uid = uid.as_raw()
+    );
     if uid.is_root() {
         return super::prove(config, depth);
     }
-    prove_by(config, depth, |found| found.into_iter().map(|one| told(one, uid.as_raw())).collect())
+    prove_by(config, depth, |found| found.into_iter().map(|one| told(one, &help)).collect())
 }
 
-fn told(mut diagnostic: Diagnostic, uid: u32) -> Diagnostic {
+/// The same for a reload, and for files of listeners and pools only: a process that has become another user may still have what it has read
+/// of them. What it has not is refused when it is looked for.
+pub(crate) fn prove_for_reload(config: &Path) -> Result<Loaded, Refusal> {
+    let help = "the user of the process may not read it: let it, or restart Weir";
+    prove_by(config, Depth::Files, |found| {
+        let of_parts =
+            |one: &Diagnostic| one.message.starts_with("listener ") || one.message.starts_with("pool ");
+        found.into_iter().map(|one| if of_parts(&one) { told(one, help) } else { one }).collect()
+    })
+}
+
+fn told(mut diagnostic: Diagnostic, help: &str) -> Diagnostic {
     // As the standard library writes EACCES: the errors come from many files, most of them as text.
     if diagnostic.severity != Severity::Error
         || !diagnostic.message.contains("Permission denied (os error 13)")
@@ -27,9 +42,7 @@ fn told(mut diagnostic: Diagnostic, uid: u32) -> Diagnostic {
     }
     diagnostic.severity = Severity::Warning;
     diagnostic.message.push_str("; not checked");
-    diagnostic.help = Some(format!(
-        "the user of this check (uid {uid}) may not read it: check as the service's user, `sudo -u weir weir check`, or as root"
-    ));
+    diagnostic.help = Some(help.to_owned());
     diagnostic
 }
 
@@ -41,10 +54,10 @@ mod tests {
     fn only_what_may_not_be_read_becomes_a_warning() {
         let source = weir_config::Source::new("a.toml", "x = 1");
         let error = |text: &str| Diagnostic::in_text(Severity::Error, text.to_owned(), &source, 0..1);
-        let denied = told(error("key /k: Permission denied (os error 13)"), 1000);
+        let denied = told(error("key /k: Permission denied (os error 13)"), "as root");
         assert_eq!(denied.severity, Severity::Warning);
-        assert!(denied.help.unwrap().contains("uid 1000"));
-        let missing = told(error("key /k: No such file or directory (os error 2)"), 1000);
+        assert_eq!(denied.help.as_deref(), Some("as root"));
+        let missing = told(error("key /k: No such file or directory (os error 2)"), "as root");
         assert_eq!(missing.severity, Severity::Error);
     }
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use weir_config::Plan;
+use weir_config::{Loaded, Plan};
 
 use crate::check::{self, Depth, Refusal};
 pub(crate) use monitor::monitor;
@@ -56,7 +56,16 @@ enum LoadError {
 }
 
 fn load(path: &Path) -> Result<Plan, LoadError> {
-    match check::prove(path, Depth::Files) {
+    accept(check::prove(path, Depth::Files))
+}
+
+/// The config of a reload.
+fn load_again(path: &Path) -> Result<Plan, LoadError> {
+    accept(check::prove_for_reload(path))
+}
+
+fn accept(proof: Result<Loaded, Refusal>) -> Result<Plan, LoadError> {
+    match proof {
         Ok(loaded) => {
             for warning in &loaded.warnings {
                 eprintln!("{}", weir_config::render(warning, false));

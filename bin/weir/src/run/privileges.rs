@@ -1,18 +1,26 @@
 //! The rights of the process: the user that it becomes, and core dumps.
 
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::lchown;
 use std::path::Path;
 use std::sync::Arc;
 use std::{fs, io};
 
-use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::process::{DumpableBehavior, Resource, Rlimit, geteuid, set_dumpable_behavior, setrlimit};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fchown, fstat, openat, openat2};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Gid, Resource, Rlimit, Uid, getegid, geteuid, getgroups, set_dumpable_behavior,
+    setrlimit,
+};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use weir_access::local::Accounts;
 use weir_config::Plan;
 use weir_config::plan::{LogTarget, ProcessPlan};
 use weir_gateway::act_as_users;
+use weir_model::BindAddress;
 use weir_net::{Binder, UserIds, become_root_of_namespace, become_user, is_root};
+use weir_proxy::access_log::open_file;
 
 use super::monitor::{self, Ids, Monitor};
 
@@ -30,6 +38,8 @@ pub(super) struct Successor {
     name: String,
     /// With areas that act as local users.
     monitor: Option<Arc<Monitor>>,
+    /// The access log.
+    log: Option<File>,
 }
 
 /// Whom the user namespace of a process has, in the form of the files in `/proc/PID`.
@@ -70,15 +80,15 @@ impl Successor {
                 "weir.user: only root can become {name}: start Weir as root, or as that user without this key"
             ));
         }
-        Ok(Some(Self { ids, name: name.clone(), monitor: None }))
+        Ok(Some(Self { ids, name: name.clone(), monitor: None, log: None }))
     }
 
-    /// Makes the directories of the state file and of the control socket where they are missing, as the user's. Blocks.
+    /// Makes the directories of the state file, the control socket and the access log where they are missing, as the user's. Blocks.
     ///
     /// # Errors
     /// One cannot be made.
     pub(super) fn make_directories(&self, plan: &Plan) -> Result<(), String> {
-        let files = [plan.process.control.as_deref(), plan.process.state.as_deref()];
+        let files = [plan.process.control.as_deref(), plan.process.state.as_deref(), log_of(plan)];
         for directory in files.into_iter().flatten().filter_map(Path::parent) {
             // From the outermost that is missing.
             let missing: Vec<&Path> = directory.ancestors().take_while(|it| !it.exists()).collect();
@@ -89,6 +99,24 @@ impl Successor {
             }
         }
         Ok(())
+    }
+
+    /// Opens the file of the access log, for [`Successor::take_log`]. To be called before [`Successor::enter_namespace`], in the only thread.
+    /// Blocks.
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub(super) fn open_log(&mut self, plan: &Plan) -> Result<(), String> {
+        if let Some(path) = log_of(plan) {
+            let opened = self.opened_log(path);
+            self.log = Some(opened.map_err(|cause| format!("access log: {}: {cause}", path.display()))?);
+        }
+        Ok(())
+    }
+
+    /// The file of the access log, if there is one.
+    pub(super) fn take_log(&mut self) -> Option<File> {
+        self.log.take()
     }
 
     /// Puts the process into a user namespace where areas act as local users, and has root's rights kept by a monitor. The process must have
@@ -108,18 +136,43 @@ impl Successor {
         self.monitor.clone().map(|monitor| monitor as _)
     }
 
+    /// Opens the file of the access log: as the user, whose links may lead wherever the user may write. Where that is not permitted, as root,
+    /// and then no link on the way is followed: its maker could have any file of root's written to. Blocks.
+    ///
+    /// # Errors
+    /// Neither works.
+    fn opened_log(&self, path: &Path) -> io::Result<File> {
+        let refused = match as_user(&self.ids, || open_file(path)) {
+            Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => cause,
+            opened => return opened,
+        };
+        match open_without_links(path, &self.ids) {
+            Err(cause) if Errno::from_io_error(&cause) == Some(Errno::LOOP) => Err(io::Error::new(
+                cause.kind(),
+                format!(
+                    "user {}: {refused}; and root follows no symbolic link to it: name the file itself, or let the user write there",
+                    self.name
+                ),
+            )),
+            opened => opened,
+        }
+    }
+
     /// Becomes the user, for good. The files that the process has made by now are the user's from then on.
     ///
     /// # Errors
     /// The kernel refuses.
     pub(super) fn take_over(self, plan: &Plan) -> Result<(), String> {
-        let log = match plan.access_log.as_ref().map(|log| &log.target) {
-            Some(LogTarget::File(log)) => Some(log.as_path()),
-            _ => None,
-        };
         let state = plan.process.state.as_deref();
         let lock = state.map(|state| state.with_added_extension("lock"));
-        for file in [plan.process.control.as_deref(), state, lock.as_deref(), log].into_iter().flatten() {
+        let of_admin = plan.admin.iter().flat_map(|admin| &admin.bind);
+        let bound = plan.listeners.iter().flat_map(|listener| &listener.bind).chain(of_admin);
+        let sockets = bound.filter_map(|address| match address {
+            BindAddress::Unix(path) => Some(path.as_path()),
+            BindAddress::Inet(_) => None,
+        });
+        let own = [plan.process.control.as_deref(), state, lock.as_deref()];
+        for file in own.into_iter().flatten().chain(sockets) {
             // A later use of the file reports the failure.
             let _ = self.give(file);
         }
@@ -147,6 +200,45 @@ impl Successor {
             Some(monitor) => monitor.give(opened.as_fd(), &self.ids),
         }
     }
+}
+
+/// The file of the access log, if it is one.
+fn log_of(plan: &Plan) -> Option<&Path> {
+    match &plan.access_log.as_ref()?.target {
+        LogTarget::File(path) => Some(path),
+        LogTarget::Stdout | LogTarget::Syslog { .. } => None,
+    }
+}
+
+/// Does something with the rights of the user, in this thread alone.
+fn as_user<T>(ids: &UserIds, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let (own_gid, own_groups) = (getegid(), getgroups()?);
+    let groups: Vec<Gid> = ids.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
+    set_thread_groups(&groups)?;
+    set_thread_res_gid(None::<Gid>, Gid::from_raw(ids.gid), None::<Gid>)?;
+    // Last, because it takes the right to the others away, and first on the way back.
+    set_thread_res_uid(None::<Uid>, Uid::from_raw(ids.uid), None::<Uid>)?;
+    let done = act();
+    set_thread_res_uid(None::<Uid>, Uid::ROOT, None::<Uid>)?;
+    set_thread_res_gid(None::<Gid>, own_gid, None::<Gid>)?;
+    set_thread_groups(&own_groups)?;
+    done
+}
+
+/// Opens a file for appending as root, which becomes the user's if it is root's. Links are not followed, and a file with several names is
+/// not opened: it may be another one of root's.
+fn open_without_links(path: &Path, ids: &UserIds) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
+    let opened = openat2(CWD, path, flags, mode, ResolveFlags::NO_SYMLINKS)?;
+    let found = fstat(&opened)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || found.st_nlink != 1 {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "not a regular file with one name"));
+    }
+    if found.st_uid == 0 {
+        fchown(&opened, Some(Uid::from_raw(ids.uid)), Some(Gid::from_raw(ids.gid)))?;
+    }
+    Ok(File::from(opened))
 }
 
 /// Returns the maps of the user namespace for a plan. `None`: no area acts as local users. Blocks.
@@ -201,7 +293,7 @@ pub(crate) fn user_ids(process: &ProcessPlan, name: &str) -> Result<UserIds, Str
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     use weir_testkit::{TempDir, untested};
 
@@ -220,11 +312,44 @@ mod tests {
         fs::write(at("two names"), "").unwrap();
         fs::hard_link(at("two names"), at("second")).unwrap();
         symlink(at("secret"), at("link")).unwrap();
-        let successor = Successor { ids, name: String::new(), monitor: None };
+        let successor = Successor { ids, name: String::new(), monitor: None, log: None };
         for name in ["file", "link", "second"] {
             successor.give(&at(name)).unwrap();
         }
         let owner = |name: &str| fs::metadata(at(name)).unwrap().uid();
         assert_eq!([owner("file"), owner("secret"), owner("two names")], [65_534, 0, 0]);
+    }
+
+    #[test]
+    fn a_log_is_the_users_and_no_link_of_the_users_leads_root_to_it() {
+        if !is_root() {
+            return untested("only root can open files as another user");
+        }
+        let ids = UserIds { uid: 65_534, gid: 65_534, groups: vec![65_534] };
+        let successor = Successor { ids, name: "nobody".to_owned(), monitor: None, log: None };
+        let (of_root, of_user) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let enter = |directory: &Path| fs::set_permissions(directory, fs::Permissions::from_mode(0o755));
+        enter(of_root.path()).unwrap();
+        lchown(of_user.path(), Some(65_534), Some(65_534)).unwrap();
+        let (private, own) = (of_root.path().join("secret"), of_user.path().join("own.log"));
+        fs::write(&private, "secret").unwrap();
+        fs::set_permissions(&private, fs::Permissions::from_mode(0o600)).unwrap();
+        let (link, linked) = (of_user.path().join("link.log"), of_user.path().join("linked"));
+        symlink(&private, &link).unwrap();
+        symlink(of_root.path(), &linked).unwrap();
+        for path in [link, linked.join("secret"), linked.join("new.log")] {
+            let refused = successor.opened_log(&path).unwrap_err().to_string();
+            assert!(refused.contains("root follows no symbolic link"), "{refused}");
+        }
+        assert!(!of_root.path().join("new.log").exists());
+        assert_eq!(fs::metadata(&private).unwrap().uid(), 0);
+        // Its own directory, a link that it may follow itself, and a directory of root's.
+        symlink("own.log", of_user.path().join("again.log")).unwrap();
+        let new = of_root.path().join("new.log");
+        for path in [own, of_user.path().join("again.log"), new] {
+            successor.opened_log(&path).unwrap();
+            assert_eq!(fs::metadata(&path).unwrap().uid(), 65_534, "{}", path.display());
+        }
+        assert!(geteuid().is_root(), "the thread is itself again");
     }
 }

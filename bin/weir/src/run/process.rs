@@ -17,7 +17,7 @@ use weir_config::diff::Change;
 use weir_config::plan::AccessLogPlan;
 use weir_gateway::{Gateway, Node};
 use weir_proxy::Workers;
-use weir_proxy::access_log::AccessLog;
+use weir_proxy::access_log::{AccessLog, AccessLogError};
 use weir_proxy::control::{Controller, EventLog, Setup};
 
 use super::fleets::Fleets;
@@ -59,6 +59,7 @@ pub(super) fn run(config: &Path, plan: Plan) -> Result<(), String> {
     // Before there are other threads.
     if let Some(successor) = &mut successor {
         successor.make_directories(&plan)?;
+        successor.open_log(&plan)?;
         successor.enter_namespace(&plan)?;
     }
     let sandbox = plan.process.sandbox.then(|| Sandbox::enter(&plan)).transpose()?;
@@ -77,12 +78,15 @@ async fn live(
     config: PathBuf,
     plan: Plan,
     sandbox: Sandbox,
-    successor: Option<Successor>,
+    mut successor: Option<Successor>,
 ) -> Result<(), String> {
     // Before anything else: a signal that comes early must not kill the process.
     let mut signals = Signals::install().map_err(|error| format!("signals: {error}"))?;
     let descriptors = limits::raise_descriptor_limit();
-    let access_log = start_access_log(plan.access_log.as_ref())?;
+    let access_log = match (&plan.access_log, successor.as_mut().and_then(Successor::take_log)) {
+        (Some(log), Some(file)) => Some(AccessLog::start_in(log, file).map_err(access_log_failed)?),
+        (log, _) => start_access_log(log.as_ref())?,
+    };
     let workers = worker_count(&plan);
     let gateway = Arc::new(Gateway::new(node(plan.process.node.as_deref())));
     // Areas make files: those of the user that the process becomes.
@@ -178,7 +182,7 @@ impl Process {
 
     async fn try_reload(&mut self) -> Result<Vec<String>, String> {
         let config = self.config.clone();
-        let loaded = patiently("the files that the config names", move || super::load(&config)).await?;
+        let loaded = patiently("the files that the config names", move || super::load_again(&config)).await?;
         let plan = loaded.map_err(|error| match error {
             LoadError::Unreadable(error) | LoadError::Wrong(error) => error,
         })?;
@@ -286,5 +290,9 @@ fn worker_count(plan: &Plan) -> usize {
 }
 
 fn start_access_log(plan: Option<&AccessLogPlan>) -> Result<Option<AccessLog>, String> {
-    plan.map(AccessLog::start).transpose().map_err(|error| format!("access log: {error}"))
+    plan.map(AccessLog::start).transpose().map_err(access_log_failed)
+}
+
+fn access_log_failed(cause: AccessLogError) -> String {
+    format!("access log: {cause}")
 }

@@ -42,6 +42,14 @@ pub enum TlsError {
     Refused(#[from] rustls::Error),
 }
 
+impl TlsError {
+    /// Returns whether the process may not read a file. What is in it can be as good as ever.
+    pub fn is_denied(&self) -> bool {
+        let Self::File { problem: FileProblem::Unreadable(cause), .. } = self else { return false };
+        cause.kind() == io::ErrorKind::PermissionDenied
+    }
+}
+
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileRole {

@@ -62,6 +62,11 @@ impl ServerTls {
         Self::load_after(Some(&self.loaded.load()), plan, alpn)
     }
 
+    /// Returns whether it was made by the same settings.
+    pub fn is_made_by(&self, plan: &TlsIn, alpn: &[&[u8]]) -> bool {
+        self.plan == *plan && self.alpn.iter().eq(alpn)
+    }
+
     fn load_after(before: Option<&Loaded>, plan: &TlsIn, alpn: &[&[u8]]) -> Result<Arc<Self>, TlsError> {
         // Taken before reading: a file that changes in between is read once more.
         let stamps = stamps(plan);

@@ -11,7 +11,9 @@ mod writer;
 mod tests;
 
 use std::fmt;
+use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -25,6 +27,7 @@ pub use port::LogPort;
 
 use port::{Message, Shared};
 use target::Target;
+pub use target::open_file;
 use writer::Writer;
 
 /// Batches that wait for the writer: at 32 KiB each, 8 MiB at most.
@@ -48,8 +51,20 @@ pub struct AccessLogError {
 impl AccessLog {
     /// Opens the target and starts the writer.
     pub fn start(plan: &AccessLogPlan) -> Result<Self, AccessLogError> {
+        Self::start_by(plan, open_file)
+    }
+
+    /// The same, in a file that is open.
+    pub fn start_in(plan: &AccessLogPlan, file: File) -> Result<Self, AccessLogError> {
+        Self::start_by(plan, |_| Ok(file))
+    }
+
+    fn start_by(
+        plan: &AccessLogPlan,
+        open: impl FnOnce(&Path) -> io::Result<File>,
+    ) -> Result<Self, AccessLogError> {
         let failed = |cause| AccessLogError { target: describe(&plan.target), cause };
-        let target = Target::open(&plan.target).map_err(failed)?;
+        let target = Target::open(&plan.target, open).map_err(failed)?;
         let (sender, batches) = sync_channel(BATCHES_WAITING_MAX);
         let (finish, finished) = mpsc::channel();
         let shared = Arc::new(Shared::default());

@@ -37,11 +37,11 @@ pub(super) struct Stream<W> {
 }
 
 impl Target {
-    pub(super) fn open(target: &LogTarget) -> io::Result<Self> {
+    pub(super) fn open(target: &LogTarget, open: impl FnOnce(&Path) -> io::Result<File>) -> io::Result<Self> {
         Ok(match target {
             // Its descriptor, not the buffer that the standard library puts in front: what is written must be known.
             LogTarget::Stdout => Self::Stdout(Stream::new(io::stdout().as_fd().try_clone_to_owned()?.into())),
-            LogTarget::File(path) => Self::File(path.clone(), Stream::new(open_file(path)?)),
+            LogTarget::File(path) => Self::File(path.clone(), Stream::new(open(path)?)),
             LogTarget::Syslog { address, facility } => Self::Syslog(Syslog::open(address, facility.0)?),
         })
     }
@@ -63,8 +63,8 @@ impl Target {
     }
 }
 
-/// Readable by the group (log shippers), but not by everyone: targets and headers can be private.
-fn open_file(path: &Path) -> io::Result<File> {
+/// Opens the file of an access log. It is readable by the group (log shippers), but not by everyone: targets and headers can be private.
+pub fn open_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o640).open(path)
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_config::Plan;
 use weir_config::plan::{CheckKind, ListenerPlan, Mode, PoolPlan, TlsOut, TlsVersion};
 use weir_model::{ListenerName, PoolName};
-use weir_net::tls::{ClientTls, ServerTls};
+use weir_net::tls::{ClientTls, ServerTls, TlsError};
 
 use super::records::tls_host;
 use crate::redirect::Redirect;
@@ -21,6 +21,8 @@ use crate::sticky::{Secret, read_secret};
 pub(super) struct Parts {
     pub(super) listeners: Vec<ListenerParts>,
     pub(super) pools: Vec<PoolParts>,
+    /// What an operator should know of them.
+    pub(super) notes: Vec<String>,
 }
 
 /// A pool's parts.
@@ -83,23 +85,28 @@ struct Stamp {
 impl Parts {
     /// Compiles and reads everything, or says all that is wrong. Blocks on the disk.
     pub(super) fn make(plan: &Plan, before: &Before) -> Result<Self, Vec<String>> {
-        let mut problems = Vec::new();
+        let (mut problems, mut notes) = (Vec::new(), Vec::new());
         let mut note = |problem: Vec<String>| problems.extend(problem);
         let listeners = plan.listeners.iter().filter_map(|listener| {
-            ListenerParts::make(listener, before.listeners.get(&listener.name)).map_err(&mut note).ok()
+            let made = ListenerParts::make(listener, before.listeners.get(&listener.name), &mut notes);
+            made.map_err(&mut note).ok()
         });
         let listeners = listeners.collect();
         let pools = plan.pools.iter().filter_map(|pool| {
-            let made = PoolParts::make(pool, before.pools.get(&pool.name));
+            let made = PoolParts::make(pool, before.pools.get(&pool.name), &mut notes);
             made.map_err(|problem| note(vec![format!("pool {}: {problem}", pool.name)])).ok()
         });
         let pools = pools.collect();
-        if problems.is_empty() { Ok(Self { listeners, pools }) } else { Err(problems) }
+        if problems.is_empty() { Ok(Self { listeners, pools, notes }) } else { Err(problems) }
     }
 }
 
 impl ListenerParts {
-    fn make(plan: &ListenerPlan, before: Option<&Arc<ServerTls>>) -> Result<Self, Vec<String>> {
+    fn make(
+        plan: &ListenerPlan,
+        before: Option<&Arc<ServerTls>>,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Vec<String>> {
         let of = |problem: String| format!("listener {}: {problem}", plan.name);
         let alpn: &[&[u8]] = match plan.mode {
             Mode::Http(_) => &[b"http/1.1"],
@@ -107,7 +114,13 @@ impl ListenerParts {
         };
         let tls = plan.tls.as_ref().map(|tls| match before {
             // Clients can still resume the sessions that they have.
-            Some(before) => before.replace(tls, alpn),
+            Some(before) => match before.replace(tls, alpn) {
+                Err(error) if error.is_denied() && before.is_made_by(tls, alpn) => {
+                    notes.push(of(format!("{error}: {STAYS}")));
+                    Ok(Arc::clone(before))
+                }
+                replaced => replaced,
+            },
             None => ServerTls::load(tls, alpn),
         });
         match (ModeState::compile(plan), tls.transpose()) {
@@ -122,23 +135,49 @@ impl ListenerParts {
 }
 
 impl PoolParts {
-    fn make(plan: &PoolPlan, before: Option<&PoolTls>) -> Result<Self, String> {
-        Ok(Self {
-            tls: PoolTls::make(plan, before)?,
-            sticky: read_secret(plan)?,
-            redirect: Redirect::make(plan)?,
-        })
+    fn make(plan: &PoolPlan, before: Option<&PoolTls>, notes: &mut Vec<String>) -> Result<Self, String> {
+        let tls = match (PoolTls::make(plan, before), before) {
+            (Err(trouble), Some(before)) if trouble.is_denied && before.is_made_by(plan) => {
+                before.try_names(plan)?;
+                notes.push(format!("pool {}: {}: {STAYS}", plan.name, trouble.text));
+                Change::Same
+            }
+            (made, _) => made.map_err(|trouble| trouble.text)?,
+        };
+        Ok(Self { tls, sticky: read_secret(plan)?, redirect: Redirect::make(plan)? })
+    }
+}
+
+/// Of files that the process may no longer read, where nothing else has changed.
+const STAYS: &str = "what is loaded of it stays in use; let the user of the process read it, or restart";
+
+/// Why there is no TLS towards a pool's servers.
+struct Trouble {
+    text: String,
+    /// The process may not read a file.
+    is_denied: bool,
+}
+
+impl From<String> for Trouble {
+    fn from(text: String) -> Self {
+        Self { text, is_denied: false }
+    }
+}
+
+impl From<TlsError> for Trouble {
+    fn from(error: TlsError) -> Self {
+        Self { text: error.to_string(), is_denied: error.is_denied() }
     }
 }
 
 impl PoolTls {
-    fn make(plan: &PoolPlan, before: Option<&Self>) -> Result<Change<Self>, String> {
+    fn make(plan: &PoolPlan, before: Option<&Self>) -> Result<Change<Self>, Trouble> {
         let made_of = Ingredients::of(plan);
         if let Some(before) = before.filter(|before| before.made_of == made_of) {
             before.try_names(plan)?;
             return Ok(Change::Same);
         }
-        let load = |tls: &TlsOut| ClientTls::load(tls).map(Arc::new).map_err(|error| error.to_string());
+        let load = |tls: &TlsOut| ClientTls::load(tls).map(Arc::new);
         let traffic = made_of.traffic.as_ref().map(load).transpose()?;
         let checks = match &traffic {
             None if made_of.checks_want_tls => Some(load(&DEFAULTS)?),
@@ -156,10 +195,16 @@ impl PoolTls {
 
     /// What it is now, if a file has changed since it was made. Blocks on the disk.
     pub(super) fn renewed(&self, plan: &PoolPlan) -> Result<Option<Self>, String> {
-        match Self::make(plan, Some(self))? {
+        match Self::make(plan, Some(self)).map_err(|trouble| trouble.text)? {
             Change::Same => Ok(None),
             Change::New(tls) => Ok(Some(tls)),
         }
+    }
+
+    /// Whether it was made by the same settings, if not of the same files.
+    fn is_made_by(&self, plan: &PoolPlan) -> bool {
+        let Ingredients { traffic, checks_want_tls, .. } = Ingredients::of(plan);
+        self.made_of.traffic == traffic && self.made_of.checks_want_tls == checks_want_tls
     }
 
     /// Whether both are made of the same.

@@ -40,7 +40,8 @@ impl Controller {
 
     /// Second half: from now on the prepared plan is in force. Cannot fail.
     pub fn commit(self: &Arc<Self>, prepared: Prepared, access_log: Option<LogPort>) -> ReloadOutcome {
-        let Prepared { plan, parts, resolver, names } = prepared;
+        let Prepared { plan, mut parts, resolver, names } = prepared;
+        let kept = std::mem::take(&mut parts.notes);
         let now = Instant::now();
         let mut records = self.records();
         let changes = diff(&records.plan, &plan);
@@ -67,6 +68,7 @@ impl Controller {
         drop(records);
         self.save_later();
         notes.extend(dropped);
+        notes.extend(kept);
         ReloadOutcome { changes, notes }
     }
 

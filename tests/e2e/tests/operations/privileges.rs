@@ -1,11 +1,11 @@
 //! Rights of the process after its start.
 
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
 use rustix::process::geteuid;
 use weir_e2e::{Weir, get, web};
-use weir_testkit::certificates::{Authority, Request};
+use weir_testkit::certificates::{Authority, IssuedFiles, Request};
 use weir_testkit::{RawServer, TempDir, untested};
 
 /// The user `nobody`.
@@ -58,7 +58,11 @@ fn started_as_root_it_becomes_the_user_of_its_config_in_every_thread_and_keeps_n
         "tls = {{ certificates = {{ certificate = {:?}, key = {:?} }} }}\n",
         files.certificate, files.key
     );
-    let secure = format!("[listener.secure]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n{tls}\n");
+    let socket = directory.join("web.sock");
+    let secure = format!(
+        "[listener.secure]\nbind = [\"127.0.0.1:0\", \"unix:{}\"]\npool = \"web\"\n{tls}\n",
+        socket.display()
+    );
     let mut weir = launcher.config(&(config(&directory, &server) + &secure)).start();
     assert_eq!(weir.client().exchange(get("/")).status, 200);
     let ids = format!("{NOBODY}\t{NOBODY}\t{NOBODY}\t{NOBODY}");
@@ -66,6 +70,7 @@ fn started_as_root_it_becomes_the_user_of_its_config_in_every_thread_and_keeps_n
         let values = of_threads(&weir, name);
         assert!(values.len() > 2 && values.iter().all(|value| *value == ids), "{name}: {values:?}");
     }
+    assert_eq!(std::fs::metadata(&socket).unwrap().uid(), NOBODY);
     assert!(of_threads(&weir, "NoNewPrivs").iter().all(|value| value == "1"));
     assert!(of_threads(&weir, "Seccomp").iter().all(|value| value == "2"));
     // Ports below 1024, for a reload, and nothing else of root's.
@@ -77,6 +82,49 @@ fn started_as_root_it_becomes_the_user_of_its_config_in_every_thread_and_keeps_n
         format!("{}\n[listener.more]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n", config(&directory, &server));
     weir.reload(&more);
     assert_eq!(weir_testkit::RawClient::connect(weir.addr("more")).exchange(get("/")).status, 200);
+}
+
+#[test]
+fn a_key_that_the_user_cannot_read_keeps_no_reload_from_the_rest_of_the_config() {
+    if !is_root() {
+        return;
+    }
+    let server = RawServer::answering("hi");
+    let launcher = Weir::launcher("");
+    let directory = launcher.directory().to_owned();
+    let authority = Authority::new("test authority");
+    let write = |name: &str| {
+        let files = authority.issue(&Request::names(&["localhost"])).write_to(&directory, name);
+        std::fs::set_permissions(&files.key, std::fs::Permissions::from_mode(0o600)).unwrap();
+        files
+    };
+    let files = write("site");
+    let secure = |files: &IssuedFiles, keys: &str| {
+        format!(
+            "[listener.secure]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n{keys}\
+             tls = {{ certificates = {{ certificate = {:?}, key = {:?} }} }}\n\n",
+            files.certificate, files.key
+        )
+    };
+    let config = config(&directory, &server);
+    let mut weir = launcher.config(&(config.clone() + &secure(&files, ""))).start();
+    let told = weir.log().join("\n");
+    assert!(told.contains("a reload goes on with what is loaded of it"), "{told}");
+    std::fs::write(directory.join("ca.pem"), authority.pem()).unwrap();
+    let route = "[[route]]\npath = \"/new\"\nrespond = 204\n";
+    weir.reload(&(config.clone() + &secure(&files, "backlog = 77\n") + route));
+    assert_eq!(weir.client().exchange(get("/new")).status, 204);
+    weir.wait_for_log("what is loaded of it stays in use");
+    let mut curl = std::process::Command::new("curl");
+    curl.args(["-sS", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", "10", "--cacert"]);
+    curl.arg(directory.join("ca.pem"));
+    let output = curl.arg(format!("https://localhost:{}/new", weir.addr("secure").port())).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "204", "{output:?}");
+    // Another key is another matter.
+    std::fs::write(weir.config(), config + &secure(&write("other"), "")).unwrap();
+    weir.signal(weir_testkit::Signal::HUP);
+    weir.wait_for_log("nothing has changed");
+    assert_eq!(weir.client().exchange(get("/new")).status, 204);
 }
 
 #[test]
