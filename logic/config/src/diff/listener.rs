@@ -22,10 +22,16 @@ pub enum ListenerPart {
     ProxyProtocol,
     /// `max-connections`.
     MaxConnections,
+    /// `max-connections-per-client`.
+    MaxConnectionsPerClient,
     /// `backlog`.
     Backlog,
-    /// Routes, `sni` or `pool`.
+    /// Routes.
     Routes,
+    /// `pool` of a TCP listener.
+    Pool,
+    /// `sni` of a TCP listener.
+    Sni,
     /// `timeouts`.
     Timeouts,
     /// `limits`.
@@ -100,12 +106,15 @@ fn changed_parts(old: &ListenerPlan, new: &ListenerPlan) -> Vec<ListenerPart> {
         backlog,
         mode,
     } = old;
-    let limits = (connections_max, connections_per_client_max);
     let mut changed = parts([
         (*bind != new.bind, ListenerPart::Bind),
         (*tls != new.tls, ListenerPart::Tls),
         (*proxy_protocol != new.proxy_protocol, ListenerPart::ProxyProtocol),
-        (limits != (&new.connections_max, &new.connections_per_client_max), ListenerPart::MaxConnections),
+        (*connections_max != new.connections_max, ListenerPart::MaxConnections),
+        (
+            *connections_per_client_max != new.connections_per_client_max,
+            ListenerPart::MaxConnectionsPerClient,
+        ),
         (*backlog != new.backlog, ListenerPart::Backlog),
     ]);
     changed.extend(match (mode, &new.mode) {
@@ -113,6 +122,10 @@ fn changed_parts(old: &ListenerPlan, new: &ListenerPlan) -> Vec<ListenerPart> {
         (Mode::Tcp(old), Mode::Tcp(new)) => tcp_parts(old, new),
         _ => vec![ListenerPart::Mode],
     });
+    if changed.len() > 1 {
+        // Lines that another key has moved.
+        changed.retain(|part| *part != ListenerPart::Places);
+    }
     changed
 }
 
@@ -140,7 +153,8 @@ fn http_parts(old: &HttpPlan, new: &HttpPlan) -> Vec<ListenerPart> {
 fn tcp_parts(old: &TcpPlan, new: &TcpPlan) -> Vec<ListenerPart> {
     let TcpPlan { sni_routes, pool, idle_timeout, head_timeout } = old;
     parts([
-        (*sni_routes != new.sni_routes || *pool != new.pool, ListenerPart::Routes),
+        (*sni_routes != new.sni_routes, ListenerPart::Sni),
+        (*pool != new.pool, ListenerPart::Pool),
         (*idle_timeout != new.idle_timeout || *head_timeout != new.head_timeout, ListenerPart::Timeouts),
     ])
 }
@@ -153,8 +167,11 @@ impl fmt::Display for ListenerPart {
             Self::Tls => "tls",
             Self::ProxyProtocol => "proxy-protocol",
             Self::MaxConnections => "max-connections",
+            Self::MaxConnectionsPerClient => "max-connections-per-client",
             Self::Backlog => "backlog",
             Self::Routes => "routes",
+            Self::Pool => "pool",
+            Self::Sni => "sni",
             Self::Timeouts => "timeouts",
             Self::Limits => "limits",
             Self::Paths => "paths",

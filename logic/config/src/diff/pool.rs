@@ -1,6 +1,7 @@
 use std::fmt;
 
 use serde::Serialize;
+use weir_balance::Membership;
 
 use super::Change;
 use super::named::{Named, parts};
@@ -28,8 +29,12 @@ pub enum PoolPart {
     SlowStart,
     /// `auto-weight`.
     AutoWeight,
-    /// `min-healthy`, `zone`, `subset`.
-    Membership,
+    /// `min-healthy`.
+    MinHealthy,
+    /// `zone`.
+    Zone,
+    /// `subset`.
+    Subset,
     /// `eject`.
     Eject,
     /// `breaker`.
@@ -89,7 +94,7 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         agent,
         slow_start,
         auto_weight,
-        membership,
+        membership: Membership { min_healthy_percent, zones, subset },
         zone,
         ejection,
         breaker,
@@ -115,7 +120,9 @@ fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
         (*agent != new.agent, PoolPart::Agent),
         (*slow_start != new.slow_start, PoolPart::SlowStart),
         (*auto_weight != new.auto_weight, PoolPart::AutoWeight),
-        ((membership, zone) != (&new.membership, &new.zone), PoolPart::Membership),
+        (*min_healthy_percent != new.membership.min_healthy_percent, PoolPart::MinHealthy),
+        ((zones, zone) != (&new.membership.zones, &new.zone), PoolPart::Zone),
+        (*subset != new.membership.subset, PoolPart::Subset),
         (*ejection != new.ejection, PoolPart::Eject),
         (*breaker != new.breaker, PoolPart::Breaker),
         (*tls != new.tls, PoolPart::Tls),
@@ -156,7 +163,9 @@ impl fmt::Display for PoolPart {
             Self::Agent => "agent",
             Self::SlowStart => "slow-start",
             Self::AutoWeight => "auto-weight",
-            Self::Membership => "min-healthy, zone and subset",
+            Self::MinHealthy => "min-healthy",
+            Self::Zone => "zone",
+            Self::Subset => "subset",
             Self::Eject => "eject",
             Self::Breaker => "breaker",
             Self::Tls => "tls",

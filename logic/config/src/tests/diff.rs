@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::load_text;
 use crate::Plan;
-use crate::diff::{apply, diff};
+use crate::diff::{Change, apply, diff};
 
 const BASE: &str = "[listener.web]\nbind = ':80'\npool = 'web'\n[pool.web]\nservers = [{ name = 'a', address = 'a:1' }, { name = 'b', address = 'b:1' }]\n[pool.api]\nservers = 'c:1'\n[[route]]\npath = '/api'\npool = 'api'\n";
 
@@ -66,6 +66,29 @@ fn the_parts_that_changed_are_named() {
         changes(&new),
         ["pool api: balance, retry changed", "listener web: bind, routes, timeouts changed"]
     );
+}
+
+#[test]
+fn a_key_that_did_not_change_is_not_named_beside_one_of_its_kind() {
+    let listener = |keys: &str| BASE.replace("bind = ':80'", &format!("bind = ':80'\n{keys}"));
+    let pool = |keys: &str| BASE.replace("servers = 'c:1'", &format!("servers = 'c:1'\n{keys}"));
+    for (new, told) in [
+        (listener("max-connections-per-client = 5"), "listener web: max-connections-per-client changed"),
+        (listener("max-connections = 5"), "listener web: max-connections changed"),
+        (pool("min-healthy = '50%'"), "pool api: min-healthy changed"),
+        (pool("subset = { size = 1, instance = 0, instances = 2 }"), "pool api: subset changed"),
+        (pool("zone = 'a'"), "pool api: zone changed"),
+    ] {
+        let changes = diff(&plan(BASE), &plan(&new)).into_iter().filter(Change::matters);
+        assert_eq!(changes.map(|change| change.to_string()).collect::<Vec<_>>(), [told]);
+    }
+    let tcp = |keys: &str| format!("{BASE}[listener.raw]\nbind = ':90'\nmode = 'tcp'\n{keys}");
+    let named = "sni = [{ host = 'a.example', pool = 'web' }]";
+    let between = |old: &str, new: &str| -> Vec<String> {
+        diff(&plan(&tcp(old)), &plan(&tcp(new))).iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(between("pool = 'web'", "pool = 'api'"), ["listener raw: pool changed"]);
+    assert_eq!(between("pool = 'web'", &format!("pool = 'web'\n{named}")), ["listener raw: sni changed"]);
 }
 
 #[test]
