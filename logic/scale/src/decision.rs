@@ -10,7 +10,9 @@ use crate::signals::Unusable;
 pub struct Decision {
     /// Servers of the fleet's standard kind that are wanted, within all bounds.
     pub wanted: u32,
-    /// Why so many, in one line.
+    /// Servers of that kind that the policies call for, without `min`, `max` and pauses.
+    pub needed: u32,
+    /// Why so many are wanted, in one line.
     pub reason: String,
     /// What each policy said, in the order of the rules.
     pub parts: Vec<Part>,

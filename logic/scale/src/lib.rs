@@ -19,6 +19,7 @@
 mod capacity;
 mod choice;
 mod counter;
+mod date;
 mod decision;
 mod demand_log;
 pub mod forecast;

@@ -1,5 +1,5 @@
-//! The rows of a history as a picture, like the published figure: rate on one side, servers that are needed, on their way and active
-//! on the other, over time. SVG 1.1 by itself: nothing is fetched, no script.
+//! The rows of a history as a picture, like the published figure: rate on one side, servers that are needed, wanted, starting, draining
+//! and active on the other, over time. SVG 1.1 by itself: nothing is fetched, no script.
 
 use std::fmt::Write;
 
@@ -26,13 +26,20 @@ struct Curve {
 const RATE: Curve =
     Curve { name: "requests per second", colour: "#7a8794", is_step: false, value: |row| row.rate_per_s };
 
-const SERVERS: [Curve; 3] = [
+const SERVERS: [Curve; 6] = [
     Curve { name: "needed", colour: "#c2410c", is_step: true, value: |row| Some(f64::from(row.needed)) },
+    Curve { name: "wanted", colour: "#0f766e", is_step: true, value: |row| Some(f64::from(row.wanted)) },
+    Curve { name: "starting", colour: "#ca8a04", is_step: true, value: |row| row.starting.map(f64::from) },
+    Curve { name: "draining", colour: "#9333ea", is_step: true, value: |row| row.draining.map(f64::from) },
     Curve {
-        name: "pending",
-        colour: "#a16207",
+        // Rows of earlier versions do not distinguish the two.
+        name: "starting or draining",
+        colour: "#57534e",
         is_step: true,
-        value: |row| Some(f64::from(row.active_cloud.saturating_sub(row.active_balancer))),
+        value: |row| match row.starting {
+            Some(_) => None,
+            None => Some(f64::from(row.active_cloud.saturating_sub(row.active_balancer))),
+        },
     },
     Curve {
         name: "active",
@@ -56,11 +63,14 @@ pub fn svg(title: &str, rows: &[Row]) -> String {
          <text x=\"{LEFT}\" y=\"20\" font-size=\"15\">{}</text>\n",
         escaped(title)
     );
-    legend(&mut out);
+    // Omits curves without values.
+    let is_drawn = |curve: &&Curve| rows.iter().any(|row| (curve.value)(row).is_some());
+    let servers: Vec<&Curve> = SERVERS.iter().filter(is_drawn).collect();
+    legend(&mut out, &servers);
     axes(&mut out, lasts, rate_top, servers_top);
     let across = |row: &Row| LEFT + (row.timestamp - begins) / lasts * (WIDTH - LEFT - RIGHT);
     for (curve, top) in
-        std::iter::once((&RATE, rate_top)).chain(SERVERS.iter().map(|curve| (curve, servers_top)))
+        std::iter::once((&RATE, rate_top)).chain(servers.iter().map(|curve| (*curve, servers_top)))
     {
         let points = rows.iter().filter_map(|row| Some((across(row), height((curve.value)(row)?, top))));
         let _ = writeln!(
@@ -97,9 +107,9 @@ fn path(points: impl Iterator<Item = (f64, f64)>, is_step: bool) -> String {
     path
 }
 
-fn legend(out: &mut String) {
+fn legend(out: &mut String, servers: &[&Curve]) {
     let mut x = LEFT;
-    for curve in std::iter::once(&RATE).chain(&SERVERS) {
+    for curve in std::iter::once(&RATE).chain(servers.iter().copied()) {
         let _ = writeln!(
             out,
             "<rect x=\"{x}\" y=\"28\" width=\"12\" height=\"4\" fill=\"{}\"/><text x=\"{}\" y=\"34\">{}</text>",
@@ -197,24 +207,53 @@ mod tests {
             needed,
             active_cloud: cloud,
             active_balancer: balancer,
+            wanted: needed,
             ..Row::default()
         }
     }
 
+    /// The path of a curve, by its name.
+    fn drawn<'p>(picture: &'p str, name: &str) -> Option<&'p str> {
+        let before = picture.split_once(&format!("<title>{name}</title>"))?.0;
+        before.rsplit_once("d=\"")?.1.split_once('"').map(|(path, _)| path)
+    }
+
+    fn level(servers: f64) -> String {
+        format!("{:.1}", height(servers, 10.0))
+    }
+
     #[test]
-    fn the_picture_has_a_curve_for_each_column_that_the_published_one_has() {
-        let rows = [row(0, 1.0, 2, 2, 2), row(60, 75.0, 8, 8, 4), row(120, 80.0, 8, 8, 8)];
-        let picture = svg("fleet <web>", &rows);
-        for part in
-            ["fleet &lt;web&gt;", ">needed<", ">pending<", ">active<", ">requests per second<", "2 min"]
-        {
+    fn the_picture_tells_what_is_needed_from_what_is_wanted_and_servers_that_start_from_those_that_drain() {
+        let row = |at, needed, wanted, starting, draining| Row {
+            wanted,
+            starting: Some(starting),
+            draining: Some(draining),
+            ..row(at, 10.0, needed, wanted, wanted - starting)
+        };
+        let picture = svg("fleet <web>", &[row(0, 2, 2, 0, 0), row(60, 9, 6, 4, 1), row(120, 5, 5, 0, 3)]);
+        for part in ["fleet &lt;web&gt;", ">requests per second<", "2 min"] {
             assert!(picture.contains(part), "{part}: {picture}");
         }
-        // Pending: none, four, none; the axis of servers ends at 10.
-        let level = |servers: f64| format!("{:.1}", height(servers, 10.0));
-        let pending = format!("M56.0 {0}H480.0V{1}H904.0V{0}", level(0.0), level(4.0));
-        assert!(picture.contains(&pending), "{pending}: {picture}");
-        assert!(!picture.contains("NaN"));
+        for (name, [first, second, third]) in [
+            ("needed", [2.0, 9.0, 5.0]),
+            ("wanted", [2.0, 6.0, 5.0]),
+            ("starting", [0.0, 4.0, 0.0]),
+            ("draining", [0.0, 1.0, 3.0]),
+            ("active", [2.0, 2.0, 5.0]),
+        ] {
+            let path = format!("M56.0 {}H480.0V{}H904.0V{}", level(first), level(second), level(third));
+            assert_eq!(drawn(&picture, name), Some(path.as_str()), "{name}");
+        }
+        assert!(!picture.contains("starting or draining") && !picture.contains("NaN"), "{picture}");
+    }
+
+    #[test]
+    fn of_rows_that_do_not_tell_them_apart_servers_that_start_or_drain_are_one_curve() {
+        let rows = [row(0, 1.0, 2, 2, 2), row(60, 75.0, 8, 8, 4), row(120, 80.0, 8, 8, 8)];
+        let picture = svg("old", &rows);
+        let path = format!("M56.0 {0}H480.0V{1}H904.0V{0}", level(0.0), level(4.0));
+        assert_eq!(drawn(&picture, "starting or draining"), Some(path.as_str()));
+        assert_eq!((drawn(&picture, "starting"), drawn(&picture, "draining")), (None, None));
     }
 
     #[test]

@@ -148,12 +148,14 @@ impl Scaler {
             least: bounds.min,
             most: bounds.max.max(bounds.min),
         };
+        let mut needed = None;
         let parts: Vec<Part> = rules
             .policies
             .iter()
             .zip(&mut self.trackers)
             .map(|(policy, tracker)| {
                 let proposal = tracker.propose(&situation);
+                needed = needed.max(Some(proposal.needed));
                 Part { policy: policy.name(), wanted: proposal.wanted, reason: proposal.reason }
             })
             .collect();
@@ -171,6 +173,7 @@ impl Scaler {
         self.decided = Some(now.at);
         Decision {
             wanted,
+            needed: needed.unwrap_or(before),
             reason,
             parts,
             demand: reading.demand,

@@ -7,6 +7,11 @@ const FAMILIES: &[Family<FleetSnapshot>] = &[
     Family::gauge("weir_fleet_wanted_servers", "Servers that are wanted.", |fleet| {
         whole(fleet.wanted.into())
     }),
+    Family::gauge(
+        "weir_fleet_needed_servers",
+        "Servers that would be wanted without `min` and `max`.",
+        |fleet| whole(fleet.needed.into()),
+    ),
     Family::gauge("weir_fleet_min_servers", "There are never fewer.", |fleet| whole(fleet.min.into())),
     Family::gauge("weir_fleet_max_servers", "There are never more that run.", |fleet| {
         whole(fleet.max.into())

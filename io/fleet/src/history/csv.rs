@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use weir_config::plan::HistoryPlan;
-use weir_scale::history::{HEADING, Row};
+use weir_scale::history::{HEADING, HEADINGS_BEFORE, Reader, Row};
 
 use crate::storage::named;
 
@@ -16,14 +16,12 @@ pub(super) struct CsvFile {
     plan: HistoryPlan,
     file: File,
     bytes: u64,
+    /// True if it had the columns of an earlier version when it was opened.
+    pub(super) was_converted: bool,
 }
 
 /// A longer line is none of ours.
 const LINE_BYTES_MAX: u64 = 1 << 20;
-/// What earlier versions of Weir have written; [`Row::parse`] reads these rows, too.
-const HEADINGS_BEFORE: [&str; 1] = [
-    "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason",
-];
 /// So much of the end of a file is read again at a start: some 50,000 rows.
 const READ_BYTES_MAX: u64 = 8 << 20;
 
@@ -35,12 +33,10 @@ impl CsvFile {
     pub(super) fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
         let (mut file, mut bytes) = open(plan)?;
         let heading = first_line(&mut file)?;
+        let was_converted = HEADINGS_BEFORE.contains(&heading.as_str());
         if heading != HEADING {
             // Rows of two kinds would be hard to read.
-            let replaced = match HEADINGS_BEFORE.contains(&heading.as_str()) {
-                true => rewrite(plan),
-                false => put_aside(plan),
-            };
+            let replaced = if was_converted { rewrite(plan) } else { put_aside(plan) };
             replaced.map_err(|cause| named(&plan.file, &cause))?;
             (file, bytes) = open(plan)?;
         }
@@ -50,7 +46,7 @@ impl CsvFile {
             file.write_all(b"\n")?;
             bytes += 1;
         }
-        Ok((Self { plan: plan.clone(), file, bytes }, rows))
+        Ok((Self { plan: plan.clone(), file, bytes, was_converted }, rows))
     }
 
     /// The rows at the end of the file, for those who only look.
@@ -109,12 +105,13 @@ fn beside(plan: &HistoryPlan, ending: &str) -> PathBuf {
 fn read_rows(path: &Path, each: &mut impl FnMut(Row)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, File::open(path)?);
     let mut line = Vec::new();
+    let mut rows = Reader::default();
     loop {
         line.clear();
         if (&mut reader).take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
         }
-        if let Some(row) = Row::parse(&String::from_utf8_lossy(&line)) {
+        if let Some(row) = rows.read(&String::from_utf8_lossy(&line)) {
             each(row);
         }
     }
@@ -179,7 +176,8 @@ fn end_of(file: &mut File, bytes: u64) -> io::Result<Vec<Row>> {
     file.take(READ_BYTES_MAX).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
     // The first line may be half of one.
-    Ok(text.lines().skip(usize::from(from > 0)).filter_map(Row::parse).collect())
+    let mut rows = Reader::default();
+    Ok(text.lines().skip(usize::from(from > 0)).filter_map(|line| rows.read(line)).collect())
 }
 
 fn ends_with_newline(file: &mut File) -> io::Result<bool> {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, params};
-use weir_scale::history::Row;
+use weir_scale::history::{Reader, Row};
 
 use crate::storage::{self, named};
 
@@ -22,6 +22,8 @@ pub(super) struct Database {
     /// That nobody else writes.
     _lock: File,
     bytes_max: u64,
+    /// True if it had the columns of an earlier version when it was opened.
+    was_converted: bool,
     /// Rows that are added before it is looked again whether it is too large.
     unchecked: u32,
 }
@@ -32,18 +34,33 @@ pub(super) const MISSING: Option<&str> = None;
 /// `PRAGMA application_id`: "Weir".
 const OURS: i32 = 0x5765_6972;
 /// `PRAGMA user_version`.
-const FORMAT: i32 = 1;
-const SCHEMA: &str = "
+const FORMAT: i32 = 2;
+/// Format of earlier versions of Weir. There `needed` holds the wanted number.
+const FORMAT_BEFORE: i32 = 1;
+const SCHEMA_BEFORE: &str = "
 CREATE TABLE history (
   id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, elapsed_s REAL NOT NULL, requests_total INTEGER, requests INTEGER, rate_per_s REAL,
   needed INTEGER NOT NULL, active_cloud INTEGER NOT NULL, active_balancer INTEGER NOT NULL, decision TEXT NOT NULL, reason TEXT NOT NULL,
   demand REAL
 ) STRICT;
 ";
-const INSERT: &str = "INSERT INTO history (timestamp, elapsed_s, requests_total, requests, rate_per_s, needed, active_cloud, \
-                      active_balancer, decision, reason, demand) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
-const COLUMNS: &str = "timestamp, elapsed_s, requests_total, requests, rate_per_s, needed, active_cloud, active_balancer, decision, \
-                       reason, demand";
+/// Columns of format 2. Rows of format 1 have NULL in them; `date` is computed on read.
+const SCHEMA_SINCE: &str = "
+ALTER TABLE history ADD COLUMN date TEXT GENERATED ALWAYS AS (strftime('%Y-%m-%dT%H:%M:%fZ', timestamp, 'unixepoch')) VIRTUAL;
+ALTER TABLE history ADD COLUMN wanted INTEGER;
+ALTER TABLE history ADD COLUMN rate_peak_per_s REAL;
+ALTER TABLE history ADD COLUMN demand_peak REAL;
+ALTER TABLE history ADD COLUMN needed_mean REAL;
+ALTER TABLE history ADD COLUMN needed_peak INTEGER;
+ALTER TABLE history ADD COLUMN starting INTEGER;
+ALTER TABLE history ADD COLUMN draining INTEGER;
+ALTER TABLE history ADD COLUMN alarms TEXT;
+";
+const COLUMNS_BEFORE: &str = "timestamp, elapsed_s, requests_total, requests, rate_per_s, needed, active_cloud, active_balancer, decision, \
+                              reason, demand";
+const COLUMNS_SINCE: &str =
+    "wanted, rate_peak_per_s, demand_peak, needed_mean, needed_peak, starting, draining, alarms";
+const COLUMNS_SINCE_ABSENT: &str = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
 
 /// For somebody who holds a lock for longer a fleet does not wait.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -82,9 +99,14 @@ impl Database {
         beside.push(".lock");
         let lock = storage::lock(Path::new(&beside))?
             .ok_or_else(|| named(path, &io::Error::other("another process or fleet writes this file")))?;
-        let connection = connect(path).map_err(|trouble| trouble.at(path))?;
+        let (connection, was_converted) = connect(path).map_err(|trouble| trouble.at(path))?;
         let bytes_max = bytes_max.max(BYTES_LEAST);
-        Ok(Self { path: path.to_owned(), connection, _lock: lock, bytes_max, unchecked: 0 })
+        Ok(Self { path: path.to_owned(), connection, _lock: lock, bytes_max, was_converted, unchecked: 0 })
+    }
+
+    /// Returns true if it had the columns of an earlier version when it was opened.
+    pub(super) fn was_converted(&self) -> bool {
+        self.was_converted
     }
 
     /// Adds a row.
@@ -135,11 +157,9 @@ impl Database {
 /// It cannot be read, or is none of ours; names it.
 pub(super) fn latest(path: &Path, most: usize) -> io::Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let sql = format!(
-        "SELECT {COLUMNS} FROM (SELECT * FROM history ORDER BY id DESC LIMIT {}) ORDER BY id",
-        i64::try_from(most).unwrap_or(i64::MAX)
-    );
-    read(path, &sql, &mut |row| rows.push(row)).map_err(|trouble| trouble.at(path))?;
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let from = format!("(SELECT * FROM history ORDER BY id DESC LIMIT {most})");
+    read(path, &from, &mut |row| rows.push(row)).map_err(|trouble| trouble.at(path))?;
     Ok(rows)
 }
 
@@ -148,45 +168,55 @@ pub(super) fn latest(path: &Path, most: usize) -> io::Result<Vec<Row>> {
 /// # Errors
 /// It cannot be read, or is none of ours; names it.
 pub(super) fn each(path: &Path, each: &mut dyn FnMut(Row)) -> io::Result<()> {
-    read(path, &format!("SELECT {COLUMNS} FROM history ORDER BY id"), each)
-        .map_err(|trouble| trouble.at(path))
+    read(path, "history", each).map_err(|trouble| trouble.at(path))
 }
 
-/// A database that is ours, to write into it.
-fn connect(path: &Path) -> Result<Connection, Trouble> {
+/// Opens our database for writing. The flag is true if it had the columns of an earlier version.
+fn connect(path: &Path) -> Result<(Connection, bool), Trouble> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let is_new = tables == 0 && marks(&connection)? == (0, 0);
-    match is_new {
+    let is_of_before = match is_new {
         // Before there is anything in it: so that it can become smaller again.
-        true => connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?,
+        true => {
+            connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?;
+            false
+        }
         // Nothing is done to that of somebody else.
-        false => is_ours(&connection)?,
-    }
+        false => format(&connection)? == FORMAT_BEFORE,
+    };
     // Where there can be no WAL (a network file system), rows are as whole without.
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 1048576;",
     )?;
     if is_new {
         connection.execute_batch(&format!(
-            "BEGIN; {SCHEMA} PRAGMA application_id = {OURS}; PRAGMA user_version = {FORMAT}; COMMIT;"
+            "BEGIN; {SCHEMA_BEFORE} {SCHEMA_SINCE} PRAGMA application_id = {OURS}; PRAGMA user_version = {FORMAT}; COMMIT;"
         ))?;
     }
-    Ok(connection)
+    if is_of_before {
+        let change = format!("BEGIN; {SCHEMA_SINCE} PRAGMA user_version = {FORMAT}; COMMIT;");
+        connection.execute_batch(&change)?;
+    }
+    Ok((connection, is_of_before))
 }
 
-fn read(path: &Path, sql: &str, each: &mut dyn FnMut(Row)) -> Result<(), Trouble> {
+/// Rows from the table, or from a part of it.
+fn read(path: &Path, from: &str, each: &mut dyn FnMut(Row)) -> Result<(), Trouble> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    is_ours(&connection)?;
-    let mut statement = connection.prepare(sql)?;
+    let since = if format(&connection)? == FORMAT { COLUMNS_SINCE } else { COLUMNS_SINCE_ABSENT };
+    let mut statement =
+        connection.prepare(&format!("SELECT {COLUMNS_BEFORE}, {since} FROM {from} ORDER BY id"))?;
     let mut found = statement.query([])?;
+    let mut rows = Reader::default();
     while let Some(row) = found.next()? {
-        each(row_of(row)?);
+        let (row, is_of_before) = row_of(row)?;
+        each(rows.complete(row, is_of_before));
     }
     Ok(())
 }
@@ -197,9 +227,10 @@ fn marks(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
     Ok((number("application_id")?, number("user_version")?))
 }
 
-fn is_ours(connection: &Connection) -> Result<(), Trouble> {
+/// In which form a database of ours is.
+fn format(connection: &Connection) -> Result<i32, Trouble> {
     match marks(connection)? {
-        (OURS, FORMAT) => Ok(()),
+        (OURS, format @ (FORMAT | FORMAT_BEFORE)) => Ok(format),
         (OURS, _) => Err(Trouble::Foreign("is a history of another version of Weir")),
         _ => Err(Trouble::Foreign("is a database, and no history of a fleet")),
     }
@@ -208,7 +239,11 @@ fn is_ours(connection: &Connection) -> Result<(), Trouble> {
 fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
     // SQLite's numbers have a sign.
     let count = |count: Option<u64>| count.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-    connection.prepare_cached(INSERT)?.execute(params![
+    let sql = format!(
+        "INSERT INTO history ({COLUMNS_BEFORE}, {COLUMNS_SINCE}) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"
+    );
+    connection.prepare_cached(&sql)?.execute(params![
         row.timestamp,
         row.elapsed_s,
         count(row.requests_total),
@@ -220,28 +255,47 @@ fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
         row.decision,
         row.reason,
         row.demand,
+        row.wanted,
+        row.rate_peak_per_s,
+        row.demand_peak,
+        row.needed_mean,
+        row.needed_peak,
+        row.starting,
+        row.draining,
+        row.alarms,
     ])?;
     Ok(())
 }
 
-fn row_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<Row> {
+/// Reads a row. The flag is true if an earlier version wrote it.
+fn row_of(row: &rusqlite::Row<'_>) -> rusqlite::Result<(Row, bool)> {
     let count = |at: usize| -> rusqlite::Result<Option<u64>> {
         let count: Option<i64> = row.get(at)?;
         Ok(count.and_then(|count| u64::try_from(count).ok()))
     };
-    Ok(Row {
+    let (needed, wanted): (u32, Option<u32>) = (row.get(5)?, row.get(11)?);
+    let found = Row {
         timestamp: row.get(0)?,
         elapsed_s: row.get(1)?,
         requests_total: count(2)?,
         requests: count(3)?,
         rate_per_s: row.get(4)?,
-        needed: row.get(5)?,
+        needed,
         active_cloud: row.get(6)?,
         active_balancer: row.get(7)?,
         decision: row.get(8)?,
         reason: row.get(9)?,
         demand: row.get(10)?,
-    })
+        wanted: wanted.unwrap_or(needed),
+        rate_peak_per_s: row.get(12)?,
+        demand_peak: row.get(13)?,
+        needed_mean: row.get(14)?,
+        needed_peak: row.get(15)?,
+        starting: row.get(16)?,
+        draining: row.get(17)?,
+        alarms: row.get::<_, Option<String>>(18)?.unwrap_or_default(),
+    };
+    Ok((found, wanted.is_none()))
 }
 
 impl Trouble {

@@ -9,11 +9,11 @@ mod span;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_config::plan::{HistoryForm, HistoryPlan};
-use weir_scale::history::Row;
+use weir_scale::history::{ABOUT_BEFORE, Row};
 
 #[cfg(not(feature = "sqlite"))]
 use self::absent as database;
@@ -31,6 +31,8 @@ pub struct History {
     last: Option<Duration>,
     /// The looks since then.
     span: Span,
+    /// Path of the file, if it had the columns of an earlier version and `news` was not called yet.
+    converted: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -62,17 +64,32 @@ impl History {
     /// # Errors
     /// It cannot be opened, is none of ours, or somebody else writes it; names it.
     pub fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
-        let (kept, rows) = match plan.form {
+        let (kept, was_converted, rows) = match plan.form {
             HistoryForm::Csv => {
                 let (file, rows) = CsvFile::open(plan)?;
-                (Kept::Csv(file), rows)
+                let was_converted = file.was_converted;
+                (Kept::Csv(file), was_converted, rows)
             }
             HistoryForm::Sqlite => {
                 let database = Database::open(&plan.file, plan.bytes_max.0)?;
-                (Kept::Database(database), database::latest(&plan.file, LATEST_MAX)?)
+                let was_converted = database.was_converted();
+                (Kept::Database(database), was_converted, database::latest(&plan.file, LATEST_MAX)?)
             }
         };
-        Ok((Self { interval: plan.interval.duration(), kept, last: None, span: Span::default() }, rows))
+        let history = Self {
+            interval: plan.interval.duration(),
+            kept,
+            last: None,
+            span: Span::default(),
+            converted: was_converted.then(|| plan.file.clone()),
+        };
+        Ok((history, rows))
+    }
+
+    /// Returns news about the contents of the file for the operator, once.
+    pub fn news(&mut self) -> Option<String> {
+        let file = self.converted.take()?;
+        Some(format!("history: {} has the columns of today now; {ABOUT_BEFORE}", file.display()))
     }
 
     /// The latest rows, for those who only look.
@@ -113,7 +130,7 @@ impl History {
     }
 
     /// Takes in a look, and writes a row for all looks since the last row if it is time for one, or if something was done: with
-    /// the sum of their requests, and with rate and demand as means by time. `at`: of any clock that does not go back. Returns
+    /// the sum of their requests, and with mean and peak of rate, demand and what is needed. `at`: of any clock that does not go back. Returns
     /// whether it was written.
     ///
     /// # Errors

@@ -10,16 +10,23 @@ pub(super) struct Span {
     /// When the last look was.
     looked: Option<Duration>,
     requests: Option<u64>,
-    rate: Mean,
-    demand: Mean,
+    rate: Spread,
+    demand: Spread,
+    needed: Spread,
+    /// Distinct alarms of the looks.
+    alarms: Vec<String>,
 }
 
-/// A mean by time.
+/// Mean by time and highest value.
 #[derive(Debug, Default, Clone, Copy)]
-struct Mean {
+struct Spread {
     sum: f64,
     seconds: f64,
+    peak: Option<f64>,
 }
+
+/// Largest number of alarms in a row, which is one line of a file.
+const ALARMS_MAX: usize = 4;
 
 impl Span {
     /// Takes in a look.
@@ -31,15 +38,27 @@ impl Span {
         }
         self.rate.add(row.rate_per_s, seconds);
         self.demand.add(row.demand, seconds);
+        self.needed.add(Some(f64::from(row.needed)), seconds);
+        // Alarms that differ only in numbers are one alarm.
+        let plain = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
+        let is_told = || self.alarms.iter().any(|told| plain(told) == plain(&row.alarms));
+        if !row.alarms.is_empty() && self.alarms.len() < ALARMS_MAX && !is_told() {
+            self.alarms.push(row.alarms.clone());
+        }
     }
 
-    /// The latest look as a row for all of them: requests are their sum, rate and demand their means by time. Begins the next
-    /// span.
+    /// Returns one row for all looks: the sum of the requests, and the mean by time and the peak of rate, demand and
+    /// needed servers. Starts the next span.
     pub(super) fn end(&mut self, latest: &Row) -> Row {
         let row = Row {
             requests: self.requests,
             rate_per_s: self.rate.of(latest.rate_per_s),
             demand: self.demand.of(latest.demand),
+            rate_peak_per_s: self.rate.peak,
+            demand_peak: self.demand.peak,
+            needed_mean: self.needed.of(Some(f64::from(latest.needed))),
+            needed_peak: self.needed.peak.map(|peak| peak as u32),
+            alarms: self.alarms.join("; "),
             ..latest.clone()
         };
         *self = Self { looked: self.looked, ..Self::default() };
@@ -47,10 +66,11 @@ impl Span {
     }
 }
 
-impl Mean {
+impl Spread {
     /// A value that counts for the time since the look before.
     fn add(&mut self, value: Option<f64>, seconds: f64) {
         if let Some(value) = value {
+            self.peak = Some(self.peak.map_or(value, |peak| peak.max(value)));
             self.sum += value * seconds;
             self.seconds += seconds;
         }
@@ -58,6 +78,10 @@ impl Mean {
 
     /// Without time the latest value is all there is.
     fn of(self, latest: Option<f64>) -> Option<f64> {
-        if self.seconds > 0.0 { Some(self.sum / self.seconds) } else { latest }
+        if self.seconds > 0.0 { Some(thousandths(self.sum / self.seconds)) } else { latest }
     }
+}
+
+fn thousandths(value: f64) -> f64 {
+    (value * 1e3).round() / 1e3
 }

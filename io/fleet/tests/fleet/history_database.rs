@@ -34,6 +34,14 @@ fn row(at: u32) -> Row {
         decision: format!("create {at}"),
         reason: "said \"so\", twice".to_owned(),
         demand: (at > 1).then_some(0.25),
+        wanted: at + 1,
+        rate_peak_per_s: (at > 1).then_some(2.5),
+        demand_peak: (at > 1).then_some(0.25),
+        needed_mean: Some(f64::from(at)),
+        needed_peak: Some(at),
+        starting: Some(1),
+        draining: Some(2),
+        alarms: "it is broken".to_owned(),
     }
 }
 
@@ -162,7 +170,7 @@ fn what_is_no_history_is_refused_by_name_and_left_as_it_is() {
         assert!(refusal.ends_with("history.sqlite: is a database, and no history of a fleet"), "{refusal}");
     }
     assert_eq!(fs::read(&plan.file).unwrap(), before);
-    other.execute_batch("PRAGMA application_id = 1466263922; PRAGMA user_version = 2").unwrap();
+    other.execute_batch("PRAGMA application_id = 1466263922; PRAGMA user_version = 3").unwrap();
     for refusal in refused() {
         assert!(refusal.ends_with("is a history of another version of Weir"), "{refusal}");
     }
@@ -184,4 +192,48 @@ fn a_row_that_finds_it_locked_is_refused_and_the_next_one_is_not() {
     other.execute_batch("COMMIT").unwrap();
     note(&mut history, 2..3);
     assert_eq!(History::latest(&plan).unwrap(), [row(2)]);
+}
+
+#[test]
+fn a_database_of_an_earlier_version_is_read_as_it_is_and_gets_the_columns_of_today_when_it_is_written() {
+    let directory = TempDir::new().unwrap();
+    let plan = plan(&directory, 1 << 20);
+    fs::create_dir_all(plan.file.parent().unwrap()).unwrap();
+    let before = Connection::open(&plan.file).unwrap();
+    before
+        .execute_batch(
+            "PRAGMA auto_vacuum = INCREMENTAL;
+             CREATE TABLE history (
+               id INTEGER PRIMARY KEY, timestamp REAL NOT NULL, elapsed_s REAL NOT NULL, requests_total INTEGER, requests INTEGER,
+               rate_per_s REAL, needed INTEGER NOT NULL, active_cloud INTEGER NOT NULL, active_balancer INTEGER NOT NULL,
+               decision TEXT NOT NULL, reason TEXT NOT NULL, demand REAL
+             ) STRICT;
+             PRAGMA application_id = 1466263922; PRAGMA user_version = 1;
+             INSERT INTO history VALUES (1, 1795334400.5, 0, 1000, NULL, NULL, 3, 2, 1, 'create 1', 'why', NULL);
+             INSERT INTO history VALUES (2, 1795334410.5, 10, 1922, 6, 6.0, 3, 3, 3, '', '', 0.6);",
+        )
+        .unwrap();
+    drop(before);
+    let told = |rows: &[Row]| -> Vec<String> {
+        let told = rows.iter().map(|row| {
+            let Row { needed, wanted, requests, rate_per_s, starting, .. } = row;
+            format!("{needed} {wanted} {requests:?} {rate_per_s:?} {starting:?}")
+        });
+        told.collect()
+    };
+    let expected = ["3 3 None None None", "3 3 Some(922) Some(92.2) None"];
+    // Without the write lock.
+    assert_eq!(told(&History::latest(&plan).unwrap()), expected);
+    let (mut history, rows) = History::open(&plan).unwrap();
+    assert_eq!(told(&rows), expected);
+    assert!(history.news().unwrap().contains("history.sqlite has the columns of today now"));
+    note(&mut history, 3..4);
+    let rows = History::latest(&plan).unwrap();
+    assert_eq!(told(&rows[..2]), expected);
+    assert_eq!(rows[2], row(3));
+    let reader = Connection::open(&plan.file).unwrap();
+    let mut dates = reader.prepare("SELECT date FROM history ORDER BY id").unwrap();
+    let dates: Vec<String> = dates.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(dates, rows.iter().map(Row::date).collect::<Vec<_>>());
+    assert_eq!(dates[0], "2026-11-22T08:00:00.500Z");
 }

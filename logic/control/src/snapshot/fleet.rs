@@ -24,6 +24,8 @@ pub struct FleetSnapshot {
     pub max: u32,
     /// Wanted number of servers.
     pub wanted: u32,
+    /// Number of servers that the policies call for, without `min`, `max`, pauses and operators.
+    pub needed: u32,
     /// Reason for the wanted number.
     pub reason: String,
     /// Result of each policy.

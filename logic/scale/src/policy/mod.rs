@@ -52,7 +52,10 @@ pub(crate) struct Situation {
 /// What a policy wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proposal {
+    /// Wanted servers; within the bounds of the fleet if the policy uses them.
     pub(crate) wanted: u32,
+    /// Wanted servers without bounds.
+    pub(crate) needed: u32,
     pub(crate) reason: String,
 }
 

@@ -92,17 +92,19 @@ impl Tracker {
             Err(why) => return Proposal { reason: format!("{}; {why}", followed.reason), ..followed },
         };
         let demand = at_most / self.rule.target.utilisation;
-        let needed = servers_for(demand - ROUNDING);
+        let foreseen = servers_for(demand - ROUNDING);
+        let needed = followed.needed.max(foreseen);
         let forecast = format!(
             "in {} s demand is at most work for {demand:.2} servers ({:.0}% sure; most likely {:.2}, by {by})",
             situation.start_up.as_secs(),
             self.rule.confidence * 100.0,
             likely / self.rule.target.utilisation,
         );
-        if needed > followed.wanted {
-            Proposal { wanted: needed.min(situation.most), reason: forecast }
+        if foreseen > followed.wanted {
+            Proposal { wanted: foreseen.min(situation.most), needed, reason: forecast }
         } else {
-            Proposal { wanted: followed.wanted, reason: format!("{}; {forecast}", followed.reason) }
+            let reason = format!("{}; {forecast}", followed.reason);
+            Proposal { wanted: followed.wanted, needed, reason }
         }
     }
 

@@ -58,7 +58,8 @@ impl Tracker {
             self.end_round(situation);
             self.begin(situation.now.at);
         }
-        Proposal { wanted: self.wanted.unwrap_or(situation.wanted), reason: self.reason.clone() }
+        let wanted = self.wanted.unwrap_or(situation.wanted);
+        Proposal { wanted, needed: wanted, reason: self.reason.clone() }
     }
 
     fn begin(&mut self, at: Duration) {

@@ -45,10 +45,11 @@ impl Tracker {
         self.look(now.plus(start_up).wall_s.div_euclid(60));
         let holding = self.rule.floors.iter().zip(&self.ends_s).filter(|(_, end)| **end > now.wall_s);
         match holding.max_by_key(|(floor, _)| floor.servers) {
-            Some((floor, _)) => {
-                Proposal { wanted: floor.servers, reason: format!("the floor of \"{}\" holds", floor.begins) }
+            Some((Floor { begins, servers, .. }, _)) => {
+                let (wanted, needed) = (*servers, *servers);
+                Proposal { wanted, needed, reason: format!("the floor of \"{begins}\" holds") }
             }
-            None => Proposal { wanted: 0, reason: "no floor holds".to_owned() },
+            None => Proposal { wanted: 0, needed: 0, reason: "no floor holds".to_owned() },
         }
     }
 

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::damping::{Damping, Patience};
-use super::{Proposal, Situation};
+use super::{Proposal, Situation, servers_for};
 
 /// Follows demand by the work that the servers there are lack time for, or have time for besides.
 ///
@@ -106,7 +106,7 @@ impl Tracker {
         let before = self.wanted.unwrap_or(situation.wanted).clamp(situation.least, situation.most);
         let Some(demand) = situation.demand else {
             self.forget_spare();
-            return Proposal { wanted: before, reason: "nothing is measured".to_owned() };
+            return Proposal { wanted: before, needed: before, reason: "nothing is measured".to_owned() };
         };
         let demand = demand / self.rule.utilisation;
         let now = situation.now.at;
@@ -129,7 +129,8 @@ impl Tracker {
             factor if factor > 1.05 => format!(", {factor:.1} times as patient after changes in vain"),
             _ => String::new(),
         };
-        Proposal { wanted, reason: format!("demand is work for {demand:.2} servers{damped}") }
+        let needed = unbounded(wanted, demand, situation);
+        Proposal { wanted, needed, reason: format!("demand is work for {demand:.2} servers{damped}") }
     }
 
     /// Sums for every number of servers that matters.
@@ -238,6 +239,15 @@ impl Enough {
 impl Step {
     fn servers_of(&self, base: u32) -> u32 {
         self.servers.max((f64::from(base) * self.share).floor() as u32)
+    }
+}
+
+/// Returns the wanted servers without bounds: at a bound, the demand decides.
+fn unbounded(wanted: u32, demand: f64, situation: &Situation) -> u32 {
+    match wanted {
+        _ if wanted >= situation.most => wanted.max(servers_for(demand)),
+        _ if wanted <= situation.least => wanted.min(servers_for(demand)),
+        _ => wanted,
     }
 }
 

@@ -248,6 +248,23 @@ fn more_than_max_is_said() {
 }
 
 #[test]
+fn what_is_needed_knows_no_bounds_no_pauses_and_no_operator() {
+    let mut fleet = Fleet::new(rules(2, 4), 2, s(5));
+    let numbers = |decision: &Decision| (decision.needed, decision.wanted);
+    assert_eq!(numbers(&fleet.seconds(20, 100.0)), (10, 4));
+    assert_eq!(numbers(&fleet.seconds(600, 25.0)), (3, 3));
+    assert_eq!(numbers(&fleet.seconds(600, 5.0)), (1, 2));
+    fleet.scaler.pin(Some(3));
+    assert_eq!(numbers(&fleet.seconds(60, 5.0)), (1, 3));
+
+    let reactive = Policy::Reactive(Reactive { period: s(10), baseline: 0 });
+    let cool_down = CoolDown { up: s(100), down: s(200) };
+    let mut fleet = Fleet::new(Rules { policies: vec![reactive], cool_down, ..rules(2, 4) }, 2, s(5));
+    fleet.seconds(20, 25.0);
+    assert_eq!(numbers(&fleet.seconds(20, 131.0)), (14, 3));
+}
+
+#[test]
 fn changes_keep_their_distance() {
     let reactive = Policy::Reactive(Reactive { period: s(10), baseline: 0 });
     let cool_down = CoolDown { up: s(100), down: s(200) };

@@ -12,6 +12,8 @@ struct Columns {
     wall: Option<usize>,
     rate: Option<usize>,
     requests: Option<usize>,
+    /// Counter of requests, in files whose rows hold one second each.
+    total: Option<usize>,
 }
 
 /// Values of a row.
@@ -20,6 +22,7 @@ struct Read {
     wall: Option<f64>,
     rate: Option<f64>,
     requests: Option<f64>,
+    total: Option<f64>,
 }
 
 /// Names of the time column in seconds, in the order of preference. Below: names of the rate, and of the
@@ -28,6 +31,9 @@ const TIMES: [&str; 4] = ["elapsed_s", "elapsed", WALL, "time_s"];
 const WALL: &str = "timestamp";
 const RATES: [&str; 2] = ["rate_per_s", "rate"];
 const REQUESTS: [&str; 2] = ["requests", "difference"];
+const TOTAL: &str = "requests_total";
+/// A history of Weir with this column holds all requests since the previous row in each row.
+const SINCE: &str = "wanted";
 
 /// Returns true if a line names the columns of a history: a time, and a rate or a number of requests.
 pub(super) fn is_heading(line: &[u8]) -> bool {
@@ -49,21 +55,24 @@ pub(super) fn rates(text: &mut dyn BufRead) -> Result<Vec<f64>, DemandError> {
             before = Some(row);
             continue;
         };
-        let since = match row.time - last.time {
-            since if since > 0.0 => since,
+        let counted =
+            row.total.zip(last.total).map(|(now, then)| now - then).filter(|counted| *counted >= 0.0);
+        let (since, counted) = match row.time - last.time {
+            since if since > 0.0 => (since, counted),
             // The program that wrote the file restarted; the time of day continued.
             _ => match row.wall.zip(last.wall).map(|(now, then)| now - then) {
-                Some(since) if since > 0.0 => since,
+                Some(since) if since > 0.0 => (since, None),
                 _ => {
                     return Err(lines.error(format!("{} s is not after {} s", row.time, last.time)).into());
                 }
             },
         };
-        let rate = match (row.rate, row.requests) {
-            (Some(rate), _) => Some(rate),
-            (None, Some(requests)) => Some(requests / since),
+        let rate = match (counted, row.rate, row.requests) {
+            (Some(counted), ..) => Some((counted / since).min(Demand::RATE_MAX)),
+            (None, Some(rate), _) => Some(rate),
+            (None, None, Some(requests)) => Some(requests / since),
             // Without a measurement, the previous rate continues.
-            (None, None) => rates.last().copied(),
+            (None, None, None) => rates.last().copied(),
         };
         passed += since;
         let end = passed.round();
@@ -84,7 +93,8 @@ impl Columns {
             |wanted: &[&str]| wanted.iter().find_map(|name| names.iter().position(|there| there == name));
         let (time, rate, requests) = (at(&TIMES)?, at(&RATES), at(&REQUESTS));
         let wall = at(&[WALL]).filter(|at| *at != time);
-        (rate.is_some() || requests.is_some()).then_some(Self { time, wall, rate, requests })
+        let total = at(&[TOTAL]).filter(|_| at(&[SINCE]).is_none());
+        (rate.is_some() || requests.is_some()).then_some(Self { time, wall, rate, requests, total })
     }
 
     fn row(&self, line: &str) -> Result<Read, String> {
@@ -108,6 +118,6 @@ impl Columns {
         }
         // Other programs write a date instead of a number.
         let wall = self.wall.and_then(|at| number(at).ok()).flatten();
-        Ok(Read { time, wall, rate, requests: of(self.requests)? })
+        Ok(Read { time, wall, rate, requests: of(self.requests)?, total: of(self.total)? })
     }
 }

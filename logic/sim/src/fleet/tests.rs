@@ -124,6 +124,20 @@ fn a_history_is_read_by_the_names_of_its_columns() {
 }
 
 #[test]
+fn rows_that_tell_of_their_last_second_alone_are_played_by_their_counter() {
+    let heading = "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason";
+    let rows =
+        "100,0,1000,,,2,2,2,,\n110,10,1922,6,6,2,2,2,,\n120,0,5000,,,2,2,2,,\n130,10,5020,1,1,2,2,2,,\n";
+    let before = recorded(&format!("{heading}\n{rows}")).unwrap();
+    assert_eq!((before.rates_per_s[0], before.rates_per_s[29]), (92.2, 2.0));
+    // Another process, with another counter.
+    assert_eq!(before.rates_per_s[15], 92.2);
+    let today = format!("{heading},demand,date,wanted\n{}", rows.replace(",,\n", ",,,,,2\n"));
+    let today = recorded(&today).unwrap();
+    assert_eq!((today.rates_per_s[0], today.rates_per_s[29]), (6.0, 1.0));
+}
+
+#[test]
 fn a_history_goes_on_where_whoever_wrote_it_has_begun_again() {
     let demand =
         recorded("timestamp,elapsed_s,rate_per_s\n100,0,\n110,10,5\n115,0.5,\n120,5.5,7\n2026-01-01,6.5,8\n")

@@ -191,11 +191,12 @@ fn keep_artefacts(weir: &Weir, place: &Place) {
     fs::write(directory.join("published.csv"), &history).unwrap();
     let picture = directory.join("published.svg");
     told(weir, &["history", "--svg", picture.to_str().unwrap()]);
-    assert!(fs::read_to_string(&picture).unwrap().contains(">pending<"));
+    assert!(fs::read_to_string(&picture).unwrap().contains(">starting<"));
     let mut lines = history.lines();
     assert_eq!(
         lines.next().unwrap(),
-        "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand"
+        "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand,\
+         date,wanted,rate_peak_per_s,demand_peak,needed_mean,needed_peak,starting,draining,alarms"
     );
     let column = |line: &str, at: usize| line.split(',').nth(at).unwrap().parse::<f64>().unwrap_or(0.0);
     let most = |at: usize| history.lines().skip(1).map(|line| column(line, at)).fold(0.0, f64::max);

@@ -79,6 +79,56 @@ fn a_history_that_cannot_be_opened_is_told_and_the_fleet_scales_all_the_same() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("fleet.csv: Is a directory"), "{output:?}");
 }
 
+#[test]
+fn a_history_of_an_earlier_version_is_played_by_its_counter_shown_and_taken_over_and_that_is_said() {
+    let place = Place::new();
+    let csv = place.path("fleet.csv");
+    let mut text = String::from(
+        "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand\n",
+    );
+    for row in 0..30 {
+        // 922 requests in ten seconds; each row holds only the last second, with 6.
+        text.push_str(&format!("{},{},{},6,6,2,2,1,,,0.6\n", 1_795_334_400 + row * 10, row * 10, row * 922));
+    }
+    fs::write(&csv, text).unwrap();
+    let run = |arguments: &[&str]| {
+        let output =
+            std::process::Command::new(weir_e2e::program()).arg("fleet").args(arguments).arg(&csv).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.matches("rows of an earlier version").count(), 1, "{said}");
+        output.stdout
+    };
+    let report: Value = serde_json::from_slice(&run(&[
+        "backtest",
+        "--json",
+        "--seeds",
+        "1",
+        "--policy",
+        "published",
+        "--history",
+    ]))
+    .unwrap();
+    let mean = report["mean_per_s"].as_f64().unwrap();
+    assert!((mean - 92.2).abs() < 1.0, "{report}");
+    let rows: Vec<Value> = serde_json::from_slice(&run(&["history", "--json", "--file"])).unwrap();
+    let last = rows.last().unwrap();
+    assert_eq!(
+        (&last["requests"], &last["wanted"], &last["starting"]),
+        (&json!(922), &json!(2), &Value::Null)
+    );
+    assert_eq!(last["date"], "2026-11-22T08:04:50.000Z");
+
+    let mut weir = Weir::start(&place.config(&format!("{RULES}history = {csv:?}\n")));
+    weir.wait_for_log("fleet.csv has the columns of today now; rows of an earlier version");
+    wait_until("a look is in it", PATIENCE, || fs::read_to_string(&csv).unwrap().lines().count() > 32);
+    let kept = fs::read_to_string(&csv).unwrap();
+    let mut lines = kept.lines();
+    assert!(lines.next().unwrap().ends_with("needed_mean,needed_peak,starting,draining,alarms"), "{kept}");
+    assert!(lines.next().unwrap().contains(",2026-11-22T08:00:00.000Z,2,"), "{kept}");
+}
+
 /// Forecasts an hour and a half that comes again, and orders by it.
 const FORESEES: &str = "min = 1\nmax = 4\ncapacity = 10\nstandby = 0\n\
                         policy = { kind = \"predictive\", season = \"90m\", step = \"10s\" }\n";

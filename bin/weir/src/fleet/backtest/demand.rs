@@ -6,7 +6,7 @@ use std::path::Path;
 
 use weir_config::simulation::{LogFormat, LoggedTimes, Replay};
 use weir_fleet::History;
-use weir_scale::history::HEADING;
+use weir_scale::history::{ABOUT_BEFORE, HEADING, HEADINGS_BEFORE};
 use weir_sim::{Demand, Pattern};
 
 use super::BacktestArgs;
@@ -31,6 +31,11 @@ impl Source {
             true => Box::new(io::stdin().lock()),
             false => open(path)?,
         };
+        let head = reader.fill_buf().map_err(|cause| format!("{name}: {cause}"))?;
+        let heading = head.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
+        if HEADINGS_BEFORE.iter().any(|before| before.as_bytes() == heading) {
+            eprintln!("weir fleet backtest: {name}: {ABOUT_BEFORE}");
+        }
         let replay =
             Replay { file: path.clone(), format: LogFormat::Auto, speed: 1.0, times: LoggedTimes::Logged };
         let mut demand =

@@ -15,7 +15,7 @@ use weir_admin::{ClientError, ControlClient};
 use weir_control::{Answer, Command, FleetSnapshot, What};
 use weir_fleet::History;
 use weir_model::Name;
-use weir_scale::history::{HEADING, Row};
+use weir_scale::history::{ABOUT_BEFORE, HEADING, HEADINGS_BEFORE, Reader, Row};
 use weir_scale::plot;
 
 use crate::check::print_out;
@@ -63,7 +63,7 @@ pub(super) struct HistoryArgs {
     /// Read this file, CSV or SQLite, and ask nobody.
     #[arg(long, value_name = "FILE", conflicts_with = "fleet")]
     file: Option<PathBuf>,
-    /// Draw rate, servers needed, pending and active over time into this file (SVG).
+    /// Draw rate and servers needed, wanted, starting, draining and active over time into this file (SVG).
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
@@ -158,17 +158,23 @@ pub(super) fn history(args: &HistoryArgs) -> ExitCode {
                 }
             }
         };
-        let rows = || lines.iter().filter_map(|line| Row::parse(line));
-        if let Some(path) = &args.svg {
-            let rows: Vec<Row> = rows().collect();
-            std::fs::write(path, plot::svg(&title, &rows))
-                .map_err(|cause| Failure(2, format!("{}: {cause}", path.display())))?;
-            return Ok(String::new());
+        if lines.first().is_some_and(|heading| HEADINGS_BEFORE.contains(&heading.as_str())) {
+            eprintln!("weir fleet: {title}: {ABOUT_BEFORE}");
         }
-        if args.of.how.json {
-            json(&rows().map(show::Shown::from).collect::<Vec<_>>())
-        } else {
-            Ok(lined(&lines))
+        let mut reader = Reader::default();
+        let mut rows = || lines.iter().filter_map(|line| reader.read(line)).collect::<Vec<Row>>();
+        match (&args.svg, args.of.how.json) {
+            (Some(path), _) => {
+                std::fs::write(path, plot::svg(&title, &rows()))
+                    .map_err(|cause| Failure(2, format!("{}: {cause}", path.display())))?;
+                Ok(String::new())
+            }
+            (None, true) => json(&rows().into_iter().map(show::Shown::from).collect::<Vec<_>>()),
+            // CSV with the columns of this version.
+            (None, false) if lines.first().is_some_and(|heading| heading != HEADING) => {
+                Ok(lined(&csv(&rows())))
+            }
+            (None, false) => Ok(lined(&lines)),
         }
     })
 }

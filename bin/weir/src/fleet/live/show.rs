@@ -62,6 +62,9 @@ pub(super) fn explain(fleet: &FleetSnapshot, style: Style) -> String {
     // Writing into a string cannot fail, here and below.
     let mut text =
         format!("{name}: {active} take requests, {wanted} are wanted, {min} to {max} are permitted\n");
+    if fleet.needed != *wanted {
+        let _ = writeln!(text, "{} would be wanted without bounds and pauses", fleet.needed);
+    }
     if !fleet.leads {
         let _ = writeln!(text, "this process does not act for it");
     }
@@ -148,45 +151,50 @@ fn time_of_day(unix_ms: u64) -> String {
 #[derive(Debug, Serialize)]
 pub(super) struct Shown {
     timestamp: f64,
+    date: String,
     elapsed_s: f64,
     requests_total: Option<u64>,
     requests: Option<u64>,
     rate_per_s: Option<f64>,
+    rate_peak_per_s: Option<f64>,
     needed: u32,
+    needed_mean: Option<f64>,
+    needed_peak: Option<u32>,
+    wanted: u32,
     active_cloud: u32,
     active_balancer: u32,
+    starting: Option<u32>,
+    draining: Option<u32>,
     decision: String,
     reason: String,
     demand: Option<f64>,
+    demand_peak: Option<f64>,
+    alarms: String,
 }
 
 impl From<Row> for Shown {
     fn from(row: Row) -> Self {
-        let Row {
-            timestamp,
-            elapsed_s,
-            requests_total,
-            requests,
-            rate_per_s,
-            needed,
-            active_cloud,
-            active_balancer,
-            decision,
-            reason,
-            demand,
-        } = row;
         Self {
-            timestamp,
-            elapsed_s,
-            requests_total,
-            requests,
-            rate_per_s,
-            needed,
-            active_cloud,
-            active_balancer,
-            decision,
-            reason,
-            demand,
+            date: row.date(),
+            timestamp: row.timestamp,
+            elapsed_s: row.elapsed_s,
+            requests_total: row.requests_total,
+            requests: row.requests,
+            rate_per_s: row.rate_per_s,
+            rate_peak_per_s: row.rate_peak_per_s,
+            needed: row.needed,
+            needed_mean: row.needed_mean,
+            needed_peak: row.needed_peak,
+            wanted: row.wanted,
+            active_cloud: row.active_cloud,
+            active_balancer: row.active_balancer,
+            starting: row.starting,
+            draining: row.draining,
+            decision: row.decision,
+            reason: row.reason,
+            demand: row.demand,
+            demand_peak: row.demand_peak,
+            alarms: row.alarms,
         }
     }
 }
@@ -211,6 +219,7 @@ mod tests {
             min: 2,
             max: 13,
             wanted: 4,
+            needed: 4,
             reason: "target: demand is work for 3.40 servers".to_owned(),
             policies: vec![FleetPolicySnapshot {
                 policy: "target".to_owned(),

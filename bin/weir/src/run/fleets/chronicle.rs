@@ -18,6 +18,8 @@ pub(super) struct Chronicle {
     told: String,
     /// What was in it, if it could be opened only later.
     late: Option<Vec<Row>>,
+    /// News about its contents at that time, for the operator.
+    found: Option<String>,
 }
 
 /// Before it is tried again to open a file, the first time and the longest: each try may read all of it.
@@ -28,7 +30,7 @@ impl Chronicle {
     /// Goes on in the file; `None` = it could not be opened, and that was said.
     pub(super) fn new(plan: HistoryPlan, file: Option<History>) -> Self {
         let told = if file.is_none() { "it could not be opened" } else { "" };
-        Self { plan, file, tried: None, pause: RETRY_FIRST, told: told.to_owned(), late: None }
+        Self { plan, file, tried: None, pause: RETRY_FIRST, told: told.to_owned(), late: None, found: None }
     }
 
     /// Whether it can be written, as far as anybody knows.
@@ -54,8 +56,8 @@ impl Chronicle {
             None => {
                 (self.tried, self.pause) = (Some(at), (self.pause * 2).min(RETRY_LONGEST));
                 match History::open(&self.plan) {
-                    Ok((file, rows)) => {
-                        self.late = Some(rows);
+                    Ok((mut file, rows)) => {
+                        (self.late, self.found) = (Some(rows), file.news());
                         file
                     }
                     Err(cause) => return self.news(format!("no history is kept: {cause}")),
@@ -70,7 +72,9 @@ impl Chronicle {
             Ok(true) => {
                 (self.file, self.pause) = (Some(file), RETRY_FIRST);
                 let was_said = !std::mem::take(&mut self.told).is_empty();
-                was_said.then(|| format!("history: {} is kept again", self.plan.file.display()))
+                let again = || format!("history: {} is kept again", self.plan.file.display());
+                let news = was_said.then(again).into_iter().chain(self.found.take());
+                Some(news.collect::<Vec<_>>().join("; ")).filter(|news| !news.is_empty())
             }
             Err(cause) => {
                 self.tried = Some(at);
@@ -120,7 +124,8 @@ mod tests {
         assert!(before.note(Duration::ZERO, &row(1.0)).unwrap());
         drop(before);
         assert!(chronicle.note(Duration::from_secs(60), &row(69.0)).is_some());
-        assert_eq!((chronicle.late(), chronicle.late()), (Some(vec![row(1.0)]), None));
+        let times = chronicle.late().map(|rows| rows.iter().map(|row| row.timestamp).collect::<Vec<_>>());
+        assert_eq!((times, chronicle.late()), (Some(vec![1.0]), None));
     }
 
     fn is_tried_again_and_told_once(name: &str) {

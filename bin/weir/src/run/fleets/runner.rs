@@ -217,7 +217,10 @@ impl Runner {
             let opened = History::open(plan)
                 .map_err(|cause| self.desk.tell(format!("no history is kept: {cause}")))
                 .ok();
-            let (file, rows) = opened.unzip();
+            let (mut file, rows) = opened.unzip();
+            if let Some(news) = file.as_mut().and_then(History::news) {
+                self.desk.tell(news);
+            }
             known.extend(rows.map(|rows| (plan, rows)));
             chronicles.push(Chronicle::new(plan.clone(), file));
         }

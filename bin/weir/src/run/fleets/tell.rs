@@ -81,7 +81,7 @@ impl Teller {
             // As of one that is paused, or whose servers are on their way already.
             self.desk.tell(format!("{} wanted; {}", decision.wanted, decision.reason));
         }
-        Some(self.row(at, round, decision, did))
+        Some(self.row(at, round, decision, did, &alarms))
     }
 
     /// Tells those of `now` that were not there before.
@@ -94,7 +94,14 @@ impl Teller {
         }
     }
 
-    fn row(&mut self, now: Duration, round: &Round, decision: &Decision, did: String) -> Row {
+    fn row(
+        &mut self,
+        now: Duration,
+        round: &Round,
+        decision: &Decision,
+        did: String,
+        alarms: &[String],
+    ) -> Row {
         let total = round.sample.requests;
         let before = self.counted.take();
         self.counted = total.map(|total| (now, total));
@@ -107,24 +114,35 @@ impl Teller {
         let in_balancer =
             |state: ServerState| matches!(state, ServerState::Active | ServerState::Warming { .. });
         let balanced = round.servers.iter().filter(|server| in_balancer(server.state)).count();
+        let rate_per_s = since.map(|(requests, passed)| (requests as f64 / passed * 1e3).round() / 1e3);
+        let demand = decision.demand.map(|demand| (demand * 1e3).round() / 1e3);
         Row {
             timestamp: thousandths(wall),
             elapsed_s: thousandths(now),
             requests_total: total,
             requests: since.map(|(requests, _)| requests),
-            rate_per_s: since.map(|(requests, passed)| (requests as f64 / passed * 1e3).round() / 1e3),
-            needed: decision.wanted,
+            rate_per_s,
+            needed: decision.needed,
             active_cloud: u32::try_from(powered).unwrap_or(u32::MAX),
             active_balancer: u32::try_from(balanced).unwrap_or(u32::MAX),
             decision: did,
             reason: decision.reason.clone(),
-            demand: decision.demand.map(|demand| (demand * 1e3).round() / 1e3),
+            demand,
+            wanted: decision.wanted,
+            // A row of one look has no spread.
+            rate_peak_per_s: rate_per_s,
+            demand_peak: demand,
+            needed_mean: Some(f64::from(decision.needed)),
+            needed_peak: Some(decision.needed),
+            starting: Some(decision.fleet.coming_servers),
+            draining: Some(decision.fleet.draining_servers),
+            alarms: joined(alarms),
         }
     }
 }
 
 fn show(snapshot: &mut FleetSnapshot, decision: &Decision, round: &Round) {
-    snapshot.wanted = decision.wanted;
+    (snapshot.wanted, snapshot.needed) = (decision.wanted, decision.needed);
     snapshot.reason.clone_from(&decision.reason);
     snapshot.demand = decision.demand;
     snapshot.policies = decision
