@@ -88,7 +88,10 @@ pub async fn verify(plan: &FleetPlan) -> Result<(), Failure> {
         verified.map_err(wrong)?;
     }
     match elsewhere(plan).map_err(wrong)? {
-        Some(provider) => provider.verify().await,
+        Some(provider) => {
+            provider.verify().await?;
+            provider.proofread().await
+        }
         None => Ok(()),
     }
 }

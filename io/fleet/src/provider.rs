@@ -41,6 +41,16 @@ pub trait Provider {
     /// Asks whether what is configured can work: credentials, flavor, image, a script that runs.
     fn verify(&self) -> Answer<'_, ()>;
 
+    /// Returns the fields of the latest list that do not follow the contract, and how they were read.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Checks strictly that the provider's answers follow its contract, for `weir check --online`.
+    fn proofread(&self) -> Answer<'_, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
     /// What must be done from time to time, about once a second: processes that have died are started again, those that do not
     /// stop are killed.
     fn tend(&self) -> Answer<'_, ()> {

@@ -20,6 +20,24 @@ pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
+/// Seconds since 1970 of a time with any offset from UTC, or none: `2026-03-01T14:00:00.5+02:00`, `2026-03-01 12:00:00`.
+pub(crate) fn parse_with_offset(text: &str) -> Option<u64> {
+    let text = text.trim().replacen(' ', "T", 1);
+    let (_, time) = text.split_once('T')?;
+    let offset = time.rfind(['+', '-']).map(|at| text.split_at(text.len() - time.len() + at));
+    let (text, offset_s) = match offset {
+        Some((text, offset)) => {
+            let (sign, offset) = offset.split_at(1);
+            let (hours, minutes) = offset.split_once(':').or_else(|| offset.split_at_checked(2))?;
+            let minutes = hours.parse::<i64>().ok()? * 60 + minutes.parse::<i64>().ok()?;
+            (text, if sign == "-" { -minutes * 60 } else { minutes * 60 })
+        }
+        None => (text.as_str(), 0),
+    };
+    let seconds = parse(text)?.duration_since(UNIX_EPOCH).ok()?.as_secs();
+    u64::try_from(i64::try_from(seconds).ok()?.checked_sub(offset_s)?).ok()
+}
+
 fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
     let mut parts = text.split(separator).map(|part| part.parse().ok());
     let numbers = [parts.next()??, parts.next()??, parts.next()??];
@@ -33,4 +51,25 @@ fn days(year: u64, month: u64, day: u64) -> u64 {
     let of_months = (153 * month + 2) / 5;
     // 719,468 days from 0000-03-01 to 1970-01-01.
     of_years + of_months + day - 1 - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_with_any_offset() {
+        for (text, seconds) in [
+            ("2026-11-22T08:00:00Z", Some(1_795_334_400)),
+            ("2026-11-22 08:00:00.75", Some(1_795_334_400)),
+            ("2026-11-22T10:30:00.5+02:30", Some(1_795_334_400)),
+            ("2026-11-22T03:00:00-0500", Some(1_795_334_400)),
+            ("2026-11-22", None),
+            ("2026-11-22T08:00:00+x", None),
+            ("1970-01-01T00:00:00+01:00", None),
+            ("T+", None),
+        ] {
+            assert_eq!(parse_with_offset(text), seconds, "{text}");
+        }
+    }
 }

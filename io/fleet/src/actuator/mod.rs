@@ -82,6 +82,11 @@ impl Actuator {
         machines
     }
 
+    /// Fields of the latest list that do not follow the contract.
+    pub fn remarks(&self) -> Vec<String> {
+        self.provider.remarks()
+    }
+
     /// Creates so many machines, at the same time. Where the answer is [`FailureKind::Uncertain`] the machine may come all the
     /// same: it is among the [pending](Self::pending) until that is known.
     pub async fn create(&self, count: usize) -> Vec<Result<Machine, Failure>> {

@@ -2,12 +2,14 @@
 //! answer is written in `docs/reference/fleet-exec.md`.
 
 mod contract;
+mod lenient;
 mod run;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use self::contract::{Request, Response, Verb};
+use self::contract::{Request, Response, Told, Verb};
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, Order, Provider, program};
 
 /// The program and what it may take.
@@ -37,18 +39,35 @@ pub(crate) fn find_program(settings: &ExecSettings) -> Result<(), String> {
 #[derive(Debug)]
 pub struct ExecProvider {
     settings: ExecSettings,
+    /// Fields of the latest list that do not follow the contract.
+    remarks: RefCell<Vec<String>>,
 }
+
+/// Largest number of remarks in an error message.
+const REMARKS_SHOWN: usize = 8;
 
 impl ExecProvider {
     /// Nothing is run yet.
     pub fn new(settings: ExecSettings) -> Self {
-        Self { settings }
+        Self { settings, remarks: RefCell::default() }
     }
 
     async fn call(&self, verb: Verb<'_>) -> Result<Response, Failure> {
         let request = Request::new(&self.settings.fleet, verb);
         let answered = run::run(&self.settings, &request).await;
         answered.map_err(|failure| failure.of(format_args!("{} {}", self.program(), request.name())))
+    }
+
+    /// Runs `list`; `None` = the answer has no machines.
+    async fn list(&self) -> Result<Told<Option<Vec<Machine>>>, Failure> {
+        self.call(Verb::List)
+            .await?
+            .machines()
+            .map_err(|why| self.misunderstood(FailureKind::Transient, "list", &why))
+    }
+
+    fn misunderstood(&self, kind: FailureKind, verb: &str, why: &str) -> Failure {
+        Failure::new(kind, format!("{} {verb}: the answer is not understood: {why}", self.program()))
     }
 
     async fn act(&self, verb: Verb<'_>) -> Result<(), Failure> {
@@ -68,17 +87,18 @@ impl ExecProvider {
 impl Provider for ExecProvider {
     fn machines(&self) -> Answer<'_, Vec<Machine>> {
         Box::pin(async {
-            let response = self.call(Verb::List).await?;
-            let machines = response.machines.ok_or_else(|| self.missing("machines"))?;
-            Ok(machines.into_iter().map(Machine::from).collect())
+            let Told { found, remarks } = self.list().await?;
+            self.remarks.replace(lenient::one_of_each(remarks));
+            found.ok_or_else(|| self.missing("machines"))
         })
     }
 
     fn create<'a>(&'a self, order: Order<'a>) -> Answer<'a, Machine> {
         Box::pin(async move {
             let verb = Verb::Create { token: order.token, again: order.again };
-            let machine = self.call(verb).await?.machine.ok_or_else(|| self.missing("machine"))?;
-            let mut machine = Machine::from(machine);
+            let told = self.call(verb).await?.machine();
+            let told = told.map_err(|why| self.misunderstood(FailureKind::Uncertain, "create", &why))?;
+            let mut machine = told.ok_or_else(|| self.missing("machine"))?;
             machine.token.get_or_insert_with(|| order.token.clone());
             Ok(machine)
         })
@@ -102,11 +122,37 @@ impl Provider for ExecProvider {
     }
 
     fn room(&self) -> Answer<'_, Option<u32>> {
-        Box::pin(async { Ok(self.call(Verb::Room).await?.room) })
+        Box::pin(async { Ok(self.call(Verb::Room).await?.room().found) })
     }
 
     fn verify(&self) -> Answer<'_, ()> {
         Box::pin(self.act(Verb::Verify))
+    }
+
+    fn proofread(&self) -> Answer<'_, ()> {
+        Box::pin(async {
+            // A running fleet accepts these fields; a check reports them as errors.
+            let mut remarks = self.list().await?.remarks;
+            // `room` is optional.
+            if let Ok(response) = self.call(Verb::Room).await {
+                remarks.extend(response.room().remarks);
+            }
+            if remarks.is_empty() {
+                return Ok(());
+            }
+            let mut shown: Vec<&str> =
+                remarks.iter().take(REMARKS_SHOWN).map(|remark| remark.text.as_str()).collect();
+            let more = format!("and {} more", remarks.len().saturating_sub(REMARKS_SHOWN));
+            if remarks.len() > REMARKS_SHOWN {
+                shown.push(&more);
+            }
+            let message = format!("{}: {}", self.program(), shown.join("; "));
+            Err(Failure::new(FailureKind::Permanent, message))
+        })
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.remarks.borrow().clone()
     }
 
     fn settling(&self) -> Duration {

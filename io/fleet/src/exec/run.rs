@@ -108,13 +108,12 @@ fn judge(said: Result<Said, String>, request: &Request<'_>) -> Result<Response, 
     let answer = answer.trim_ascii();
     let parsed = match answer {
         b"" => Ok(Response::default()),
-        answer => serde_json::from_slice::<Response>(answer),
+        answer => Response::parse(answer),
     };
+    if let Some(error) = parsed.as_ref().ok().and_then(|response| response.error(unknown(request))) {
+        return Err(error);
+    }
     match parsed {
-        Ok(Response { error: Some(error), .. }) => {
-            let retry_after = error.retry_after.map(|seconds| Duration::from_secs(seconds.into()));
-            Err(Failure { retry_after, ..Failure::new(error.kind, error.message) })
-        }
         Ok(response) if status.success() => Ok(response),
         Err(cause) if status.success() => {
             Err(uncertain(request, format!("the answer is not understood: {cause}")))
@@ -126,8 +125,11 @@ fn judge(said: Result<Said, String>, request: &Request<'_>) -> Result<Response, 
 
 /// A program that fails without saying how may have done what it was asked to.
 fn uncertain(request: &Request<'_>, message: String) -> Failure {
-    let kind = if request.only_asks() { FailureKind::Transient } else { FailureKind::Uncertain };
-    Failure::new(kind, message)
+    Failure::new(unknown(request), message)
+}
+
+fn unknown(request: &Request<'_>) -> FailureKind {
+    if request.only_asks() { FailureKind::Transient } else { FailureKind::Uncertain }
 }
 
 /// A program and what it has started; none of it outlives its call.

@@ -144,6 +144,8 @@ pub struct Round {
     pub settled: Vec<Settled>,
     /// What did not work, for people. Each thing is tried again in later rounds, if it is still wanted then.
     pub troubles: Vec<String>,
+    /// Fields in the list of machines that do not follow the contract.
+    pub remarks: Vec<String>,
 }
 
 impl<B: Balancer> Live<B> {
@@ -202,6 +204,7 @@ impl<B: Balancer> Live<B> {
             done: Done::default(),
             settled: Vec::new(),
             troubles: Vec::new(),
+            remarks: Vec::new(),
         };
         if let Err(failure) = self.actuator.tend().await {
             round.troubles.push(failure.to_string());
@@ -230,6 +233,7 @@ impl<B: Balancer> Live<B> {
                 return round;
             }
         };
+        round.remarks = self.actuator.remarks();
         // Answers take their time, and so does the balancer: it is no use to tell it what somebody else decides by now.
         if let Err(why) = self.actuator.leads() {
             round.troubles.push(why.to_string());

@@ -102,14 +102,136 @@ fn an_answer_that_is_not_understood_is_a_failure() {
     for (script, said) in [
         ("echo hello", "sh list: the answer is not understood: "),
         (
-            r#"echo '{"machines": [{"id": "i-1", "state": "lovely"}]}'"#,
-            "sh list: the answer is not understood: unknown variant `lovely`",
+            r#"echo '{"machines": [{"id": "i-1", "state": "running"}, {"id": "", "state": "running"}]}'"#,
+            "sh list: the answer is not understood: machines[1].id is missing: what the machine is called",
         ),
+        (
+            r#"echo '{"machines": [{"id": ["i-1"], "state": "running"}]}'"#,
+            "sh list: the answer is not understood: machines[0].id: [\"i-1\"] is not what the machine is called",
+        ),
+        (
+            r#"echo '{"machines": ["i-1"]}'"#,
+            "sh list: the answer is not understood: machines[0]: \"i-1\" is no object",
+        ),
+        (r#"echo '{"machines": {}}'"#, "sh list: the answer is not understood: machines: is no list"),
         ("true", "sh: the answer has no \"machines\""),
         ("yes", "sh list: the answer has more than 8388608 bytes"),
     ] {
         let failure = run(program(script).machines()).unwrap_err();
         assert!(failure.message.starts_with(said), "{script}: {failure}");
+    }
+}
+
+/// Lists the machine `i-1` with this field, and `i-2`.
+fn list_with(field: &str) -> ExecProvider {
+    program(&format!(
+        r#"if [ "$1" = list ]; then echo '{{"machines": [{{"id": "i-1", "state": "running", {field}}}, {{"id": "i-2", "state": "stopped"}}]}}'; fi"#
+    ))
+}
+
+#[test]
+fn a_field_that_is_written_in_another_way_is_understood_and_spoils_no_list() {
+    for created in [
+        "1795334400",
+        "1795334400.75",
+        "1.7953344e9",
+        "\"1795334400\"",
+        "\"1795334400.5\"",
+        "1795334400123",
+        "\"2026-11-22T08:00:00Z\"",
+        "\"2026-11-22T09:00:00.5+01:00\"",
+        "\"2026-11-22 08:00:00\"",
+    ] {
+        let provider = list_with(&format!("\"created\": {created}"));
+        let machines = run(provider.machines()).unwrap();
+        assert_eq!((machines.len(), machines[0].created_s), (2, Some(1_795_334_400)), "{created}");
+        assert_eq!(provider.remarks().is_empty(), created == "1795334400", "{:?}", provider.remarks());
+    }
+    let provider = list_with(
+        r#""port": "8080", "flavour": 4, "cost_per_hour": "0.25", "zone": null, "address": "", "tags": {"a": 1}"#,
+    );
+    let machines = run(provider.machines()).unwrap();
+    let machine = &machines[0];
+    assert_eq!((machine.port, machine.flavour.as_deref()), (Some(8080), Some("4")));
+    assert_eq!((machine.cost_per_hour, &machine.zone, machine.ip), (Some(0.25), &None, None));
+    assert_eq!(machine.tags["a"], "1");
+    assert_eq!(provider.remarks()[0], "machines[0].port: \"8080\" is not a port, 1 to 65535; read as 8080");
+    let shouting = program(r#"echo '{"machines": [{"id": 7, "state": "RUNNING"}]}'"#);
+    let machines = run(shouting.machines()).unwrap();
+    assert_eq!((&machines[0].id, machines[0].state), (&id("7"), MachineState::Running));
+}
+
+#[test]
+fn a_field_that_cannot_be_understood_is_left_out_and_told_once() {
+    for (field, expected) in [
+        ("\"created\": \"yesterday\"", "whole seconds since 1970"),
+        ("\"created\": -5", "whole seconds since 1970"),
+        ("\"created\": true", "whole seconds since 1970"),
+        ("\"port\": 0", "a port"),
+        ("\"address\": \"web.example\"", "an IP address"),
+        ("\"token\": \"No Token\"", "a token"),
+        ("\"zone\": [1]", "a text"),
+        ("\"tags\": [1]", "an object of texts"),
+    ] {
+        let provider = list_with(field);
+        let machines = run(provider.machines()).unwrap();
+        let machine = &machines[0];
+        assert_eq!(
+            (machines.len(), machine.created_s, machine.port, machine.ip),
+            (2, None, None, None),
+            "{field}"
+        );
+        let remarks = provider.remarks();
+        assert!(
+            remarks.len() == 1 && remarks[0].contains(expected) && remarks[0].ends_with("; left out"),
+            "{remarks:?}"
+        );
+    }
+    // An unknown state does not affect the other machines.
+    let provider = program(
+        r#"echo '{"machines": [{"id": "a", "state": "lovely"}, {"id": "b", "state": "lovely"}, {"id": "c", "state": "running"}]}'"#,
+    );
+    let machines = run(provider.machines()).unwrap();
+    let states: Vec<MachineState> = machines.iter().map(|machine| machine.state).collect();
+    assert_eq!(states, [MachineState::Unknown, MachineState::Unknown, MachineState::Running]);
+    let remarks = provider.remarks();
+    assert!(
+        remarks.len() == 1 && remarks[0].starts_with("machines[0].state: \"lovely\" is not one of building"),
+        "{remarks:?}"
+    );
+}
+
+#[test]
+fn a_check_is_strict_and_names_each_field_and_its_place() {
+    let failure = run(list_with("\"created\": 1795334400.75, \"port\": \"http\"").proofread()).unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Permanent);
+    assert_eq!(
+        failure.message,
+        "sh: machines[0].port: \"http\" is not a port, 1 to 65535; left out; \
+         machines[0].created: 1795334400.75 is not whole seconds since 1970; read as 1795334400"
+    );
+    run(list_with("\"created\": 1795334400, \"port\": 8080").proofread()).unwrap();
+    let room = program(r#"[ "$1" != room ] || echo '{"room": "5"}'"#);
+    assert!(
+        run(room.proofread()).unwrap_err().message.contains("room: \"5\" is not a whole number; read as 5")
+    );
+    assert_eq!(run(room.room()).unwrap(), Some(5));
+    let broken = program(r#"[ "$1" != list ] || echo '{"machines": [{"state": "running"}]}'"#);
+    assert!(run(broken.proofread()).unwrap_err().message.contains("machines[0].id is missing"));
+}
+
+#[test]
+fn a_refusal_in_other_words_is_told_all_the_same() {
+    for (error, said) in [
+        (
+            r#"{"kind": "rate-limit", "message": "slow down", "retry_after": "2.5"}"#,
+            "sh start: slow down (kind \"rate-limit\", which is none of the contract's)",
+        ),
+        (r#""no such image""#, "sh start: no such image"),
+    ] {
+        let failure = run(program(&format!("echo '{{\"error\": {error}}}'")).start(&id("i-1"))).unwrap_err();
+        assert_eq!((failure.kind, failure.message.as_str()), (FailureKind::Uncertain, said));
+        assert_eq!(failure.retry_after, error.contains("2.5").then_some(Duration::from_secs(2)));
     }
 }
 

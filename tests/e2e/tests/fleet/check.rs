@@ -77,6 +77,20 @@ fn providers_are_asked_when_that_is_wanted() {
 }
 
 #[test]
+fn a_list_that_is_not_as_the_contract_says_is_an_error_that_names_field_and_place() {
+    let directory = TempDir::new().unwrap();
+    let odd = script(
+        directory.path(),
+        "odd",
+        r#"{"machines": [{"id": "m1", "state": "stopped"}, {"id": "m2", "state": "stopped", "created": 1700000000.5}]}"#,
+    );
+    let fleet = format!("exec = {{ command = {odd:?} }}");
+    assert!(check(directory.path(), &fleet, &[]).status.success());
+    let why = "machines[1].created: 1700000000.5 is not whole seconds since 1970; read as 1700000000";
+    refused(&check(directory.path(), &fleet, &["--online"]), why);
+}
+
+#[test]
 fn that_a_provider_has_no_room_for_all_machines_is_a_warning() {
     let directory = TempDir::new().unwrap();
     let online = |name: &str, answer: &str| {

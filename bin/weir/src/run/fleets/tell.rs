@@ -20,6 +20,7 @@ pub(super) struct Teller {
     alarms: Vec<String>,
     silence: Vec<String>,
     troubles: Vec<String>,
+    remarks: Vec<String>,
 }
 
 impl Teller {
@@ -31,6 +32,7 @@ impl Teller {
             alarms: Vec::new(),
             silence: Vec::new(),
             troubles: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 
@@ -41,6 +43,9 @@ impl Teller {
                 .tell(format!("what was cut off is settled: {:?}: {:?}", settled.action, settled.outcome));
         }
         self.news(&round.troubles, |teller| &mut teller.troubles, "");
+        if round.decision.is_some() {
+            self.news(&round.remarks, |teller| &mut teller.remarks, "the list of machines: ");
+        }
         let (start_up, wake_up) = (live.scaler().expected(false), live.scaler().expected(true));
         let silent: Option<String> = round.silent.as_ref().map(ToString::to_string);
         self.news(silent.as_slice(), |teller| &mut teller.silence, "alarm: ");
