@@ -10,7 +10,7 @@ use weir_config::plan::{
 };
 
 use crate::exec::{ExecProvider, ExecSettings};
-use crate::haproxy::{self, Haproxy, Rendered};
+use crate::haproxy::{self, Haproxy, Rendered, Silence};
 use crate::live::Balancer;
 use crate::openstack::{AddressChoice, OpenStackProvider, OpenStackSettings, Park, Surroundings};
 use crate::process::{Limits, ProcessProvider, ProcessSettings, Restart};
@@ -69,6 +69,7 @@ fn over_socket(plan: &FleetPlan, backend: &HaproxyBackend) -> Haproxy {
         socket: backend.socket.clone(),
         backend: backend.backend.clone(),
         options: backend.server.clone(),
+        silence: Silence::default(),
     }
 }
 

@@ -156,8 +156,17 @@ impl Actuator {
 
     /// Creations of which nobody knows yet whether there is a machine: on the way, as capacity goes.
     pub fn pending(&self) -> usize {
+        self.pending_besides(&[])
+    }
+
+    /// Returns the same number without creations whose machines are in the list.
+    pub fn pending_besides(&self, machines: &[Machine]) -> usize {
         let journal = self.journal.borrow();
-        journal.open_intents().filter(|intent| matches!(intent.action, Action::Create(_))).count()
+        let is_awaited = |intent: &&Intent| match &intent.action {
+            Action::Create(token) => !machines.iter().any(|machine| machine.token.as_ref() == Some(token)),
+            Action::Start(_) | Action::Stop(_) | Action::Delete(_) => false,
+        };
+        journal.open_intents().filter(is_awaited).count()
     }
 
     /// What has gone wrong last, and is not tried for a while: empty if all works.

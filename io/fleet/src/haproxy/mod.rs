@@ -7,19 +7,22 @@
 mod command;
 mod record;
 mod rendered;
+mod silence;
 mod socket;
 mod stat;
 mod states;
 mod template;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use weir_model::ServerName;
 use weir_scale::Sample;
 
 pub(crate) use self::rendered::{Rendered, check};
+pub(crate) use self::silence::Silence;
 use self::stat::Stat;
 use self::states::States;
 use crate::live::{Balancer, Member};
@@ -36,9 +39,11 @@ pub struct Haproxy {
     pub backend: String,
     /// What follows the address in `add server`: `check inter 1s rise 2 fall 3`.
     pub options: String,
+    /// Remembers a command without an answer.
+    pub(crate) silence: Silence,
 }
 
-/// A connection to a local socket is as quick as that, or somebody is in trouble.
+/// Longest time for a whole reply. A reply without progress fails sooner (`socket`).
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Haproxy {
@@ -65,8 +70,11 @@ impl Haproxy {
     }
 
     fn ask(&self, command: &str) -> Result<String, String> {
-        socket::ask(&self.socket, command, PATIENCE)
-            .map_err(|cause| format!("{}: {cause}", self.socket.display()))
+        let named = |cause: &io::Error| format!("{}: {cause}", self.socket.display());
+        self.silence.check(Instant::now()).map_err(|cause| named(&cause))?;
+        let answered = socket::ask(&self.socket, command, PATIENCE);
+        self.silence.note(Instant::now(), &answered);
+        answered.map_err(|cause| named(&cause))
     }
 
     /// Gives commands one after the other, up to the first that is refused.
@@ -156,5 +164,43 @@ impl Balancer for Haproxy {
     fn remove(&self, server: &ServerName, force: bool) -> Result<(), String> {
         self.take_out(server, force)?;
         self.tell(&[format!("del server {}/{server}", self.backend)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn a_haproxy_that_hangs_is_asked_once_a_look_and_told_by_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let haproxy = Haproxy {
+            fleet: "web".to_owned(),
+            socket,
+            backend: "web".to_owned(),
+            options: String::new(),
+            silence: Silence::default(),
+        };
+        assert_eq!(haproxy.sample(), Sample::default());
+        let why = haproxy.members().unwrap_err();
+        assert!(why.ends_with("socket: HAProxy does not answer: is it stopped, or overloaded?"), "{why}");
+        let connections = std::iter::from_fn(|| listener.accept().ok()).count();
+        assert_eq!(connections, 1);
+    }
+
+    #[test]
+    fn one_that_is_not_there_is_asked_again_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let silence = Silence::default();
+        let now = Instant::now();
+        silence.note(now, &socket::ask(&directory.path().join("none"), "show stat", PATIENCE));
+        assert!(silence.check(now).is_ok());
+        silence.note::<()>(now, &Err(silence::does_not_answer()));
+        assert!(silence.check(now).is_err() && silence.check(now + PATIENCE).is_ok());
     }
 }

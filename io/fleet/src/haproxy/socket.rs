@@ -7,34 +7,38 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
+use super::silence::does_not_answer;
+
 /// With ten thousand servers `show stat` has some 6 MB.
 const REPLY_BYTES_MAX: usize = 64 << 20;
+/// Longest pause before the first byte and between bytes of a reply.
+const SILENT_MAX: Duration = Duration::from_secs(1);
 /// Read at once.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Gives one command, and reads the reply to its end. All of it takes at most `patience`.
+/// Gives one command, and reads the reply to its end. All of it takes at most `patience`, and no more than a second without a byte.
 pub(super) fn ask(path: &Path, command: &str, patience: Duration) -> io::Result<String> {
     let until = Instant::now() + patience;
-    let mut stream = open(path, patience)?;
-    stream.set_write_timeout(Some(patience))?;
-    stream.write_all(command.as_bytes())?;
-    stream.write_all(b"\n")?;
+    let mut stream = open(path, patience.min(SILENT_MAX))?;
+    stream.set_write_timeout(Some(patience.min(SILENT_MAX)))?;
+    stream.write_all(format!("{command}\n").as_bytes()).map_err(|cause| match cause.kind() {
+        io::ErrorKind::WouldBlock => does_not_answer(),
+        _ => cause,
+    })?;
     stream.shutdown(Shutdown::Write)?;
     let mut reply = Vec::new();
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
+            return Err(does_not_answer());
         }
-        stream.set_read_timeout(Some(left))?;
+        stream.set_read_timeout(Some(left.min(SILENT_MAX)))?;
         match stream.read(&mut piece) {
             Ok(0) => return Ok(String::from_utf8_lossy(&reply).into_owned()),
             Ok(bytes) => reply.extend_from_slice(&piece[..bytes]),
             Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
-            Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
+            Err(cause) if cause.kind() == io::ErrorKind::WouldBlock => return Err(does_not_answer()),
             Err(cause) => return Err(cause),
         }
         if reply.len() > REPLY_BYTES_MAX {
@@ -49,7 +53,7 @@ fn open(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {
         Ok(()) => Ok(socket.into()),
-        Err(rustix::io::Errno::AGAIN) => Err(io::ErrorKind::TimedOut.into()),
+        Err(rustix::io::Errno::AGAIN) => Err(does_not_answer()),
         Err(cause) => Err(cause.into()),
     }
 }

@@ -250,6 +250,8 @@ impl KubernetesProvider {
 impl Provider for KubernetesProvider {
     fn machines(&self) -> Answer<'_, Vec<Machine>> {
         Box::pin(async {
+            // A list during our own scaling would look like a change by another client.
+            let _turn = self.turn.lock().await;
             let look = self.look().await?;
             let places = Places::new(self.slices().await?, self.settings.port_name.as_deref());
             Ok(look.machines(&self.settings, &places, SystemTime::now()))

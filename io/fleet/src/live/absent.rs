@@ -14,6 +14,8 @@ use crate::Machine;
 #[derive(Debug, Default)]
 pub(super) struct Absent {
     since: HashMap<ServerName, Duration>,
+    /// Time of the latest list.
+    listed: Duration,
     /// What a list said last of each size.
     flavours: HashMap<ServerName, Name>,
     /// So many servers that a list names serve.
@@ -39,6 +41,7 @@ pub(super) enum Verdict {
 impl Absent {
     /// Notes what a list says of the members.
     pub(super) fn look(&mut self, now: Duration, machines: &[Machine], members: &[Member]) {
+        self.listed = now;
         let listed: HashSet<ServerName> = machines.iter().filter_map(name_of).collect();
         let (here, absent): (Vec<&Member>, Vec<&Member>) =
             members.iter().partition(|member| listed.contains(&member.server));
@@ -69,8 +72,9 @@ impl Absent {
     }
 
     /// Of a member; `None` = a list names it.
-    pub(super) fn verdict(&self, now: Duration, member: &Member) -> Option<Verdict> {
+    pub(super) fn verdict(&self, member: &Member) -> Option<Verdict> {
         let since = *self.since.get(&member.server)?;
+        let now = self.listed;
         Some(if !serves(member) {
             Verdict::Gone
         } else if now.saturating_sub(since) < BELIEVED_AFTER || since == now {

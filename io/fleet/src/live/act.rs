@@ -1,89 +1,66 @@
 //! Decisions are carried out.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use weir_model::ServerName;
 use weir_scale::{Action, Decision, StartFailure, Successor};
 
 use super::look::name_of;
-use super::memory::Memory;
-use super::{Balancer, Done, Live};
-use crate::{Failure, FailureKind, Machine, MachineId, MachineState};
-
-/// What a decision asks of the provider.
-#[derive(Default)]
-struct Orders {
-    start: Vec<MachineId>,
-    create: usize,
-    create_for_standby: usize,
-    stop: Vec<MachineId>,
-    delete: Vec<MachineId>,
-    /// Something has to be gone before there is room.
-    delete_first: bool,
-    /// What was told the balancer.
-    done: Done,
-}
+use super::memory::{Asked, Memory};
+use super::orders::{Creating, Orders};
+use super::{Balancer, Done, Live, Round};
+use crate::{Machine, MachineId, MachineState};
 
 impl<B: Balancer> Live<B> {
-    pub(super) async fn act(
+    /// Carries out a decision: the balancer's part at once, the provider's part as orders. Returns the balancer's part and the
+    /// number of the orders, if there are any.
+    pub(super) fn act(
         &mut self,
         now: Duration,
         machines: &[Machine],
         decision: &Decision,
         troubles: &mut Vec<String>,
-    ) -> Done {
-        let orders = self.tell_balancer(now, machines, decision, troubles);
-        let (urgent, later) =
-            if orders.delete_first { (&orders.delete[..], &[][..]) } else { (&[][..], &orders.delete[..]) };
-        let first = self.actuator.delete(urgent).await;
-        let (started, created, stopped, deleted) = tokio::join!(
-            self.actuator.start(&orders.start),
-            self.actuator.create(orders.create + orders.create_for_standby),
-            self.actuator.stop(&orders.stop),
-            self.actuator.delete(later)
-        );
-        let asked = urgent.iter().zip(&first).chain(later.iter().zip(&deleted));
-        for (id, result) in asked.chain(orders.stop.iter().zip(&stopped)) {
-            match result {
-                Ok(()) => self.memory.is_let_go(id, now),
-                Err(why) => self.is_refused(id, now, why),
-            }
-        }
-        for (id, result) in orders.start.iter().zip(&started) {
-            match result {
-                Ok(()) => self.memory.ordered(id, now, true, false),
-                Err(why) => self.is_refused(id, now, why),
-            }
-        }
-        for (at, result) in created.iter().enumerate() {
-            if let Ok(machine) = result {
-                self.memory.ordered(&machine.id, now, false, at >= orders.create);
-            }
-        }
-        let accepted =
-            |results: &[Result<(), Failure>]| results.iter().filter(|result| result.is_ok()).count() as u64;
-        let done = Done {
-            created: created.iter().filter(|result| result.is_ok()).count() as u64,
-            woken: accepted(&started),
-            stopped: accepted(&stopped),
-            deleted: accepted(&first) + accepted(&deleted),
-            ..orders.done
-        };
-        let created = created.into_iter().map(|result| result.map(drop));
-        let all = first.into_iter().chain(started).chain(created).chain(stopped).chain(deleted);
-        // Many fail for one reason.
-        let mut reasons: Vec<String> =
-            all.filter_map(Result::err).map(|why: Failure| why.to_string()).collect();
-        reasons.dedup();
-        troubles.extend(reasons);
-        done
+    ) -> (Done, Option<u64>) {
+        let (orders, done) = self.tell_balancer(now, machines, decision, troubles);
+        let number = (!orders.is_empty()).then(|| self.give(orders));
+        (done, number)
     }
 
-    /// The state of a machine may not permit something for long: the provider is not asked at every look.
-    fn is_refused(&mut self, id: &MachineId, now: Duration, why: &Failure) {
-        if why.kind == FailureKind::Conflict {
-            self.memory.is_refused(id, now, why.to_string());
+    /// Starts orders, which continue between looks. Returns their number.
+    pub(super) fn give(&mut self, orders: Orders) -> u64 {
+        let asked = [(&orders.start, Asked::Start), (&orders.park, Asked::Park)];
+        let asked = asked.into_iter().chain([(&orders.stop, Asked::LetGo), (&orders.delete, Asked::LetGo)]);
+        for (ids, what) in asked {
+            ids.iter().for_each(|id| self.memory.asks(id, orders.at, what));
         }
+        let Creating { unwritten, for_standby } = &*self.creating;
+        unwritten.set(unwritten.get() + orders.create + orders.create_for_standby);
+        for_standby.set(for_standby.get() + orders.create_for_standby);
+        self.errands.carry_out(&self.actuator, orders)
+    }
+
+    /// Takes in the provider's answers to orders. Returns the results of the orders with this number.
+    pub(super) fn note_carried(&mut self, now: Duration, number: Option<u64>, round: &mut Round) -> Done {
+        let mut own = Done::default();
+        for (of, carried) in self.errands.carried() {
+            let all = [&carried.started, &carried.stopped, &carried.deleted, &carried.parked];
+            for (id, result) in all.into_iter().flatten() {
+                self.memory.is_answered(id, now, result);
+            }
+            for (made, for_standby) in &carried.created {
+                if let Ok(id) = made {
+                    self.memory.made(id, carried.at, *for_standby);
+                }
+            }
+            let done = carried.done();
+            round.done.add(done);
+            round.troubles.extend(carried.failures());
+            if Some(of) == number {
+                own = done;
+            }
+        }
+        own
     }
 
     /// What concerns the balancer is done at once. A server leaves it before its machine is stopped.
@@ -93,12 +70,13 @@ impl<B: Balancer> Live<B> {
         machines: &[Machine],
         decision: &Decision,
         troubles: &mut Vec<String>,
-    ) -> Orders {
+    ) -> (Orders, Done) {
         let id = |server: &ServerName| {
             let found = machines.iter().find(|machine| name_of(machine).as_ref() == Some(server));
             found.map(|machine| machine.id.clone())
         };
-        let mut orders = Orders::default();
+        let mut orders = Orders { at: now, creating: Rc::clone(&self.creating), ..Orders::default() };
+        let mut done = Done::default();
         let mut refusals: Vec<String> = Vec::new();
         let mut unless_refused = |memory: &Memory, id: MachineId| match memory.refusal(&id, now) {
             Some(why) => {
@@ -113,18 +91,22 @@ impl<B: Balancer> Live<B> {
             Some(id)
         };
         for action in &decision.actions {
+            // Skips machines with a call under way; a later look decides about them.
+            if subject(action).and_then(&id).is_some_and(|id| self.memory.is_asked(&id)) {
+                continue;
+            }
             let told = match action {
                 // The next look brings it back.
                 Action::Recall { server } if id(server).is_some_and(|id| self.memory.stays(&id)) => {
-                    orders.done.recalled += 1;
+                    done.recalled += 1;
                     Ok(())
                 }
                 Action::Recall { server } => self.balancer.recall(server).map(|()| {
-                    orders.done.recalled += 1;
+                    done.recalled += 1;
                     self.recalled.called(server);
                 }),
                 Action::Drain { server } => self.balancer.drain(server).map(|()| {
-                    orders.done.drained += 1;
+                    done.drained += 1;
                     self.recalled.drained(server);
                 }),
                 Action::Wake { server } => {
@@ -143,12 +125,12 @@ impl<B: Balancer> Live<B> {
                 Action::Stop { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
                     let id = gone(&mut self.memory, server, false);
                     orders.stop.extend(id.and_then(|id| unless_refused(&self.memory, id)));
-                    orders.done.cut += cut;
+                    done.cut += cut;
                 }),
                 Action::Delete { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
                     let id = gone(&mut self.memory, server, true);
                     orders.delete.extend(id.and_then(|id| unless_refused(&self.memory, id)));
-                    orders.done.cut += cut;
+                    done.cut += cut;
                 }),
                 Action::Replace { server, by, delete_first, cut } => {
                     if let Some(machine) = machines.iter().find(|one| name_of(one).as_ref() == Some(server)) {
@@ -157,7 +139,7 @@ impl<B: Balancer> Live<B> {
                     let leaver = gone(&mut self.memory, server, true);
                     orders.delete.extend(leaver.and_then(|id| unless_refused(&self.memory, id)));
                     orders.delete_first |= *delete_first;
-                    orders.done.replaced += 1;
+                    done.replaced += 1;
                     match by {
                         Successor::Woken(other) => {
                             orders.start.extend(id(other).and_then(|id| unless_refused(&self.memory, id)));
@@ -168,14 +150,14 @@ impl<B: Balancer> Live<B> {
                     if *cut > 0 {
                         troubles.push(format!("{server}: {cut} requests are cut off: it does not get well"));
                     }
-                    self.forget(server, true).map(|()| orders.done.cut += cut)
+                    self.forget(server, true).map(|()| done.cut += cut)
                 }
             };
             troubles.extend(told.err().map(|why| format!("{action}: {why}")));
         }
         refusals.dedup();
         troubles.extend(refusals);
-        orders
+        (orders, done)
     }
 
     /// Notes for the pause between creations that a machine is given up which has never served.
@@ -206,5 +188,18 @@ impl<B: Balancer> Live<B> {
         } else {
             Ok(())
         }
+    }
+}
+
+/// Returns the server of an action.
+fn subject(action: &Action) -> Option<&ServerName> {
+    match action {
+        Action::Recall { server }
+        | Action::Wake { server }
+        | Action::Drain { server }
+        | Action::Stop { server, .. }
+        | Action::Delete { server, .. }
+        | Action::Replace { server, .. } => Some(server),
+        Action::Create { .. } => None,
     }
 }

@@ -7,6 +7,7 @@ use weir_model::{Name, ServerName, ZoneName};
 use weir_scale::{Now, Server, ServerState, StartFailure};
 
 use super::absent::Verdict;
+use super::memory::Asked;
 use super::{Balancer, Health, Live, Member};
 use crate::{Machine, MachineId, MachineState};
 
@@ -27,7 +28,8 @@ impl<B: Balancer> Live<B> {
             let is_member = member.is_some();
             let told = match machine.state {
                 MachineState::Running if self.memory.of(&machine.id, now).for_standby => {
-                    let is_asked = self.memory.of(&machine.id, now).is_being_stopped(now)
+                    let is_asked = self.memory.is_asked(&machine.id)
+                        || self.memory.of(&machine.id, now).is_being_stopped(now)
                         || self.memory.refusal(&machine.id, now).is_some();
                     if !is_asked {
                         to_stop.push(machine.id.clone());
@@ -53,7 +55,7 @@ impl<B: Balancer> Live<B> {
             }
         }
         // What is gone gets nothing new, and is forgotten when nobody needs it: it may be there all the same.
-        let is_gone = |member: &&Member| self.absent.verdict(now, member) == Some(Verdict::Gone);
+        let is_gone = |member: &&Member| self.absent.verdict(member) == Some(Verdict::Gone);
         let gone: Vec<&Member> = members.iter().filter(is_gone).collect();
         for member in gone {
             let told = self.let_go(member);
@@ -109,7 +111,7 @@ impl<B: Balancer> Live<B> {
             });
         }
         for member in members {
-            if self.absent.verdict(now.at, member) == Some(Verdict::Kept) {
+            if self.absent.verdict(member) == Some(Verdict::Kept) {
                 let server = member.server.clone();
                 let flavour = self.absent.flavour(&server);
                 let unseen = unseen(server, moment, ServerState::Active);
@@ -117,7 +119,10 @@ impl<B: Balancer> Live<B> {
             }
         }
         // They may be there already, and must not be ordered again.
-        let pending = std::iter::repeat_n(false, self.actuator.pending());
+        let for_standby = self.creating.for_standby.get();
+        let creating = self.actuator.pending_besides(machines) + self.creating.unwritten.get();
+        let pending = std::iter::repeat_n(false, creating.saturating_sub(for_standby));
+        let pending = pending.chain(std::iter::repeat_n(true, for_standby));
         for (at, for_standby) in pending.chain(self.memory.unlisted()).enumerate() {
             if let Ok(name) = ServerName::new(&format!("pending-{at}")) {
                 let ready = now.at + self.scaler.expected(false);
@@ -137,8 +142,8 @@ impl<B: Balancer> Live<B> {
     }
 
     /// How many servers the list leaves out although they serve.
-    pub(super) fn left_out(&self, now: Duration, members: &[Member]) -> u32 {
-        let verdicts = members.iter().filter_map(|member| self.absent.verdict(now, member));
+    pub(super) fn left_out(&self, members: &[Member]) -> u32 {
+        let verdicts = members.iter().filter_map(|member| self.absent.verdict(member));
         let left_out = verdicts.filter(|verdict| matches!(verdict, Verdict::Kept | Verdict::Replaced));
         u32::try_from(left_out.count()).unwrap_or(u32::MAX)
     }
@@ -151,6 +156,13 @@ impl<B: Balancer> Live<B> {
         }
         if matches!(machine.state, MachineState::Running | MachineState::Building | MachineState::Failed) {
             seen.start_accepted = false;
+        }
+        // The list may be older than calls under way.
+        let ready = seen.begun + self.scaler.expected(seen.woken);
+        match (seen.asked, machine.state) {
+            (Some(Asked::LetGo), _) => return ServerState::Deleting,
+            (Some(Asked::Start), MachineState::Stopped) => return ServerState::Booting { ready },
+            _ => {}
         }
         match (machine.state, seen.leaving) {
             // It is asked again to go, or called back if it is needed.

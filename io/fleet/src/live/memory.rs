@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::{Backoff, Machine, MachineId};
+use crate::{Backoff, Failure, FailureKind, Machine, MachineId};
 
 /// What nobody but us knows of machines. It is lost with the process: then each begins as one that was just made.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(super) struct Seen {
     pub(super) awaited: bool,
     /// It is made to be kept stopped.
     pub(super) for_standby: bool,
+    /// Call under way.
+    pub(super) asked: Option<Asked>,
     /// The provider has agreed to start it, and it has not been seen to run since.
     pub(super) start_accepted: bool,
     /// When the provider agreed to stop one that was made to be kept stopped.
@@ -38,6 +40,16 @@ pub(super) struct Seen {
     pub(super) listed: Option<Duration>,
     /// When a list was seen first that leaves it out, as long as none has named it: answers may take longer than lists.
     pub(super) missed: Option<Duration>,
+}
+
+/// Kind of a provider call about a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    Start,
+    /// Stop or delete.
+    LetGo,
+    /// Stop a new machine for standby.
+    Park,
 }
 
 /// On its way out, as far as we are concerned.
@@ -73,21 +85,55 @@ impl Memory {
         seen.leaving = Some(Leaving { since, accepted: None, for_good });
     }
 
-    /// The provider has agreed to let it go.
-    pub(super) fn is_let_go(&mut self, id: &MachineId, now: Duration) {
+    /// Notes that a call about a machine starts.
+    pub(super) fn asks(&mut self, id: &MachineId, now: Duration, what: Asked) {
         let seen = self.of(id, now);
-        seen.refused = None;
-        if let Some(leaving) = &mut seen.leaving {
-            leaving.accepted = Some(now);
+        seen.asked = Some(what);
+        if what == Asked::Start {
+            let before = seen.clone();
+            *seen = Seen {
+                asked: before.asked,
+                refused: before.refused,
+                listed: before.listed,
+                missed: before.missed,
+                ..Seen::ordered(now, true)
+            };
         }
     }
 
-    /// The provider does not start it, or let it go, as it is.
-    pub(super) fn is_refused(&mut self, id: &MachineId, now: Duration, why: String) {
-        let new = || (Backoff::new(REFUSED_FIRST, REFUSED_LONGEST), String::new());
-        let (backoff, said) = self.of(id, now).refused.get_or_insert_with(new);
-        backoff.failed(now, None);
-        *said = why;
+    /// Returns true if a call about the machine is under way.
+    pub(super) fn is_asked(&self, id: &MachineId) -> bool {
+        self.0.get(id).is_some_and(|seen| seen.asked.is_some())
+    }
+
+    /// Notes the provider's answer. Ignores machines that are forgotten.
+    pub(super) fn is_answered(&mut self, id: &MachineId, now: Duration, result: &Result<(), Failure>) {
+        let Some(seen) = self.0.get_mut(id) else { return };
+        match (result, seen.asked.take()) {
+            (Ok(()), what) => {
+                seen.refused = None;
+                match what {
+                    Some(Asked::Start) => seen.start_accepted = true,
+                    Some(Asked::Park) => seen.stop_accepted = Some(now),
+                    Some(Asked::LetGo) | None => {
+                        if let Some(leaving) = &mut seen.leaving {
+                            leaving.accepted = Some(now);
+                        }
+                    }
+                }
+            }
+            (Err(why), what) => {
+                // A later start by another client has another duration.
+                seen.was_ordered &= what != Some(Asked::Start);
+                // The state of a machine may forbid a call for long: backs off instead of asking at every look.
+                if why.kind == FailureKind::Conflict {
+                    let new = || (Backoff::new(REFUSED_FIRST, REFUSED_LONGEST), String::new());
+                    let (backoff, said) = seen.refused.get_or_insert_with(new);
+                    backoff.failed(now, None);
+                    *said = why.to_string();
+                }
+            }
+        }
     }
 
     /// Why the provider is not asked again yet; `None` = it may be.
@@ -108,8 +154,17 @@ impl Memory {
         self.0.entry(id.clone()).or_insert_with(|| Seen { was_ordered: false, ..Seen::ordered(now, false) })
     }
 
-    pub(super) fn ordered(&mut self, id: &MachineId, now: Duration, woken: bool, for_standby: bool) {
-        self.0.insert(id.clone(), Seen { for_standby, start_accepted: woken, ..Seen::ordered(now, woken) });
+    /// Notes a machine that was ordered at `ordered`.
+    pub(super) fn made(&mut self, id: &MachineId, ordered: Duration, for_standby: bool) {
+        let before = self.0.get(id);
+        let (listed, missed) = before.map_or((None, None), |before| (before.listed, before.missed));
+        // A machine that was listed before the answer may get requests already.
+        let for_standby = for_standby && listed.is_none();
+        let leaving = before.and_then(|before| before.leaving);
+        self.0.insert(
+            id.clone(),
+            Seen { for_standby, listed, missed, leaving, ..Seen::ordered(ordered, false) },
+        );
     }
 
     /// Forgets what no list has named for long. `start_up`: how long a machine is expected to take until it serves.
@@ -154,6 +209,7 @@ impl Seen {
             woken,
             awaited: true,
             for_standby: false,
+            asked: None,
             start_accepted: false,
             stop_accepted: None,
             leaving: None,

@@ -1,30 +1,38 @@
 //! The loop of a fleet: what balances is asked how it goes, `logic/scale` decides, the provider acts.
 //!
 //! One [`round`](Live::round) after the other, as often as the caller likes; the time is an argument, so that rounds can be played
-//! in virtual time. A server comes into the balancer when its machine runs, and gets requests when its checks pass there; it is
+//! in virtual time. A slow provider delays no round: its calls continue between rounds, which use the latest list of machines. A server
+//! comes into the balancer when its machine runs, and gets requests when its checks pass there; it is
 //! drained there before it is stopped. If the machines cannot be listed, nothing is decided: no news is no reason to change anything.
 
 mod absent;
 mod act;
+mod errands;
 mod failing;
 mod look;
 mod memory;
+mod orders;
 mod recalled;
 mod turn;
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 use weir_model::ServerName;
 use weir_scale::{Alarm, Decision, Now, Observation, Sample, Scaler, Server};
 
 use self::absent::Absent;
+use self::errands::{Errands, Known, Listed};
 use self::failing::Failing;
 use self::memory::Memory;
+use self::orders::{Creating, Orders};
 use self::recalled::Recalled;
 use self::turn::Turn;
 use crate::journal::{Action, Outcome};
-use crate::{Actuator, FailureKind, Settled};
+use crate::{Actuator, Settled};
 
 /// What balances over the fleet's servers. It may balance over others as well: those it does not tell of.
 pub trait Balancer {
@@ -92,7 +100,13 @@ pub enum Health {
 #[derive(Debug)]
 pub struct Live<B> {
     scaler: Scaler,
-    actuator: Actuator,
+    actuator: Rc<Actuator>,
+    errands: Errands,
+    /// Latest list of machines; `None` = none yet, or the latest call failed.
+    known: Option<Known>,
+    creating: Rc<Creating>,
+    /// Longest wait for the provider in a round.
+    patience: Duration,
     balancer: B,
     /// The port of the servers where the provider does not choose one.
     port: Option<u16>,
@@ -105,6 +119,11 @@ pub struct Live<B> {
     /// When it was decided last, or tried for the first time.
     decided: Option<Duration>,
 }
+
+/// Fits looks a second apart.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Least age limit of a list, in multiples of [`Live::patience`].
+const PATIENCES_KNOWN: u32 = 4;
 
 /// What was done in a round: what providers and balancer have accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -138,8 +157,10 @@ pub struct Round {
     pub sample: Sample,
     /// The servers that it was decided on.
     pub servers: Vec<Server>,
-    /// What was done.
+    /// Results of this round and of earlier orders that finished.
     pub done: Done,
+    /// True if at least a part of this decision is done or under way.
+    pub carried_out: bool,
     /// Actions of which nobody knew how they had ended, and how they have.
     pub settled: Vec<Settled>,
     /// What did not work, for people. Each thing is tried again in later rounds, if it is still wanted then.
@@ -148,12 +169,30 @@ pub struct Round {
     pub remarks: Vec<String>,
 }
 
+impl Done {
+    fn add(&mut self, more: Self) {
+        let Self { created, woken, drained, recalled, stopped, deleted, replaced, cut } = more;
+        self.created += created;
+        self.woken += woken;
+        self.drained += drained;
+        self.recalled += recalled;
+        self.stopped += stopped;
+        self.deleted += deleted;
+        self.replaced += replaced;
+        self.cut += cut;
+    }
+}
+
 impl<B: Balancer> Live<B> {
     /// For the process that has the lease. Machines without a port of the provider's choice have their service on `port`.
     pub fn new(scaler: Scaler, actuator: Actuator, balancer: B, port: Option<u16>) -> Self {
         Self {
             scaler,
-            actuator,
+            actuator: Rc::new(actuator),
+            errands: Errands::default(),
+            known: None,
+            creating: Rc::default(),
+            patience: PATIENCE,
             balancer,
             port,
             memory: Memory::default(),
@@ -170,6 +209,13 @@ impl<B: Balancer> Live<B> {
     #[must_use]
     pub fn spread(mut self, fleet: &str) -> Self {
         self.turn = Turn::of(fleet);
+        self
+    }
+
+    /// Sets the longest wait for the provider in a round: half of the time between rounds.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -193,8 +239,19 @@ impl<B: Balancer> Live<B> {
         &self.actuator
     }
 
+    /// Waits for another future while provider calls continue.
+    pub async fn during<T>(&mut self, other: impl Future<Output = T>) -> T {
+        self.errands.during(other).await
+    }
+
+    /// Waits for all orders, without a limit. Call it before dropping, which would cut them off.
+    pub async fn finish(&mut self) {
+        self.errands.finish().await;
+    }
+
     /// Looks, decides and acts once.
     pub async fn round(&mut self, now: Now) -> Round {
+        let until = Instant::now() + self.patience;
         let mut round = Round {
             decision: None,
             silent: self.silence(now.at),
@@ -202,14 +259,36 @@ impl<B: Balancer> Live<B> {
             sample: self.balancer.sample(),
             servers: Vec::new(),
             done: Done::default(),
+            carried_out: false,
             settled: Vec::new(),
             troubles: Vec::new(),
             remarks: Vec::new(),
         };
-        if let Err(failure) = self.actuator.tend().await {
-            round.troubles.push(failure.to_string());
+        // A list that finished since the last round counts until a newer one comes.
+        let late = self.errands.listed();
+        self.errands.list(&self.actuator);
+        self.errands.await_list(until).await;
+        // Notes new machines before a list names them.
+        self.note_carried(now.at, None, &mut round);
+        for listed in late.into_iter().chain(self.errands.listed()) {
+            self.take_list(now.at, listed, &mut round);
         }
-        match self.actuator.settle().await {
+        // Answers take their time, and so does the balancer: it is no use to tell it what somebody else decides by now.
+        if let Err(why) = self.actuator.leads() {
+            round.troubles.push(why.to_string());
+            return round;
+        }
+        let Some(mut known) = self.known.take() else { return round };
+        self.judge(now, until, &mut known, &mut round).await;
+        self.known = Some(known);
+        round
+    }
+
+    /// Takes in the result of a list.
+    fn take_list(&mut self, now: Duration, listed: Listed, round: &mut Round) {
+        let Listed { untended, settled, machines } = listed;
+        round.troubles.extend(untended.map(|failure| failure.to_string()));
+        match settled {
             Ok(settled) => {
                 for one in &settled {
                     if let (Action::Stop(id) | Action::Delete(id), Outcome::Abandoned) =
@@ -219,59 +298,56 @@ impl<B: Balancer> Live<B> {
                     }
                     // A list may leave it out for a while, and it is not to be made again.
                     if let (Action::Create(_), Outcome::Done(id)) = (&one.action, &one.outcome) {
-                        self.memory.of(id, now.at);
+                        self.memory.of(id, now);
                     }
                 }
-                round.settled = settled;
+                round.settled.extend(settled);
             }
             Err(failure) => round.troubles.push(failure.to_string()),
         }
-        let machines = match self.actuator.machines().await {
-            Ok(machines) => machines,
+        match machines {
+            Ok(machines) => {
+                round.remarks = self.actuator.remarks();
+                self.memory.are_listed(now, &machines, self.scaler.expected(false));
+                self.known = Some(Known { machines, at: now, is_new: true });
+            }
             Err(failure) => {
                 round.troubles.push(failure.to_string());
-                return round;
+                self.known = None;
             }
-        };
-        round.remarks = self.actuator.remarks();
-        // Answers take their time, and so does the balancer: it is no use to tell it what somebody else decides by now.
-        if let Err(why) = self.actuator.leads() {
-            round.troubles.push(why.to_string());
-            return round;
         }
-        let start_up = self.scaler.expected(false);
-        self.memory.are_listed(now.at, &machines, start_up);
-        let members = match self.balancer.members() {
-            Ok(members) => members,
-            Err(why) => {
-                round.troubles.push(why);
-                return round;
-            }
-        };
-        self.absent.look(now.at, &machines, &members);
-        let to_stop = self.meet(now.at, &machines, &members, &mut round.troubles);
-        let stopped = self.actuator.stop(&to_stop).await;
-        for (id, result) in to_stop.iter().zip(stopped) {
-            match result {
-                Ok(()) => self.memory.of(id, now.at).stop_accepted = Some(now.at),
-                Err(why) => {
-                    if why.kind == FailureKind::Conflict {
-                        self.memory.is_refused(id, now.at, why.to_string());
-                    }
-                    round.troubles.push(why.to_string());
-                }
-            }
+    }
+
+    /// Decides by the latest list of machines, and acts.
+    async fn judge(&mut self, now: Now, until: Instant, known: &mut Known, round: &mut Round) {
+        let age = now.at.saturating_sub(known.at);
+        if age > self.scaler.rules().stale_after.max(self.patience.saturating_mul(PATIENCES_KNOWN)) {
+            let why = format!("the provider has not told of its machines for {} s", age.as_secs());
+            round.troubles.push(why);
+            return;
         }
         let members = match self.balancer.members() {
             Ok(members) => members,
-            Err(why) => {
-                round.troubles.push(why);
-                return round;
-            }
+            Err(why) => return round.troubles.push(why),
+        };
+        if std::mem::take(&mut known.is_new) {
+            self.absent.look(now.at, &known.machines, &members);
+        }
+        let machines = &known.machines[..];
+        let park = self.meet(now.at, machines, &members, &mut round.troubles);
+        if !park.is_empty() {
+            let creating = Rc::clone(&self.creating);
+            let number = self.give(Orders { at: now.at, park, creating, ..Orders::default() });
+            self.errands.await_orders(number, until).await;
+            self.note_carried(now.at, None, round);
+        }
+        let members = match self.balancer.members() {
+            Ok(members) => members,
+            Err(why) => return round.troubles.push(why),
         };
         round.troubles.extend(self.balancer.troubles());
         self.recalled.look(now.at, &members, self.scaler.rules().replace_after);
-        round.servers = self.servers(now, &machines, &members);
+        round.servers = self.servers(now, machines, &members);
         self.scaler.observe(now.at, &round.sample);
         for (name, observation) in self.balancer.observations() {
             let server = round.servers.iter().find(|server| server.name == name);
@@ -281,21 +357,27 @@ impl<B: Balancer> Live<B> {
         let mut decision = self.scaler.decide(now, &round.servers);
         self.absent.decided(decision.wanted);
         self.failing.hold_back(now.at, &mut decision, &round.servers);
-        match self.left_out(now.at, &members) {
+        match self.left_out(&members) {
             0 => {}
             servers => decision.alarms.push(Alarm::LeftOut(servers)),
         }
         (self.decided, round.silent) = (Some(now.at), None);
         failing::wait_for_others(self.actuator.waits_to_create(), &mut decision);
         if self.acts && self.actuator.leads().is_ok() {
-            round.done = self.act(now.at, &machines, &decision, &mut round.troubles).await;
+            let (told, number) = self.act(now.at, machines, &decision, &mut round.troubles);
+            round.done.add(told);
+            if let Some(number) = number {
+                self.errands.await_orders(number, until).await;
+            }
+            let own = self.note_carried(now.at, number, round);
+            let is_under_way = number.is_some_and(|number| self.errands.is_under_way(number));
+            round.carried_out = is_under_way || [told, own].iter().any(|done| *done != Done::default());
         }
         round.decision = Some(decision);
         // What was decided is under way: now there is time for it.
         if self.turn.has_come(now.wall_s, self.scaler.rules()) {
             self.scaler.refit();
         }
-        round
     }
 
     /// What is to be said if nothing can be decided now either.

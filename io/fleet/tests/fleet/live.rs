@@ -3,6 +3,8 @@
 mod ages;
 mod flavours;
 mod listing;
+mod placing;
+mod slow;
 mod trouble;
 
 use std::cell::RefCell;
@@ -16,7 +18,7 @@ use weir_fleet::{
     Actuator, Answer, Failure, FailureKind, Lease, Machine, MachineId, MachineState, Order, Provider, Steps,
 };
 use weir_model::ServerName;
-use weir_scale::{Leaver, Now, Observation, Policy, Rules, Sample, Scaler, policy};
+use weir_scale::{Now, Observation, Policy, Rules, Sample, Scaler, policy};
 use weir_testkit::TempDir;
 
 use crate::tools::run_virtually;
@@ -36,6 +38,9 @@ struct World {
     /// What each server works on.
     active: u64,
     list_fails: bool,
+    /// Duration of a list, and of any other call.
+    list_takes_s: u64,
+    acts_take_s: u64,
     balancer_fails: bool,
     /// So many requests come while the machines are listed.
     meanwhile: u64,
@@ -99,20 +104,39 @@ impl World {
     }
 }
 
+impl Shared {
+    /// Delays a call of the provider.
+    async fn act(&self, what: &str) {
+        let takes_s = self.0.borrow().acts_take_s;
+        if takes_s > 0 {
+            self.0.borrow_mut().log.push(format!("asked to {what}"));
+        }
+        take(takes_s).await;
+    }
+}
+
+async fn take(seconds: u64) {
+    if seconds > 0 {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+    }
+}
+
 impl Provider for Shared {
     fn machines(&self) -> Answer<'_, Vec<Machine>> {
         let mut world = self.0.borrow_mut();
         world.requests += world.meanwhile;
         let names = world.machines.keys().filter(|name| !world.hidden.contains(*name));
         let machines = names.map(|name| world.machine(name)).collect();
-        let fails = world.list_fails;
+        let (fails, takes_s) = (world.list_fails, world.list_takes_s);
         Box::pin(async move {
+            take(takes_s).await;
             if fails { Err(Failure::new(FailureKind::Transient, "the API is down")) } else { Ok(machines) }
         })
     }
 
     fn create<'a>(&'a self, order: Order<'a>) -> Answer<'a, Machine> {
         Box::pin(async move {
+            self.act("create").await;
             let mut world = self.0.borrow_mut();
             let name = order.token.to_string();
             let from = world.second + BOOT_S;
@@ -132,6 +156,7 @@ impl Provider for Shared {
 
     fn start<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()> {
         Box::pin(async move {
+            self.act("start").await;
             let mut world = self.0.borrow_mut();
             let from = world.second + 1;
             if !world.stays_stopped {
@@ -144,6 +169,7 @@ impl Provider for Shared {
 
     fn stop<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()> {
         Box::pin(async move {
+            self.act("stop").await;
             let mut world = self.0.borrow_mut();
             if world.keeps {
                 world.log.push("refused".to_owned());
@@ -158,6 +184,7 @@ impl Provider for Shared {
 
     fn delete<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()> {
         Box::pin(async move {
+            self.act("delete").await;
             let mut world = self.0.borrow_mut();
             if world.keeps {
                 world.log.push("refused".to_owned());
@@ -453,36 +480,5 @@ fn servers_that_were_there_before_teach_nothing_about_how_long_a_start_takes() {
         next.world.0.borrow_mut().machines = std::mem::take(&mut play.world.0.borrow_mut().machines);
         next.seconds(10, 5).await;
         assert_eq!(next.live.scaler().expected(false), Duration::from_secs(60));
-    });
-}
-
-#[test]
-fn a_server_that_listens_somewhere_else_after_a_restart_is_found_there() {
-    run_virtually(async {
-        let mut play = Play::new();
-        play.seconds(30, 5).await;
-        play.log();
-        play.world.0.borrow_mut().port = Some(9090);
-        play.seconds(1, 5).await;
-        assert_eq!(play.log(), ["relocate", "relocate"]);
-        assert_eq!(play.ports(), [9090, 9090]);
-        play.seconds(5, 5).await;
-        assert_eq!(play.log(), Vec::<String>::new());
-    });
-}
-
-#[test]
-fn whoever_stands_where_most_are_goes_first_if_that_is_wanted() {
-    run_virtually(async {
-        let mut play = Play::with(|rules| rules.leaver = Leaver::ZoneBalance);
-        play.seconds(60, 25).await;
-        let names: Vec<String> = play.world.0.borrow().machines.keys().cloned().collect();
-        // Whoever it would be otherwise: the two that stand together are the oldest one day and the newest the next.
-        play.world.0.borrow_mut().zones =
-            names.iter().zip(["north", "north", "south"]).map(|(name, zone)| (name.clone(), zone)).collect();
-        play.seconds(200, 15).await;
-        let left: Vec<String> = play.world.0.borrow().members.keys().cloned().collect();
-        assert_eq!((names.len(), left.len()), (3, 2));
-        assert!(left.contains(&names[2]), "{left:?} of {names:?}");
     });
 }

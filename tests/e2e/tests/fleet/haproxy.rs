@@ -14,6 +14,7 @@ use weir_e2e::{Weir, get, program};
 use weir_testkit::{Child, PATIENCE, RawClient, SetOnDrop, Signal, wait_until};
 
 use crate::place::{Place, fleet, has_settled_at};
+use crate::slow::looks_go_on;
 
 struct Haproxy {
     child: Child,
@@ -179,6 +180,24 @@ fn a_server_that_was_left_half_added_is_checked_when_it_serves() {
     wait_until("it serves", PATIENCE, || has_settled_at(&weir, 1));
     assert_eq!(haproxy.stat("status")[0].1, "UP");
     assert_eq!(haproxy.stat("check_status")[0].1, "L4OK");
+}
+
+#[test]
+fn a_haproxy_that_hangs_is_told_by_name_and_delays_no_look_but_its_own() {
+    let place = Place::new();
+    let haproxy = start(&place);
+    let mut weir = Weir::start(&config(&place, &haproxy).replace("min = 1", "min = 2"));
+    wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
+    let before = place.processes();
+    haproxy.child.signal(Signal::STOP);
+    weir.wait_for_log("haproxy.sock: HAProxy does not answer");
+    looks_go_on(&weir, 20);
+    assert_eq!(place.processes(), before);
+    haproxy.child.signal(Signal::CONT);
+    wait_until("it is looked at again", PATIENCE, || {
+        fleet(&weir)["troubles"] == json!([]) && has_settled_at(&weir, 2)
+    });
+    assert_eq!(place.processes(), before);
 }
 
 #[test]

@@ -16,3 +16,4 @@ mod leases;
 mod openstack_real;
 mod operator;
 mod place;
+mod slow;

@@ -89,6 +89,22 @@ impl Runner {
         why: &mut String,
     ) -> Result<(), Idle> {
         let mut live = self.open(candidate).await?;
+        let led = self.rounds(&mut live, exchange, why).await;
+        if led.is_err() {
+            self.desk.show(false, |snapshot| snapshot.leads = false);
+        }
+        // Waits for calls under way instead of cutting them off.
+        live.finish().await;
+        led
+    }
+
+    /// Runs looks until the fleet ends or loses the lease.
+    async fn rounds(
+        &self,
+        live: &mut Live<Balance>,
+        exchange: &mut Exchange,
+        why: &mut String,
+    ) -> Result<(), Idle> {
         // Whoever led before may have been told to pause.
         exchange.look(true).await;
         self.desk.tell("led from here");
@@ -117,7 +133,7 @@ impl Runner {
             let (cut, troubles) = moved.look(now.at);
             round.done.cut += cut;
             round.troubles.extend(troubles);
-            if let Some(row) = teller.tell(now.at, &round, &live) {
+            if let Some(row) = teller.tell(now.at, &round, live) {
                 for chronicle in &mut chronicles {
                     if let Some(news) = chronicle.note(now.at, &row) {
                         self.desk.tell(news);
@@ -138,7 +154,7 @@ impl Runner {
                 if self.desk.is_over() {
                     return Ok(());
                 }
-                exchange.look(false).await;
+                live.during(exchange.look(false)).await;
                 live.actuator().leads()?;
                 if let Some(heritage) = &mut heritage
                     && let Some(news) = heritage.exchange(wall_s(), live.scaler_mut()).await
@@ -146,7 +162,7 @@ impl Runner {
                     self.desk.tell(news);
                 }
                 let left = next.saturating_duration_since(Instant::now());
-                if self.desk.wait(left.min(RETRY)).await || left <= RETRY {
+                if live.during(self.desk.wait(left.min(RETRY))).await || left <= RETRY {
                     break;
                 }
             }
@@ -176,7 +192,8 @@ impl Runner {
         }
         let balance = self.balance(&plan.balancer);
         let scaler = Scaler::new(Arc::new(plan.rules.clone()));
-        Ok(Live::new(scaler, actuator, balance, plan.port).spread(plan.name.as_str()))
+        let live = Live::new(scaler, actuator, balance, plan.port).patience(plan.interval.duration() / 2);
+        Ok(live.spread(plan.name.as_str()))
     }
 
     /// Who balances.

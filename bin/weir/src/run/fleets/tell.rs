@@ -75,10 +75,7 @@ impl Teller {
         let decision = round.decision.as_ref()?;
         let alarms: Vec<String> = decision.alarms.iter().map(ToString::to_string).collect();
         self.news(&alarms, |teller| &mut teller.alarms, "alarm: ");
-        let did = match round.done == Done::default() {
-            true => String::new(),
-            false => joined(&actions(decision)),
-        };
+        let did = if round.carried_out { joined(&actions(decision)) } else { String::new() };
         let before = self.wanted.replace(decision.wanted);
         if !did.is_empty() {
             self.desk.tell(format!("{did} ({} wanted; {})", decision.wanted, decision.reason));

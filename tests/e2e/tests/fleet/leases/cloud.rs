@@ -29,6 +29,7 @@ create)
     echo "{\"machine\":$(machine "$token")}" ;;
 delete) rm -f "$cloud/machines/$(told id)" ;;
 list)
+    while [ -e "$cloud/silent" ]; do sleep 0.05; done
     first=1
     printf '{"machines":['
     for path in "$cloud"/machines/*; do
@@ -41,13 +42,13 @@ list)
 esac
 "#;
 
-pub(super) struct Cloud {
+pub(crate) struct Cloud {
     place: Place,
     _server: Child,
 }
 
 impl Cloud {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Place::new();
         fs::create_dir_all(place.path("cloud/machines")).unwrap();
         fs::write(place.path("cloud.sh"), SCRIPT).unwrap();
@@ -63,22 +64,32 @@ impl Cloud {
         cloud
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
     /// Machines are made at once.
-    pub(super) fn open_gate(&self) {
+    pub(crate) fn open_gate(&self) {
         fs::write(self.place.path("cloud/gate"), "").unwrap();
     }
 
     /// They are ordered, and not made.
-    pub(super) fn close_gate(&self) {
+    pub(crate) fn close_gate(&self) {
         fs::remove_file(self.place.path("cloud/gate")).unwrap();
     }
 
+    /// Holds back lists.
+    pub(crate) fn be_silent(&self) {
+        fs::write(self.place.path("cloud/silent"), "").unwrap();
+    }
+
+    /// Lets lists through again.
+    pub(crate) fn speak(&self) {
+        let _ = fs::remove_file(self.place.path("cloud/silent"));
+    }
+
     /// How many were ordered so far: each token once.
-    pub(super) fn ordered(&self) -> usize {
+    pub(crate) fn ordered(&self) -> usize {
         let text = fs::read_to_string(self.place.path("cloud/ordered")).unwrap_or_default();
         let mut tokens: Vec<&str> = text.lines().collect();
         tokens.sort_unstable();
@@ -87,12 +98,12 @@ impl Cloud {
     }
 
     /// How many there are.
-    pub(super) fn machines(&self) -> usize {
+    pub(crate) fn machines(&self) -> usize {
         fs::read_dir(self.place.path("cloud/machines")).unwrap().count()
     }
 
     /// The config of one of several Weirs: its name is that of its own directory.
-    pub(super) fn config(&self, name: &str, lease: &str, fleet: &str) -> String {
+    pub(crate) fn config(&self, name: &str, lease: &str, fleet: &str) -> String {
         format!(
             "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
              [pool.web]\ncheck = {{ http = \"GET /health\", interval = \"100ms\", rise = 1, fall = 3 }}\n\n\
@@ -109,5 +120,6 @@ impl Drop for Cloud {
     fn drop(&mut self) {
         // Whoever still waits to be made goes on, and ends.
         self.open_gate();
+        self.speak();
     }
 }

@@ -1,7 +1,7 @@
 //! Several Weirs with directories of their own, as on several machines, and one fleet: a lease in a real Redis or a real etcd says who
 //! leads.
 
-mod cloud;
+pub(crate) mod cloud;
 mod secured;
 mod store;
 

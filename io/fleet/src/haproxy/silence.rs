@@ -1,0 +1,32 @@
+use std::cell::Cell;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// Remembers that HAProxy did not answer a command. Further commands fail at once for a while, so that a hanging HAProxy delays
+/// a look once and not with each command.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Silence(Cell<Option<Instant>>);
+
+/// Pause before the next command. With looks a second apart, every other look is then on time.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Silence {
+    /// # Errors
+    /// HAProxy did not answer a command a moment ago.
+    pub(super) fn check(&self, now: Instant) -> io::Result<()> {
+        match self.0.get() {
+            Some(since) if now.saturating_duration_since(since) < PAUSE => Err(does_not_answer()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes the result of a command.
+    pub(super) fn note<T>(&self, now: Instant, answered: &io::Result<T>) {
+        let is_silent = answered.as_ref().is_err_and(|cause| cause.kind() == io::ErrorKind::TimedOut);
+        self.0.set(is_silent.then_some(now));
+    }
+}
+
+pub(super) fn does_not_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "HAProxy does not answer: is it stopped, or overloaded?")
+}
