@@ -124,7 +124,7 @@ pub enum Successor {
 }
 
 /// What somebody should look at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Alarm {
     /// Nothing useful is measured, or not all; the fleet stays as it is, or grows.
     Blind(Unusable),
@@ -218,7 +218,9 @@ impl fmt::Display for Cut {
 impl fmt::Display for Alarm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Blind(why @ Unusable::AtLeast(_)) => write!(f, "{why}: no server is let go"),
+            Self::Blind(why @ (Unusable::AtLeast(_) | Unusable::Jump { .. } | Unusable::Standstill(_))) => {
+                write!(f, "{why}: no server is let go")
+            }
             Self::Blind(why) => write!(f, "{why}: the fleet stays as it is"),
             Self::Bounded { wanted, most } => write!(f, "{wanted} servers are wanted, {most} are permitted"),
             Self::Overdue(servers) => write!(f, "{servers} servers should have been ready long ago"),

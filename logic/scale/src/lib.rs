@@ -7,6 +7,7 @@
 //!
 //! - `sample`, `signals`: counters and gauges become demand, in servers. What is missing, stale or absurd is no demand of 0: the
 //!   decision is to hold.
+//! - `plausible`: rejects single absurd values and stopped counters until the new level lasts.
 //! - `policy`: demand becomes a number of servers. One small file each: [`policy::Reactive`], [`policy::Target`],
 //!   [`policy::Predictive`], [`policy::Schedule`]; several of them become the most that any wants.
 //! - `forecast`: what demand will be, for [`policy::Predictive`]; the costly part of it is done by [`Scaler::refit`], between decisions.
@@ -25,6 +26,7 @@ mod demand_log;
 pub mod forecast;
 pub mod history;
 mod plan;
+mod plausible;
 pub mod plot;
 pub mod policy;
 mod rules;

@@ -9,7 +9,7 @@ use crate::policy::{Situation, Tracker, servers_for};
 use crate::rules::Rules;
 use crate::sample::Sample;
 use crate::server::Server;
-use crate::signals::{Reading, Signals};
+use crate::signals::{Reading, Scale, Signals};
 use crate::time::Now;
 use crate::view::View;
 
@@ -64,7 +64,13 @@ impl Scaler {
 
     /// Takes in what was measured at a moment; at most once between two decisions.
     pub fn observe(&mut self, at: Duration, sample: &Sample) {
-        self.signals.take(at, sample);
+        let scale = Scale { requests_per_s: self.capacities.standard(), servers_max: self.rules.bounds.max };
+        self.signals.take(at, sample, scale);
+    }
+
+    /// Returns the request rate that counts instead of the measured one, if they differ.
+    pub fn held_rate(&self) -> Option<f64> {
+        self.signals.held_rate()
     }
 
     /// Takes in how a server of a kind did, if its capacity is to be learned.

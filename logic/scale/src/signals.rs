@@ -4,12 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::counter::{Counter, Increase};
+use crate::plausible::{Doubt, Elsewhere, Measured, Plausibility, Verdict};
 use crate::rules::{Combination, SignalKind, SignalRule};
 use crate::sample::{P95, Sample};
 use crate::window::Window;
 
 /// Why a measurement says nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unusable {
     /// Nobody has measured it.
     Missing(SignalKind),
@@ -23,6 +24,18 @@ pub enum Unusable {
     First(SignalKind),
     /// It is no less than what was measured, and may be more.
     AtLeast(SignalKind),
+    /// The value is far above recent ones. The last accepted value counts until the new level lasts.
+    Jump {
+        /// Signal.
+        kind: SignalKind,
+        /// Measured value.
+        measured: f64,
+        /// Highest recent value.
+        lately: f64,
+    },
+    /// A steadily growing counter stands still. The last accepted value counts until the counter moves or the standstill
+    /// lasts.
+    Standstill(SignalKind),
 }
 
 /// What the measurements say.
@@ -40,6 +53,17 @@ pub(crate) struct Signals {
     combination: Combination,
     stale_after: Duration,
     signals: Vec<Signal>,
+    /// Previous sample.
+    before: Option<Sample>,
+}
+
+/// Limits for the plausibility of a sample.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    /// Capacity of a server of the standard kind, in requests per second.
+    pub(crate) requests_per_s: f64,
+    /// Largest permitted number of servers.
+    pub(crate) servers_max: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -54,6 +78,11 @@ struct Signal {
     looked: Option<(Duration, Duration)>,
     /// What was wrong with it in the latest sample.
     wrong: Option<Unusable>,
+    plausibility: Plausibility,
+    /// Reason to reject the latest value.
+    doubt: Option<Unusable>,
+    /// Value that counts instead of the measured one.
+    instead: Option<f64>,
 }
 
 /// No pool has more of these a second, or at once.
@@ -75,15 +104,27 @@ impl Signals {
             least: None,
             looked: None,
             wrong: None,
+            plausibility: Plausibility::default(),
+            doubt: None,
+            instead: None,
         };
-        Self { combination, stale_after, signals: rules.iter().map(signal).collect() }
+        let signals = rules.iter().map(signal).collect();
+        Self { combination, stale_after, signals, before: None }
     }
 
     /// Takes a sample in. One without anything in it is no sample.
-    pub(crate) fn take(&mut self, at: Duration, sample: &Sample) {
+    pub(crate) fn take(&mut self, at: Duration, sample: &Sample, scale: Scale) {
+        let elsewhere =
+            self.before.replace(*sample).map_or(Elsewhere::default(), |before| seen(&before, sample));
         for signal in &mut self.signals {
-            signal.take(at, self.stale_after, sample);
+            signal.take(at, self.stale_after, sample, scale, elsewhere);
         }
+    }
+
+    /// Returns the request rate that counts instead of the measured one, if they differ.
+    pub(crate) fn held_rate(&self) -> Option<f64> {
+        let requests = self.signals.iter().find(|signal| signal.rule.kind == SignalKind::Requests)?;
+        requests.instead
     }
 
     /// What it all comes to at `now`.
@@ -97,6 +138,7 @@ impl Signals {
                 Ok(demand) => {
                     let (sum, most, least, count) = demands.unwrap_or((0.0, 0.0, f64::INFINITY, 0));
                     demands = Some((sum + demand, most.max(demand), least.min(demand), count + 1));
+                    unusable = unusable.or(signal.doubt);
                     if signal.is_least(now) {
                         unusable = unusable.or(Some(Unusable::AtLeast(signal.rule.kind)));
                     }
@@ -114,10 +156,17 @@ impl Signals {
 }
 
 impl Signal {
-    fn take(&mut self, at: Duration, stale_after: Duration, sample: &Sample) {
+    fn take(
+        &mut self,
+        at: Duration,
+        stale_after: Duration,
+        sample: &Sample,
+        scale: Scale,
+        elsewhere: Elsewhere,
+    ) {
         self.wrong = match self.value(at, stale_after, sample) {
             Ok(Some(value)) => {
-                self.window.push(at, value);
+                self.judge(at, value, stale_after, scale, elsewhere);
                 self.latest = Some(at);
                 if self.rule.kind == SignalKind::Latency && matches!(sample.p95, Some(P95::AtLeast(_))) {
                     self.least = Some(at);
@@ -125,7 +174,49 @@ impl Signal {
                 None
             }
             Ok(None) => self.wrong,
-            Err(cause) => Some(cause),
+            Err(cause) => {
+                self.doubt = None;
+                // A rate that cannot be true must not be recorded either.
+                let is_absurd = matches!(cause, Unusable::Absurd(_));
+                self.instead = if is_absurd { self.window.value(at, self.rule.statistic) } else { None };
+                Some(cause)
+            }
+        };
+    }
+
+    /// Takes in a value if it is plausible.
+    fn judge(
+        &mut self,
+        at: Duration,
+        value: f64,
+        lasts: Duration,
+        Scale { requests_per_s, servers_max }: Scale,
+        elsewhere: Elsewhere,
+    ) {
+        let kind = self.rule.kind;
+        let is_counter = matches!(kind, SignalKind::Requests | SignalKind::Bytes);
+        let per_server = if kind == SignalKind::Requests { requests_per_s } else { self.rule.per_server };
+        let lately = self.plausibility.peak().unwrap_or_default();
+        let verdict = self.plausibility.judge(Measured {
+            at,
+            value,
+            gap: self.looked.filter(|_| is_counter).map(|(_, gap)| gap),
+            most: per_server * f64::from(servers_max),
+            elsewhere,
+            lasts,
+        });
+        (self.doubt, self.instead) = match verdict {
+            Verdict::Believed(believed) => {
+                self.window.push(at, believed);
+                (None, Some(believed).filter(|believed| *believed < value))
+            }
+            Verdict::Doubted(doubt) => {
+                let why = match doubt {
+                    Doubt::Jump => Unusable::Jump { kind, measured: value, lately },
+                    Doubt::Standstill => Unusable::Standstill(kind),
+                };
+                (Some(why), self.window.value(at, self.rule.statistic))
+            }
         };
     }
 
@@ -213,6 +304,18 @@ impl Signal {
     }
 }
 
+/// Compares a sample with the previous one.
+fn seen(before: &Sample, now: &Sample) -> Elsewhere {
+    let rises = |of: fn(&Sample) -> Option<u64>| of(now) > of(before);
+    let falls = |of: fn(&Sample) -> Option<u64>| of(now) < of(before);
+    let is_busy = [now.active, now.queued].into_iter().flatten().any(|count| count > 0);
+    // A new request would have been counted.
+    let has_begun = rises(|sample| sample.active) || rises(|sample| sample.queued);
+    let moves =
+        rises(|sample| sample.bytes) || falls(|sample| sample.active) || falls(|sample| sample.queued);
+    Elsewhere { is_busy, moves: moves && !has_begun }
+}
+
 impl Unusable {
     /// What the trouble is with.
     pub const fn signal(self) -> SignalKind {
@@ -222,7 +325,9 @@ impl Unusable {
             | Self::Absurd(kind)
             | Self::Reset(kind)
             | Self::First(kind)
-            | Self::AtLeast(kind) => kind,
+            | Self::AtLeast(kind)
+            | Self::Jump { kind, .. }
+            | Self::Standstill(kind) => kind,
         }
     }
 
@@ -242,6 +347,14 @@ impl fmt::Display for Unusable {
             Self::Reset(_) => write!(f, "{signal}: the counter began anew"),
             Self::First(_) => write!(f, "{signal}: measured for the first time"),
             Self::AtLeast(_) => write!(f, "{signal}: most requests fail, it is at least what was measured"),
+            Self::Jump { measured, lately, .. } => write!(
+                f,
+                "{signal}: {measured:.1} at once, after {lately:.1} at most, is not believed before it lasts: the last value counts"
+            ),
+            Self::Standstill(_) => write!(
+                f,
+                "{signal}: the counter stands still all at once, which is not believed before it lasts: the last value counts"
+            ),
         }
     }
 }

@@ -360,3 +360,76 @@ fn a_rate_over_a_gap_does_not_count_unless_looks_are_always_so_far_apart() {
     assert_eq!((look(602, 60), look(603, 110)), (None, Some(5.0)));
     assert_eq!((look(633, 1_610), look(663, 3_110)), (None, Some(5.0)));
 }
+
+#[test]
+fn one_absurd_figure_orders_no_server_and_is_told() {
+    let mut fleet = Fleet::new(rules(2, 13), 3, s(5));
+    fleet.seconds(60, 25.0);
+    let absurd = fleet.second(Some(1e6));
+    assert_eq!((absurd.wanted, absurd.needed, told(&absurd).as_str()), (3, 3, ""));
+    let expected = Unusable::Jump { kind: SignalKind::Requests, measured: 1e6, lately: 25.0 };
+    assert_eq!(absurd.alarms, [Alarm::Blind(expected)]);
+    assert_eq!(
+        absurd.alarms[0].to_string(),
+        "requests: 1000000.0 at once, after 25.0 at most, is not believed before it lasts: the last value counts: no server is let go"
+    );
+    assert_eq!((absurd.demand, fleet.scaler.held_rate()), (Some(2.5), Some(25.0)));
+    let after = fleet.seconds(30, 25.0);
+    assert_eq!((after.wanted, after.alarms, fleet.scaler.held_rate()), (3, vec![], None));
+    // A rate that no fleet has is not recorded either.
+    let impossible = fleet.second(Some(5e9));
+    assert_eq!(impossible.alarms, [Alarm::Blind(Unusable::Absurd(SignalKind::Requests))]);
+    assert_eq!((impossible.wanted, fleet.scaler.held_rate()), (3, Some(25.0)));
+    fleet.seconds(30, 25.0);
+    // A lasting level is answered two looks late.
+    let lasting = fleet.seconds(3, 2_000.0);
+    assert_eq!(lasting.wanted, 13, "{lasting:?}");
+}
+
+#[test]
+fn a_counter_that_stands_still_lets_no_server_go_until_that_has_lasted() {
+    let mut all = rules(2, 13);
+    all.standby.keep = 0;
+    let mut scaler = weir_scale::Scaler::new(all.into());
+    let servers = Fleet::new(rules(2, 13), 6, s(5)).servers;
+    let mut second = 0;
+    let mut look = |requests: u64, active: u64| {
+        second += 1;
+        scaler.observe(
+            s(second),
+            &Sample { active: Some(active), queued: Some(0), ..Sample::of_requests(requests) },
+        );
+        scaler.decide(weir_scale::Now::at(s(second)), &servers)
+    };
+    (1..=60).for_each(|at| drop(look(at * 55, 5)));
+    // The source has stopped: no value changes, and requests are under way.
+    for _ in 0..59 {
+        let frozen = look(60 * 55, 5);
+        assert_eq!((frozen.wanted, told(&frozen).as_str()), (6, ""), "{frozen:?}");
+        assert_eq!(frozen.alarms, [Alarm::Blind(Unusable::Standstill(SignalKind::Requests))]);
+        assert_eq!(frozen.demand, Some(5.5));
+    }
+    let believed = (0..60).map(|_| look(60 * 55, 5)).last().unwrap();
+    assert_eq!((believed.wanted, believed.demand), (2, Some(0.0)));
+}
+
+#[test]
+fn traffic_that_ends_is_believed_at_once_where_other_figures_say_so() {
+    let mut scaler = weir_scale::Scaler::new(rules(2, 13).into());
+    let servers = Fleet::new(rules(2, 13), 6, s(5)).servers;
+    let mut second = 0;
+    let mut look = |requests: u64, active: u64| {
+        second += 1;
+        scaler.observe(
+            s(second),
+            &Sample { active: Some(active), queued: Some(0), ..Sample::of_requests(requests) },
+        );
+        scaler.decide(weir_scale::Now::at(s(second)), &servers)
+    };
+    (1..=60).for_each(|at| drop(look(at * 55, 5)));
+    // The last requests end, one after the other.
+    for active in (0..5).rev() {
+        let ended = look(60 * 55, active);
+        assert_eq!((ended.demand, ended.alarms), (Some(0.0), vec![]));
+    }
+}

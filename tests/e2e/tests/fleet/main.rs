@@ -8,6 +8,7 @@ mod clients;
 mod crash;
 mod cycles;
 mod demand;
+mod figures;
 mod haproxy;
 mod haproxy_template;
 mod history;

@@ -83,7 +83,12 @@ impl Teller {
             // As of one that is paused, or whose servers are on their way already.
             self.desk.tell(format!("{} wanted; {}", decision.wanted, decision.reason));
         }
-        Some(self.row(at, round, decision, did, &alarms))
+        let row = self.row(at, round, decision, did, &alarms);
+        Some(match live.scaler().held_rate() {
+            // Forecasts after a restart must not use rejected rates.
+            Some(rate) => Row { requests: None, rate_per_s: Some(rate), rate_peak_per_s: Some(rate), ..row },
+            None => row,
+        })
     }
 
     /// Tells those of `now` that were not there before.
