@@ -85,7 +85,8 @@ pub enum Command {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
-    /// Sets the number of servers of a fleet, whatever the demand. The limits of the fleet still apply.
+    /// Sets the number of servers of a fleet, within its bounds; 0 drains and deletes all of its machines, stopped
+    /// ones too, also of a fleet that the config no longer has.
     FleetScale {
         /// Fleet to scale.
         fleet: Name,

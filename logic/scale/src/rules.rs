@@ -131,6 +131,12 @@ impl Rules {
 }
 
 impl Rules {
+    /// Returns the same rules for a fleet without any machine, whatever its bounds.
+    pub(crate) fn without_servers(&self) -> Self {
+        let bounds = Bounds { min: 0, ..self.bounds };
+        Self { bounds, standby: Standby::default(), ..self.clone() }
+    }
+
     /// Whether what was measured long ago matters.
     pub fn forecasts(&self) -> bool {
         self.policies.iter().any(|policy| matches!(policy, Policy::Predictive(_)))

@@ -120,14 +120,18 @@ impl Scaler {
         if woken { self.wake_up } else { self.start_up }
     }
 
-    /// An operator wants so many, whatever the policies say; `None` = the policies decide again. Bounds hold.
+    /// Sets the number of servers by hand; `None` = the policies decide again. The bounds hold, except for 0, which deletes all
+    /// machines, stopped ones too.
     pub fn pin(&mut self, wanted: Option<u32>) {
         self.pinned = wanted;
     }
 
     /// How many servers there should be now, and what is to be done.
     pub fn decide(&mut self, now: Now, servers: &[Server]) -> Decision {
-        let rules = Arc::clone(&self.rules);
+        let rules = match self.pinned {
+            Some(0) => Arc::new(self.rules.without_servers()),
+            _ => Arc::clone(&self.rules),
+        };
         let view = View {
             rules: &rules,
             capacities: &self.capacities,
@@ -193,10 +197,12 @@ impl Scaler {
     fn settle(&self, situation: &Situation, reading: &Reading, parts: &[Part]) -> (u32, String) {
         let before = situation.wanted;
         if let Some(pinned) = self.pinned {
-            return (
-                pinned.clamp(situation.least, situation.most),
-                format!("{pinned} were asked for by hand"),
-            );
+            let reason = match pinned {
+                0 => "none were asked for by hand: all machines are drained and deleted, stopped ones too"
+                    .to_owned(),
+                _ => format!("{pinned} were asked for by hand"),
+            };
+            return (pinned.clamp(situation.least, situation.most), reason);
         }
         // Of equals, the first decides.
         let highest = parts.iter().rev().max_by_key(|part| part.wanted);

@@ -28,7 +28,7 @@ enum Question {
     Explain(live::OneArgs),
     /// Show what is to be done; where the fleet is paused, what would be
     Plan(live::OneArgs),
-    /// Have so many servers, whatever demand says; `auto` = as demand says again
+    /// Have so many servers, whatever demand says; 0 = none, not even stopped ones; `auto` = as demand says again
     Scale(live::ScaleArgs),
     /// Go on deciding, but do nothing
     Pause(live::OneArgs),

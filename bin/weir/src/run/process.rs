@@ -130,6 +130,7 @@ async fn live(
         gateway.publish(gateway.prepare(&plan).map_err(|error| error.to_string())?);
     }
     fleets.follow(&plan.fleets);
+    fleets.strays().iter().for_each(|note| eprintln!("weir: {note}"));
     let mut process =
         Process { config, plan, controller, workers, sockets, access_log, gateway, fleets, sandbox };
     process.sockets.accept(&process.workers, opened);
@@ -201,12 +202,12 @@ impl Process {
         self.gateway.publish(areas);
         let outcome = self.controller.commit(prepared, port);
         self.gateway.retire(&self.plan);
-        self.fleets.follow(&self.plan.fleets);
+        let left_alone = self.fleets.follow(&self.plan.fleets);
         self.sockets.follow(&self.workers, &self.plan, opened);
         // Workers let go of it with their next look at the plan; what they hand over until then is still written.
         drop(old_log);
         tell_changes(&outcome.changes);
-        Ok(outcome.notes)
+        Ok(outcome.notes.into_iter().chain(left_alone).collect())
     }
 
     /// Drains and ends. A second signal cuts it short.

@@ -433,3 +433,20 @@ fn traffic_that_ends_is_believed_at_once_where_other_figures_say_so() {
         assert_eq!((ended.demand, ended.alarms), (Some(0.0), vec![]));
     }
 }
+
+#[test]
+fn a_fleet_that_is_to_have_no_server_lets_all_go_in_order() {
+    let mut fleet = Fleet::new(rules(2, 5), 2, s(5));
+    fleet.make(ServerState::Stopped);
+    fleet.seconds(60, 15.0);
+    fleet.scaler.pin(Some(0));
+    let first = fleet.second(Some(15.0));
+    assert_eq!((first.wanted, told(&first).as_str()), (0, "drain s1; drain s2; delete s3"));
+    assert!(first.reason.contains("all machines are drained and deleted"), "{}", first.reason);
+    fleet.seconds(30, 15.0);
+    assert_eq!(fleet.states(), "");
+    // The policies decide again.
+    fleet.scaler.pin(None);
+    fleet.seconds(60, 15.0);
+    assert_eq!(fleet.states(), "active active");
+}

@@ -79,6 +79,80 @@ fn a_reload_leaves_a_fleet_alone_and_new_bounds_hold_without_a_server_lost() {
     assert_eq!(shown["snapshot"].get("fleets"), None);
 }
 
+/// Removes the fleet from a config.
+fn without_fleet(config: &str) -> &str {
+    config.split_once("[fleet.web]").unwrap().0
+}
+
+#[test]
+fn a_fleet_has_no_machine_left_when_none_is_asked_for_and_no_request_is_lost() {
+    let place = Place::new();
+    let weir = Weir::start(&place.config(RULES));
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    told(&weir, &["scale", "2"]);
+    wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
+    told(&weir, &["scale", "1"]);
+    wait_until("one of them is kept stopped", PATIENCE, || fleet(&weir)["stopped"] == 1);
+    let mut client = weir.client();
+    client.send(weir_e2e::get("/slow?bytes=100000&rate=50000"));
+    assert_eq!(client.response_head().status, 200);
+    assert!(told(&weir, &["scale", "0"]).contains("web: all machines are drained and deleted"));
+    assert_eq!(client.read_exact(100_000).len(), 100_000);
+    wait_until("none is there", PATIENCE, || {
+        fleet(&weir)["servers_total"] == 0 && place.processes().is_empty()
+    });
+    assert_eq!(fleet(&weir)["done"]["cut"], 0);
+    told(&weir, &["scale", "auto"]);
+    wait_until("one again", PATIENCE, || has_settled_at(&weir, 1));
+}
+
+#[test]
+fn a_fleet_that_is_taken_out_of_the_config_says_what_runs_on_and_how_it_ends() {
+    let place = Place::new();
+    let rules = RULES.replace("min = 1", "min = 2");
+    let config = format!("[weir]\nstate = {:?}\n\n{}", place.path("state"), place.config(&rules));
+    let mut weir = Weir::start(&config);
+    wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
+    let names: Vec<String> = place.processes().into_keys().collect();
+    weir.reload(without_fleet(&config));
+    let line = weir.wait_for_log("fleet web is not in the config any more");
+    assert!(names.iter().all(|name| line.contains(&format!("{name} (active)"))), "{line}");
+    assert!(line.contains("`weir fleet scale 0 web` drains them"), "{line}");
+    let output = ask(&weir, &["scale", "2", "web"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let why = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(why.contains("fleet web is not in the config any more. `weir fleet scale 0 web`"), "{why}");
+    // A restart says it as well.
+    let mut weir = weir.start_again();
+    let line = weir.wait_for_log("fleet web is not in the config, and its servers run on");
+    assert!(names.iter().all(|name| line.contains(&format!("web/{name} (127.0.0.1:"))), "{line}");
+    assert_eq!(place.processes().len(), 2);
+    // The running process deletes the machines of the removed fleet.
+    weir.reload(&config);
+    wait_until("it has its servers", PATIENCE, || has_settled_at(&weir, 2));
+    weir.reload(without_fleet(&config));
+    assert!(told(&weir, &["scale", "0", "web"]).contains("all machines are drained and deleted"));
+    weir.wait_for_log("fleet web: all of its machines are gone");
+    wait_until("none is there", PATIENCE, || place.processes().is_empty());
+    // A fleet of this name starts as any other.
+    weir.reload(&config);
+    wait_until("two servers again", PATIENCE, || has_settled_at(&weir, 2));
+}
+
+#[test]
+fn a_fleet_whose_pool_is_gone_too_still_lets_its_machines_go() {
+    let place = Place::new();
+    let config = place.config(RULES);
+    let mut weir = Weir::start(&config);
+    wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
+    weir.reload(
+        "[listener.web]\nbind = \"127.0.0.1:0\"\n[[route]]\nrespond = { status = 200, body = \"none\" }\n",
+    );
+    told(&weir, &["scale", "0", "web"]);
+    weir.wait_for_log("fleet web: all of its machines are gone");
+    wait_until("none is there", PATIENCE, || place.processes().is_empty());
+}
+
 #[test]
 fn a_new_server_takes_its_share_slowly_where_its_pool_has_it_so() {
     let place = Place::new();

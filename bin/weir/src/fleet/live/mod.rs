@@ -46,7 +46,7 @@ struct HowArgs {
 /// Options of `weir fleet scale`.
 #[derive(Debug, Args)]
 pub(super) struct ScaleArgs {
-    /// A number within the fleet's bounds, or `auto`.
+    /// A number within the fleet's bounds, 0 to drain and delete all of its machines, or `auto`.
     servers: Servers,
     #[command(flatten)]
     of: OneArgs,
@@ -127,6 +127,11 @@ pub(super) fn scale(args: &ScaleArgs) -> ExitCode {
         &args.of,
         |fleet| Command::FleetScale { fleet, servers },
         |fleet| match servers {
+            Some(0) => {
+                format!(
+                    "{fleet}: all machines are drained and deleted, stopped ones too, until `weir fleet scale auto {fleet}`"
+                )
+            }
             Some(servers) => format!("{fleet}: {servers} servers, whatever demand says"),
             None => format!("{fleet}: as many servers as demand calls for"),
         },

@@ -14,6 +14,7 @@ mod pool;
 mod runner;
 mod tell;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -37,15 +38,22 @@ pub(super) struct Fleets {
     control_plane: Handle,
     /// In config order.
     running: Mutex<Vec<Running>>,
+    /// Fleets that the config no longer has. Their plans are needed to delete their machines.
+    removed: Mutex<Vec<Running>>,
 }
 
 /// A fleet's thread.
 struct Running {
     plan: Arc<FleetPlan>,
     desk: Arc<Desk>,
+    /// The config no longer has it, and it deletes its machines.
+    retires: bool,
     /// `None` = it could not be started.
     thread: Option<JoinHandle<()>>,
 }
+
+/// Largest number of machines in a note.
+const NAMED_MAX: usize = 10;
 
 /// A fleet that is told something.
 struct Told {
@@ -56,26 +64,59 @@ struct Told {
 impl Fleets {
     /// None runs yet. To be called on the control plane's runtime.
     pub(super) fn new(controller: Arc<Controller>) -> Self {
-        Self { controller, control_plane: Handle::current(), running: Mutex::default() }
+        Self {
+            controller,
+            control_plane: Handle::current(),
+            running: Mutex::default(),
+            removed: Mutex::default(),
+        }
     }
 
     /// From now on there are these. What has not changed goes on undisturbed; of those that are gone, servers stay as they are.
-    pub(super) fn follow(&self, plans: &[FleetPlan]) {
+    /// Returns notes about these for the operator.
+    pub(super) fn follow(&self, plans: &[FleetPlan]) -> Vec<String> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *running);
         for plan in plans {
             let same = before.iter().position(|there| there.plan.name == plan.name);
             let same = same.map(|at| before.remove(at));
+            let was_removed = removed.iter().position(|there| there.plan.name == plan.name);
+            let was_removed = was_removed.map(|at| removed.remove(at));
             running.push(match same {
                 Some(there) if *there.plan == *plan => there,
-                there => self.start(plan.clone(), there),
+                there => self.start(plan.clone(), there.or(was_removed), false),
             });
         }
+        let notes = before.iter().map(left_alone).collect();
         for gone in before {
             gone.desk.end();
-            let name = &gone.plan.name;
-            eprintln!("weir: fleet {name}: is not in the config any more: its servers stay as they are");
+            removed.push(gone);
         }
+        notes
+    }
+
+    /// Returns notes about servers in pools whose fleet the config does not have, as after its removal and a restart.
+    pub(super) fn strays(&self) -> Vec<String> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = |name: &str| running.iter().any(|fleet| fleet.plan.name.as_str() == name);
+        let mut strays: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for pool in self.controller.snapshot().pools {
+            for server in pool.servers {
+                if let Some(fleet) = server.fleet.filter(|fleet| !is_known(fleet)) {
+                    let named = format!("{}/{} ({})", pool.name, server.name, server.address);
+                    strays.entry(fleet).or_default().push(named);
+                }
+            }
+        }
+        let note = |(fleet, servers): (String, Vec<String>)| {
+            format!(
+                "fleet {fleet} is not in the config, and its servers run on: {}. {}",
+                named(&servers),
+                how_to_end(&fleet)
+            )
+        };
+        strays.into_iter().map(note).collect()
     }
 
     /// Ends all, without waiting: what was begun is in the journals.
@@ -111,7 +152,9 @@ impl Fleets {
             }
             snapshot
         };
-        running.iter().map(snapshot).collect()
+        let removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
+        let retiring = removed.iter().filter(|fleet| fleet.retires && fleet.is_alive());
+        running.iter().chain(retiring).map(snapshot).collect()
     }
 
     /// Obeys a command about a fleet. Blocks on the disk, and nobody else meanwhile.
@@ -121,11 +164,15 @@ impl Fleets {
             Err(why) => Reply::error(Code::Internal, format!("fleet {}: {why}", fleet.plan.name)),
         };
         match command {
+            Command::FleetScale { fleet, servers: Some(0) } if self.retire(fleet) => {
+                Reply::Ok(Answer::Done { changed: true, notes: Vec::new() })
+            }
             Command::FleetScale { fleet, servers } => self.with(fleet, |fleet| {
                 let bounds = fleet.plan.rules.bounds;
-                if let Some(wanted) = servers.filter(|wanted| !(bounds.min..=bounds.max).contains(wanted)) {
+                let is_beyond = |wanted: &u32| *wanted > 0 && !(bounds.min..=bounds.max).contains(wanted);
+                if let Some(wanted) = servers.filter(is_beyond) {
                     let message = format!(
-                        "fleet {}: {wanted} servers are outside of its bounds, {} to {}",
+                        "fleet {}: {wanted} servers are outside of its bounds, {} to {}, or 0 for none",
                         fleet.plan.name, bounds.min, bounds.max
                     );
                     return Reply::error(Code::BadCommand, message);
@@ -151,12 +198,35 @@ impl Fleets {
         drop(running);
         match told {
             Some(told) => act(&told),
+            None if self.was_removed(name) => {
+                let message =
+                    format!("fleet {name} is not in the config any more. {}", how_to_end(name.as_str()));
+                Reply::error(Code::NotFound, message)
+            }
             None => Reply::error(Code::NotFound, format!("there is no fleet {name}")),
         }
     }
 
+    fn was_removed(&self, name: &Name) -> bool {
+        let removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
+        removed.iter().any(|fleet| fleet.plan.name == *name)
+    }
+
+    /// Drains and deletes the machines of a fleet that the config no longer has. Returns false if there is no such fleet.
+    fn retire(&self, name: &Name) -> bool {
+        let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = removed.iter().position(|fleet| fleet.plan.name == *name) else { return false };
+        let there = removed.remove(at);
+        let retiring = match there.retires && there.is_alive() {
+            true => there,
+            false => self.start((*there.plan).clone(), Some(there), true),
+        };
+        removed.push(retiring);
+        true
+    }
+
     /// A thread for a fleet; the one before, if there was one, ends first.
-    fn start(&self, plan: FleetPlan, before: Option<Running>) -> Running {
+    fn start(&self, plan: FleetPlan, before: Option<Running>, retires: bool) -> Running {
         let desk = Arc::new(Desk::new(&plan));
         let left = before.as_ref().map(|before| before.plan.balancer.clone());
         let before = before.and_then(|before| {
@@ -169,6 +239,7 @@ impl Fleets {
             desk: Arc::clone(&desk),
             controller: Arc::clone(&self.controller),
             control_plane: self.control_plane.clone(),
+            retires,
         };
         let run = move || {
             // Two of the same fleet would get into each other's way. If it has panicked, it has said why.
@@ -179,6 +250,47 @@ impl Fleets {
         if let Err(error) = &thread {
             eprintln!("weir: fleet {}: no thread: {error}", plan.name);
         }
-        Running { plan: Arc::new(plan), desk, thread: thread.ok() }
+        Running { plan: Arc::new(plan), desk, retires, thread: thread.ok() }
     }
+}
+
+impl Running {
+    fn is_alive(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+}
+
+/// Returns a note about a fleet that the config no longer has.
+fn left_alone(gone: &Running) -> String {
+    let snapshot = gone.desk.snapshot();
+    let name = &snapshot.name;
+    let servers: Vec<String> =
+        snapshot.servers.iter().map(|server| format!("{} ({})", server.name, server.state)).collect();
+    match (snapshot.leads, servers.is_empty()) {
+        (true, true) => format!("fleet {name} is not in the config any more; it had no servers"),
+        (true, false) => format!(
+            "fleet {name} is not in the config any more: its servers stay as they are, and Weir no longer looks after them: {}. {}",
+            named(&servers),
+            how_to_end(name)
+        ),
+        (false, _) => format!(
+            "fleet {name} is not in the config any more: its servers stay as they are; it was not led from here. {}",
+            how_to_end(name)
+        ),
+    }
+}
+
+fn named(servers: &[String]) -> String {
+    let shown = servers.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match servers.len().saturating_sub(NAMED_MAX) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+fn how_to_end(fleet: &str) -> String {
+    format!(
+        "`weir fleet scale 0 {fleet}` drains them and deletes their machines: as long as the process runs that had the fleet, or with the \
+         fleet in the config again"
+    )
 }

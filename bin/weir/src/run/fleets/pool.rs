@@ -31,6 +31,8 @@ pub(super) struct Pool {
     pub(super) learns: bool,
     /// What an agent has said longer ago than this says nothing.
     pub(super) stale_after: Duration,
+    /// The pool may be gone: then the servers have no requests.
+    pub(super) may_be_gone: bool,
     pub(super) before: RefCell<Before>,
 }
 
@@ -143,11 +145,17 @@ impl Balancer for Pool {
     }
 
     fn members(&self) -> Result<Vec<Member>, String> {
-        let pool = self.snapshot().ok_or_else(|| format!("there is no pool {}", self.name))?;
-        Ok(self.ours(&pool).filter_map(member).collect())
+        match self.snapshot() {
+            Some(pool) => Ok(self.ours(&pool).filter_map(member).collect()),
+            None if self.may_be_gone => Ok(Vec::new()),
+            None => Err(format!("there is no pool {}", self.name)),
+        }
     }
 
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
+        if self.may_be_gone && !self.exists() {
+            return Ok(());
+        }
         // As its neighbours: a fixed weight would be nothing beside those that are found.
         let finds_weights = self.controller.finds_weights(&self.name);
         let server = ServerSpec {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Handle;
 use weir_config::plan::{FleetBalancer, FleetPlan, HistoryPlan};
 use weir_fleet::live::Live;
-use weir_fleet::{Actuator, Candidate, History, LeaseError, Steps};
+use weir_fleet::{Actuator, Candidate, History, LeaseError, Steps, Wish};
 use weir_model::PoolName;
 use weir_proxy::control::Controller;
 use weir_scale::history::Row;
@@ -33,6 +33,8 @@ pub(super) struct Runner {
     pub(super) desk: Arc<Desk>,
     pub(super) controller: Arc<Controller>,
     pub(super) control_plane: Handle,
+    /// The config no longer has the fleet, and it deletes its machines.
+    pub(super) retires: bool,
 }
 
 /// Before it is tried again to lead.
@@ -52,6 +54,14 @@ impl Runner {
 
     async fn live(&self) {
         let mut why = String::new();
+        if self.retires {
+            // A pause could not be ended: the config no longer has the fleet.
+            let none = Wish { servers: Some(0), paused: Some(false) };
+            if let Err(cause) | Ok((_, Some(cause))) = self.desk.wish(|wish| *wish = none) {
+                self.desk.tell(cause);
+            }
+            self.desk.tell("is not in the config any more: its machines are drained and deleted");
+        }
         let complain = |cause: std::io::Error| self.desk.tell(format!("history: {cause}"));
         let latest = self.plan.history.iter().map(|plan| History::latest(plan).map_err(complain));
         self.recall(latest.filter_map(Result::ok));
@@ -149,6 +159,10 @@ impl Runner {
                 }
                 self.desk.remember(row);
             }
+            if self.retires && round.decision.is_some_and(|decision| decision.fleet.servers == 0) {
+                self.retired();
+                return Ok(());
+            }
             // Rounds may be hours apart: whether it leads, and what is wished elsewhere, is known sooner.
             loop {
                 if self.desk.is_over() {
@@ -170,6 +184,15 @@ impl Runner {
                 return Ok(());
             }
         }
+    }
+
+    /// Ends after the last machine is gone. Resets the wish, so that a later fleet of this name starts as any other.
+    fn retired(&self) {
+        if let Err(cause) | Ok((_, Some(cause))) = self.desk.wish(|wish| *wish = Wish::default()) {
+            self.desk.tell(cause);
+        }
+        self.desk.tell("all of its machines are gone");
+        self.desk.end();
     }
 
     async fn open(&self, candidate: &mut Candidate) -> Result<Live<Balance>, Idle> {
@@ -208,6 +231,7 @@ impl Runner {
                 wants_latency: plan.rules.signals.iter().any(|signal| signal.kind == SignalKind::Latency),
                 learns: plan.rules.capacity.is_learned(),
                 stale_after: plan.rules.stale_after,
+                may_be_gone: self.retires,
                 before: RefCell::new(Before::default()),
             })),
             FleetBalancer::Haproxy(haproxy) => Balance::Haproxy(weir_fleet::haproxy(plan, haproxy)),
