@@ -125,8 +125,16 @@ impl Memory {
             (Err(why), what) => {
                 // A later start by another client has another duration.
                 seen.was_ordered &= what != Some(Asked::Start);
-                // The state of a machine may forbid a call for long: backs off instead of asking at every look.
-                if why.kind == FailureKind::Conflict {
+                // A refusal that concerns one machine (its state, a quota) may last: backs off instead of asking at every look. Other
+                // failures back off for the whole provider (`actuator::trouble`).
+                let is_about_one = matches!(
+                    why.kind,
+                    FailureKind::Conflict
+                        | FailureKind::NotFound
+                        | FailureKind::Quota
+                        | FailureKind::Permanent
+                );
+                if is_about_one {
                     let new = || (Backoff::new(REFUSED_FIRST, REFUSED_LONGEST), String::new());
                     let (backoff, said) = seen.refused.get_or_insert_with(new);
                     backoff.failed(now, None);

@@ -66,6 +66,8 @@ struct World {
     answers_lost: u32,
     /// The provider refuses to stop and delete.
     keeps: bool,
+    /// It refuses to start, for this reason.
+    refuses_to_start: Option<FailureKind>,
     /// Checks of what is made from now on never pass.
     sick: bool,
     /// What is started stays stopped.
@@ -158,6 +160,10 @@ impl Provider for Shared {
         Box::pin(async move {
             self.act("start").await;
             let mut world = self.0.borrow_mut();
+            if let Some(kind) = world.refuses_to_start {
+                world.log.push("refused".to_owned());
+                return Err(Failure::new(kind, "it is not started"));
+            }
             let from = world.second + 1;
             if !world.stays_stopped {
                 world.machines.insert(id.to_string(), (MachineState::Running, from));

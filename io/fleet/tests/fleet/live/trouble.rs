@@ -1,6 +1,6 @@
 //! Servers that are restarted, ill, or not let go.
 
-use weir_fleet::MachineState;
+use weir_fleet::{FailureKind, MachineState};
 use weir_scale::{Alarm, StartFailure};
 
 use super::{CHECKS_S, Play};
@@ -298,4 +298,26 @@ fn what_a_provider_has_agreed_to_delete_is_not_asked_for_at_every_look() {
         let asked = play.log().iter().filter(|done| *done == "delete").count();
         assert!((2..=4).contains(&asked), "asked {asked} times in 150 seconds");
     });
+}
+
+#[test]
+fn a_machine_that_the_provider_does_not_start_for_whatever_reason_is_not_asked_for_at_every_look() {
+    for kind in [FailureKind::Conflict, FailureKind::NotFound, FailureKind::Quota, FailureKind::Permanent] {
+        run_virtually(async {
+            let mut play = Play::new();
+            play.seconds(60, 55).await;
+            play.seconds(300, 5).await;
+            assert_eq!(play.counts(), (2, 1, 2));
+            play.log();
+            play.world.0.borrow_mut().refuses_to_start = Some(kind);
+            play.seconds(120, 25).await;
+            let log = play.log();
+            let asked = log.iter().filter(|done| *done == "refused").count();
+            // After 1, 2, 4, 8, 16 and then 30 seconds each.
+            assert!((5..=9).contains(&asked), "{kind:?}: {asked} times: {log:?}");
+            play.world.0.borrow_mut().refuses_to_start = None;
+            play.seconds(60, 25).await;
+            assert!(play.log().contains(&"start".to_owned()), "{kind:?}");
+        });
+    }
 }
