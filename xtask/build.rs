@@ -1,4 +1,4 @@
-//! Hands the target triple on to the program: only build scripts are told it.
+//! Hands the target triple on to the program. Cargo sets `TARGET` for build scripts only.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

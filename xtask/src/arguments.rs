@@ -1,30 +1,33 @@
+//! Takes words and options from the command line.
+
 use std::collections::VecDeque;
 
-/// What was typed after the program's name: words taken from the front, and options taken from anywhere.
+/// Command-line arguments after the program's name. Words are taken from the front, options from anywhere.
 #[derive(Debug)]
 pub(crate) struct Arguments(VecDeque<String>);
 
 impl Arguments {
-    /// Those of this process. Arguments that are not UTF-8 are taken with replacement characters: none of ours can be.
+    /// Takes the arguments of this process. Bytes that are not UTF-8 become replacement characters, because
+    /// no valid argument has any.
     pub(crate) fn from_process() -> Self {
         Self(std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect())
     }
 
-    /// These words, as if they had been typed.
+    /// Takes `words` as the arguments.
     #[cfg(test)]
     pub(crate) fn of(words: &[&str]) -> Self {
         Self(words.iter().map(|&word| word.to_owned()).collect())
     }
 
-    /// The first word that is left.
+    /// Takes the first word that is left.
     pub(crate) fn next(&mut self) -> Option<String> {
         self.0.pop_front()
     }
 
-    /// The value of `--name VALUE` or `--name=VALUE`.
+    /// Takes `--name VALUE` or `--name=VALUE` and returns the value.
     ///
     /// # Errors
-    /// The option stands last, without a value.
+    /// If the option is last and has no value.
     pub(crate) fn option(&mut self, name: &str) -> Result<Option<String>, String> {
         for at in 0..self.0.len() {
             if let Some(value) = self.0[at].strip_prefix(name).and_then(|rest| rest.strip_prefix('=')) {
@@ -40,19 +43,21 @@ impl Arguments {
         Ok(None)
     }
 
-    /// Whether `--name` stands there.
+    /// Takes `--name` and returns whether it was given.
     pub(crate) fn flag(&mut self, name: &str) -> bool {
         let at = self.0.iter().position(|word| word == name);
         at.and_then(|at| self.0.remove(at)).is_some()
     }
 
-    /// Every word that is left.
+    /// Returns all words that are left.
     pub(crate) fn rest(self) -> Vec<String> {
         self.0.into()
     }
 
+    /// Checks that no argument is left.
+    ///
     /// # Errors
-    /// An argument is left that the command does not know.
+    /// If an argument is left that the command does not know.
     pub(crate) fn finish(self) -> Result<(), String> {
         match self.0.front() {
             None => Ok(()),

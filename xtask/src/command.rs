@@ -1,28 +1,30 @@
+//! Runs other programs.
+
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// The cargo that runs this program.
+/// Returns a command for the cargo that runs this program.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs it with our own output streams.
+/// Runs a command that writes to this process's own output streams.
 ///
 /// # Errors
-/// It cannot be started, or ends with another status than 0.
+/// If the command cannot be started or its exit status is not 0.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let name = spelled(command);
     let status = command.status().map_err(|error| format!("{name}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{name}: {status}")) }
 }
 
-/// Runs it and returns what it wrote to standard output.
+/// Runs a command and returns its standard output.
 ///
 /// # Errors
-/// As [`run`], with what it wrote to standard error.
+/// Those of [`run`], with the command's standard error in the message.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let name = spelled(command);
     let output = command.output().map_err(|error| format!("{name}: {error}"))?;
@@ -33,10 +35,10 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs it and returns what it wrote to standard output; what it writes to standard error goes to ours.
+/// Runs a command and returns its standard output. Its standard error goes to that of this process.
 ///
 /// # Errors
-/// As [`run`].
+/// Those of [`run`].
 pub(crate) fn output_beside_errors(command: &mut Command) -> Result<String, String> {
     let name = spelled(command);
     let output = command.stderr(Stdio::inherit()).output().map_err(|error| format!("{name}: {error}"))?;
@@ -46,7 +48,8 @@ pub(crate) fn output_beside_errors(command: &mut Command) -> Result<String, Stri
     }
 }
 
-/// The program that a message of Cargo's (`--message-format json`) is about, if it is about one: its name, and where it is.
+/// Returns the name and path of the program that a Cargo message (`--message-format json`) reports. Returns
+/// `None` for other messages.
 pub(crate) fn program_of(message: &Value) -> Option<(&str, &Path)> {
     let target = &message["target"];
     let is_program = target["kind"].as_array()?.iter().any(|kind| kind == "bin");
@@ -54,7 +57,7 @@ pub(crate) fn program_of(message: &Value) -> Option<(&str, &Path)> {
     Some((target["name"].as_str()?, Path::new(executable)))
 }
 
-/// The command line, for people.
+/// Returns the command line as text for messages.
 pub(crate) fn spelled(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")

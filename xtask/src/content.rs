@@ -1,18 +1,19 @@
-//! Files that are known by what is in them.
+//! Copies files to names that are derived from their content.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A copy in `directory` whose name changes with what is in it: cargo builds anew when a path that it is given changes, not when the file
-/// there does.
+/// Copies `from` into `directory` under a name that changes with the content. Cargo rebuilds when a path in
+/// its arguments changes, but not when the file at that path does.
 ///
 /// # Errors
-/// The file cannot be read, or the copy not be written.
+/// If the file cannot be read or the copy cannot be written.
 pub(crate) fn named_by_content(from: &Path, directory: &Path) -> Result<PathBuf, String> {
     let content = fs::read(from).map_err(|error| format!("{}: {error}", from.display()))?;
     let extension = from.extension().unwrap_or_default();
     let to = directory.join(format!("{:016x}", fnv1a(&content))).with_extension(extension);
-    // What is there stays as it is: crates that were built by it are built anew when it is newer than they are.
+    // An identical copy is not written again: a newer file would make cargo rebuild the crates that were
+    // built with it.
     if fs::read(&to).is_ok_and(|there| there == content) {
         return Ok(to);
     }
@@ -21,7 +22,7 @@ pub(crate) fn named_by_content(from: &Path, directory: &Path) -> Result<PathBuf,
     Ok(to)
 }
 
-/// FNV-1a of 64 bits: enough to tell one version of a file from another.
+/// Returns the 64-bit FNV-1a hash, which is enough to distinguish versions of a file.
 pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()
@@ -36,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_number_is_that_of_fnv_1a() {
-        // The vectors of its authors: http://www.isthe.com/chongo/src/fnv/test_fnv.c
+        // Test vectors by the authors of FNV: http://www.isthe.com/chongo/src/fnv/test_fnv.c
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }

@@ -1,5 +1,6 @@
-//! Builds and runs the targets of fuzz/ with libFuzzer on stable Rust: with coverage feedback, without sanitizers (those are
-//! for nightly compilers). `make test` runs the same targets without libFuzzer, in the test program fuzz/tests/replay.
+//! Builds and runs the targets of fuzz/ with libFuzzer on stable Rust: with coverage feedback, without
+//! sanitizers (which need a nightly compiler). `make test` runs the same targets without libFuzzer, in the
+//! test program fuzz/tests/replay.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,15 +16,15 @@ use crate::content::named_by_content;
 use crate::release::target_directory;
 use crate::test::FEATURES;
 
-/// What Cargo runs instead of the compiler for the workspace's own crates, in fuzz/: it makes them tell libFuzzer which code an input
-/// reached.
+/// Compiler wrapper in fuzz/ that Cargo runs for the crates of the workspace. It adds the counters through
+/// which libFuzzer sees the code that an input reaches.
 const COMPILER: &str = "counting-rustc.sh";
 
-/// What the random inputs grow from unless told otherwise: one that is known, so that a failure is that of the change
-/// and comes again.
+/// Default seed of the random inputs. It is fixed so that a failure comes from the change under test and can
+/// be reproduced.
 const SEED: u32 = 1;
 
-/// `fuzz [--seconds N] [--seed N] [TARGET...]`.
+/// Runs the command `fuzz [--seconds N] [--seed N] [TARGET...]`.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let effort = Effort {
         seconds: number(&mut arguments, "--seconds", 30)?,
@@ -35,15 +36,15 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     if let Some(unknown) = wanted.iter().find(|name| !all.contains(name)) {
         return Err(format!("no fuzz target {unknown:?}: one of {}", all.join(", ")));
     }
-    // Who is named runs for the whole time.
+    // Targets named on the command line run for the whole time.
     let (chosen, first) = if wanted.is_empty() { (all, first) } else { (wanted.clone(), wanted) };
     let work = target_directory(root).join("fuzz");
     let programs = build(root, &fuzz, &work, &chosen)?;
 
-    // As many at a time as there are cores: a target is one thread.
+    // One target per core: a target is one thread.
     let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let mut failed = Vec::new();
-    // Side by side runs what takes as long.
+    // Targets in one batch run for the same time.
     let (whole, third): (Vec<_>, Vec<_>) = chosen.into_iter().partition(|name| first.contains(name));
     let batches = whole.chunks(at_once).map(|batch| (batch, effort.seconds));
     for (batch, seconds) in
@@ -64,11 +65,11 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
 }
 
-/// How long and from where each target searches.
+/// Duration and seed of each target's run.
 #[derive(Clone, Copy)]
 struct Effort {
     seconds: u32,
-    /// 0 = another one each time.
+    /// Seed of the random inputs. 0 selects a different one for each run.
     seed: u32,
 }
 
@@ -77,10 +78,10 @@ fn number(arguments: &mut Arguments, option: &str, default: u32) -> Result<u32, 
     text.parse().map_err(|error| format!("{option} {text}: {error}"))
 }
 
-/// The names in the fuzz package's manifest.
+/// Names of targets from the manifest of the fuzz package.
 struct Targets {
     all: Vec<String>,
-    /// Those that run for the whole time.
+    /// Targets that run for the whole time. The others run for a third of it.
     first: Vec<String>,
 }
 
@@ -106,10 +107,10 @@ impl Targets {
     }
 }
 
-/// Compiles these targets; returns where their programs are, by name.
+/// Compiles the targets and returns the paths of their programs, by name.
 ///
-/// As tests are compiled, of all packages and with their features, so that dependencies are what tests have: most of the time would go
-/// into compiling them once more.
+/// Compiles them as the tests are compiled: all packages with the features of tests. The dependencies are
+/// then already built, which is most of the work.
 fn build(
     root: &Path,
     fuzz: &Path,
@@ -136,7 +137,7 @@ fn build(
     }
 }
 
-/// One target at work.
+/// Running fuzz target.
 struct Run {
     name: String,
     child: std::process::Child,
@@ -146,7 +147,8 @@ struct Run {
 
 impl Run {
     fn start(fuzz: &Path, work: &Path, name: &str, program: &Path, effort: &Effort) -> Result<Self, String> {
-        // Found inputs go to the first directory; the second is the committed corpus, which stays as it is.
+        // New inputs go to the first directory. The second is the committed corpus, which libFuzzer only
+        // reads.
         let found = work.join("found").join(name);
         let corpus = fuzz.join("corpus").join(name);
         let artifacts = fuzz.join("artifacts").join(name);
@@ -170,7 +172,7 @@ impl Run {
         Ok(Self { name: name.to_owned(), child, log, since: Instant::now() })
     }
 
-    /// Waits for its end and prints how much it tried.
+    /// Waits for the target to end and prints how many inputs it tried.
     fn finish(self) -> Result<(), String> {
         let Self { name, mut child, log, since } = self;
         let status = child.wait().map_err(|error| format!("fuzz target {name}: {error}"))?;

@@ -1,14 +1,15 @@
-//! Cargo.lock: what one package of it is built of.
+//! Reads Cargo.lock and lists the packages that one package is built from.
 
 use std::collections::{BTreeSet, HashMap};
 
 use toml::{Table, Value};
 
-/// What `package` is built or tested of, itself included, each with its version and checksum, in order: it stays the same when only
-/// other packages of the workspace change theirs.
+/// Lists `package` and everything that it is built or tested with, each with its version and checksum, in
+/// sorted order. The result does not change when only other packages of the workspace change their
+/// dependencies.
 ///
 /// # Errors
-/// The text is no lock file, or the package is not in it.
+/// If the text is not a lock file or does not contain the package.
 pub(crate) fn built_of(lock: &str, package: &str) -> Result<String, String> {
     let table: Table = lock.parse().map_err(|error| format!("{error}"))?;
     let packages = table.get("package").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
@@ -19,7 +20,8 @@ pub(crate) fn built_of(lock: &str, package: &str) -> Result<String, String> {
     let mut found = BTreeSet::new();
     let mut to_do = vec![package.to_owned()];
     while let Some(reference) = to_do.pop() {
-        // A name, with a version where there are several, and with a source where even those are.
+        // A reference is a name. A version follows if the name is ambiguous, and a source if the version is,
+        // too.
         let mut words = reference.split(' ');
         let (name, version) = (words.next().unwrap_or_default(), words.next());
         let those = by_name.get(name).ok_or_else(|| format!("no package {name}"))?;

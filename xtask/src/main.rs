@@ -1,6 +1,8 @@
-//! Repository chores behind `make`: `cargo xtask ci | tidy | deny | test | workspace | fuzz | release | profile | package`.
+//! Repository chores behind `make`: `cargo xtask ci | tidy | deny | test | workspace | fuzz | release |
+//! profile | package`.
 //!
-//! Knows the repository, not the product: it links to no other crate of the workspace, so it builds in seconds.
+//! It knows the repository, not the product: it links to no other crate of the workspace, so it builds in
+//! seconds.
 
 mod arguments;
 mod ci;
@@ -64,7 +66,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The directory above xtask/, wherever the command was called.
+/// Returns the directory above xtask/, independent of the working directory.
 fn repository_root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_owned()

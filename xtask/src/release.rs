@@ -1,4 +1,4 @@
-//! The optimised program, laid out by the profile of what it does under load (`cargo xtask profile` makes that).
+//! Builds the optimized program, with the profile that `cargo xtask profile` has taken under load.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,22 +9,22 @@ use crate::command;
 use crate::content::{fnv1a, named_by_content};
 use crate::lock;
 
-/// The profile, and the [`fingerprint`] of what it was taken of.
+/// Profile, and the file with the [`fingerprint`] of the sources that it was taken from.
 pub(crate) const PROFILE: &str = "packaging/weir.profdata";
 pub(crate) const PROFILE_OF: &str = "packaging/weir.profdata.of";
 
-/// What the names of all functions are made from, beside how crates are built: a profile that was taken with others names none of
-/// today's.
+/// Files that all function names depend on, besides the settings of the release profile. A profile taken with
+/// other versions of these files matches no function of the current build.
 const NAMES_COME_FROM: [&str; 2] = ["rust-toolchain.toml", "bin/weir/Cargo.toml"];
-/// Of this what the program is built of.
+/// Lock file, of which only the packages that the program is built from count.
 const LOCK: &str = "Cargo.lock";
-/// Its `profile.release` says how crates are built.
+/// Manifest whose `profile.release` says how crates are built.
 const WORKSPACE: &str = "Cargo.toml";
 
-/// The one machine whose code the profile describes.
+/// Only architecture that the profile was taken on.
 const PROFILED_ARCHITECTURE: &str = "x86_64";
 
-/// `release [--plain]`.
+/// Runs the command `release [--plain]`.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let plain = arguments.flag("--plain");
     arguments.finish()?;
@@ -32,10 +32,10 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// Builds the program with all its features by the profile, and says where it is.
+/// Builds the program with all its features and the profile, and returns its path.
 ///
 /// # Errors
-/// The profile cannot be read, or cargo says no.
+/// If the profile cannot be read, or cargo fails.
 pub(crate) fn with_profile(root: &Path) -> Result<PathBuf, String> {
     if std::env::consts::ARCH != PROFILED_ARCHITECTURE {
         println!("note: {PROFILE} is of {PROFILED_ARCHITECTURE}: built without");
@@ -51,7 +51,8 @@ pub(crate) fn with_profile(root: &Path) -> Result<PathBuf, String> {
     }
     let mut flag = std::ffi::OsString::from("-Cprofile-use=");
     flag.push(&profile);
-    // Functions that were changed since are built without it, as they should be: no word about each.
+    // Functions that have changed since are built without the profile, as intended: a warning for each would
+    // be noise.
     build(root, &target, &[&flag, OsStr::new("-Cllvm-args=-no-pgo-warn-mismatch")])
 }
 
@@ -59,8 +60,8 @@ fn without_profile(root: &Path) -> Result<PathBuf, String> {
     build(root, &target_directory(root), &[])
 }
 
-/// `cargo build --release` of the program, with all its features, into `target`, with these flags for rustc besides those of
-/// the environment. Says where the program is.
+/// Runs `cargo build --release` for the program with all its features, into `target`. Adds `flags` for rustc
+/// to those of the environment. Returns the path of the program.
 pub(crate) fn build(root: &Path, target: &Path, flags: &[&OsStr]) -> Result<PathBuf, String> {
     let mut cargo = command::cargo();
     cargo.current_dir(root).args(["build", "--release", "--package", "weir", "--features", "kubernetes"]);
@@ -72,15 +73,15 @@ pub(crate) fn build(root: &Path, target: &Path, flags: &[&OsStr]) -> Result<Path
     Ok(target.join("release/weir"))
 }
 
-/// Where cargo puts what it builds.
+/// Returns Cargo's target directory.
 pub(crate) fn target_directory(root: &Path) -> PathBuf {
     root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
-/// A number that is another one when the profile names functions that are no more.
+/// Returns a digest that changes when the function names in the profile become outdated.
 ///
 /// # Errors
-/// A file that it is made from cannot be read, or is no TOML.
+/// If a file that the digest depends on cannot be read or is not valid TOML.
 pub(crate) fn fingerprint(root: &Path) -> Result<String, String> {
     let mut all = Vec::new();
     for path in NAMES_COME_FROM {
@@ -94,7 +95,7 @@ pub(crate) fn fingerprint(root: &Path) -> Result<String, String> {
     Ok(format!("{:016x}", fnv1a(&all)))
 }
 
-/// How a workspace builds crates for a release.
+/// Returns the workspace's settings for release builds.
 fn release_profile(path: &Path) -> Result<String, String> {
     let workspace: toml::Table =
         read(path)?.parse().map_err(|error| format!("{}: {error}", path.display()))?;
@@ -102,7 +103,8 @@ fn release_profile(path: &Path) -> Result<String, String> {
     Ok(profile.map_or_else(String::new, ToString::to_string))
 }
 
-/// The environment's flags and these, as cargo takes such that have blanks in them.
+/// Returns the flags of the environment and `flags`, in the encoding of `CARGO_ENCODED_RUSTFLAGS`, in which
+/// flags may contain spaces.
 fn encoded(flags: &[&OsStr]) -> std::ffi::OsString {
     let mut all = std::env::var_os("CARGO_ENCODED_RUSTFLAGS").unwrap_or_else(|| {
         let spaced = std::env::var("RUSTFLAGS").unwrap_or_default();
@@ -125,7 +127,7 @@ fn read(path: &Path) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// With everything that the fingerprint is made from.
+    /// Creates a directory with every file that the fingerprint depends on.
     fn repository() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for path in NAMES_COME_FROM {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-/// A directory with programs that only print how they were called, and an empty target directory.
+/// Directory with programs that only print how they were called, and an empty target directory.
 struct Ground {
     at: TempDir,
 }
@@ -24,7 +24,8 @@ impl Ground {
     fn program(&self, path: &str, name: &str) -> PathBuf {
         let path = self.at.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // Another process writes it: a child that another test starts meanwhile would inherit the open file, and nobody could run it.
+        // Another process writes it: a child that another test starts meanwhile would inherit the open file,
+        // and the program could not be run.
         let mut writer = Command::new("sh");
         writer.args(["-c", "printf '#!/bin/sh\\necho \"%s $*\"\\n' \"$1\" > \"$0\" && chmod 755 \"$0\""]);
         assert!(writer.arg(&path).arg(name).status().unwrap().success());
@@ -37,7 +38,7 @@ impl Ground {
         let path = format!("{}:{}", self.at.path().join("bin").display(), std::env::var("PATH").unwrap());
         let mut make = Command::new("make");
         make.args(["--silent", "--directory"]).arg(repository).args(arguments).env("PATH", path);
-        // A make that runs these tests sets variables for its own children.
+        // A `make` that runs these tests sets variables for its child processes.
         make.env_remove("MAKEFLAGS")
             .env_remove("WEIR")
             .env("CARGO_TARGET_DIR", self.at.path().join("target"));
@@ -74,7 +75,7 @@ fn the_demo_of_a_program_that_is_built_builds_nothing() {
 fn targets_that_run_some_tests_have_them_counted() {
     let ground = Ground::new();
     let makefile = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../Makefile")).unwrap();
-    // `cargo test` passes where no test has the name; `cargo xtask test` does not.
+    // `cargo test` passes if no test has the name. `cargo xtask test` fails.
     let plain: Vec<_> =
         makefile.lines().filter(|line| line.contains("cargo test ") && line.contains(" -- ")).collect();
     assert!(plain.is_empty(), "{plain:#?}");

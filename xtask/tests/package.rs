@@ -1,4 +1,4 @@
-//! Builds the Debian package and the tarball around the debug binary, unpacks them, and runs what they hold.
+//! Builds the Debian package and the tarball with the debug binary, unpacks them, and runs their programs.
 
 #![allow(clippy::unwrap_used, reason = "what goes wrong here fails the test")]
 
@@ -14,7 +14,7 @@ use weir_testkit::{Child, PATIENCE, RawClient, Signal, untested};
 #[path = "package/unit.rs"]
 mod unit;
 
-/// A new empty directory that is gone when the test ends.
+/// Creates an empty directory that is removed when the test ends.
 fn directory() -> TempDir {
     tempfile::Builder::new().prefix("weir-package-").tempdir().unwrap()
 }
@@ -23,11 +23,12 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The `weir` that was built with this test; built now where it was not. A whole test run builds it before any test.
+/// Returns the `weir` built with this test, and builds it if it is missing. A whole test run builds it before
+/// any test.
 fn weir() -> &'static Path {
     static WEIR: OnceLock<PathBuf> = OnceLock::new();
     WEIR.get_or_init(|| {
-        // Both programs come out of the same profile's directory.
+        // Both programs are in the directory of the same profile.
         let weir = Path::new(env!("CARGO_BIN_EXE_xtask")).with_file_name("weir");
         if !weir.exists() {
             let mut cargo = Command::new(env!("CARGO"));
@@ -39,7 +40,7 @@ fn weir() -> &'static Path {
     })
 }
 
-/// A program that packs in no time, for tests of everything but the program.
+/// Small program that is packed quickly, for tests of everything but the program.
 const STAND_IN: &str = "/bin/true";
 
 fn package(only: &str, binary: &Path, out: &Path) -> PathBuf {
@@ -49,7 +50,7 @@ fn package(only: &str, binary: &Path, out: &Path) -> PathBuf {
     PathBuf::from(printed.trim())
 }
 
-/// The Debian package with the debug binary: made once, because packing it takes seconds.
+/// Returns the Debian package with the debug binary. It is built once, because packing takes seconds.
 fn real_deb() -> &'static Path {
     static DEB: OnceLock<PathBuf> = OnceLock::new();
     DEB.get_or_init(|| package("deb", weir(), &Path::new(env!("CARGO_TARGET_TMPDIR")).join("package")))
@@ -125,13 +126,13 @@ fn completions_stand_where_the_shells_of_debian_look() {
     }
 }
 
-/// Asks the program of the package in `root` who it is, and what it says to the config beside it.
+/// Runs the program of the package in `root`: it must print its version and accept the packaged config.
 fn runs_and_accepts_its_config(root: &Path) {
     let program = root.join("usr/sbin/weir");
     let version = succeed(Command::new(&program).arg("--version"));
     assert_eq!(version.trim(), format!("weir {}", env!("CARGO_PKG_VERSION")));
 
-    // It makes sockets and files in directories that systemd makes for it: they are not here.
+    // systemd creates the directories for its sockets and files, which do not exist here.
     let config = fs::read_to_string(root.join("etc/weir/weir.toml")).unwrap();
     let config = format!("[weir]\ncontrol = false\nstate = false\n\n{config}");
     let at = directory();
@@ -154,7 +155,7 @@ fn the_unpacked_tarball_runs_the_demo_where_nothing_is_installed() {
     let name = tarball.file_name().unwrap().to_str().unwrap().trim_end_matches(".tar.gz");
     let mut demo = Command::new("bin/weir");
     demo.current_dir(at.path().join(name)).args(["demo", "--once"]);
-    // No tool of a developer is in reach.
+    // None of the developer's tools is in `PATH`.
     demo.env_clear().env("PATH", "/nonexistent").env("TMPDIR", at.path());
     assert!(succeed(&mut demo).contains(" answered with 200, 0 failed"));
 }
@@ -167,7 +168,7 @@ fn the_unpacked_program_serves_by_the_shipped_config() {
     let config = fs::read_to_string(at.path().join("root/etc/weir/weir.toml")).unwrap();
     let listening = ["127.0.0.1:8404", "127.0.0.1:8080"];
     assert!(listening.iter().all(|address| config.contains(address)), "{config}");
-    // Other addresses and other directories than those of a service.
+    // Replaces the addresses and directories of the service.
     let config = listening.iter().fold(config, |config, address| config.replace(address, "127.0.0.1:0"));
     let (control, state) = (at.path().join("control.sock"), at.path().join("state.toml"));
     let own = format!("[weir]\ncontrol = \"{}\"\nstate = \"{}\"\n\n", control.display(), state.display());
@@ -275,12 +276,12 @@ fn the_tarball_holds_one_directory_with_the_program_its_config_and_its_texts() {
     }
 }
 
-/// dpkg changes owners and runs scripts: only root may.
+/// Returns true for root. Only root may let dpkg change owners and run scripts.
 fn may_install() -> bool {
     succeed(Command::new("id").arg("-u")).trim() == "0"
 }
 
-/// dpkg with a root directory of its own, in which nothing else is installed.
+/// Returns a dpkg command with its own root directory, in which nothing is installed.
 fn dpkg(root: &Path) -> Command {
     let admin = root.join("var/lib/dpkg");
     for directory in ["updates", "info"] {
@@ -291,7 +292,7 @@ fn dpkg(root: &Path) -> Command {
         fs::write(status, "").unwrap();
     }
     let mut dpkg = Command::new("dpkg");
-    // libc6 is not installed there, and scripts run outside of it, told by DPKG_ROOT.
+    // libc6 is not installed there. Scripts run outside the directory and find it in DPKG_ROOT.
     dpkg.arg(format!("--root={}", root.display()));
     dpkg.args(["--force-depends", "--force-script-chrootless", "--force-confold"]);
     dpkg
@@ -339,7 +340,7 @@ fn what_dpkg_has_installed_runs_and_accepts_its_config() {
     fs::create_dir_all(&root).unwrap();
     succeed(dpkg(&root).arg("--install").arg(real_deb()));
     runs_and_accepts_its_config(&root);
-    // What systemd runs is what dpkg has put there.
+    // The file that systemd starts is the one that dpkg has installed.
     let unit = fs::read_to_string(root.join("lib/systemd/system/weir.service")).unwrap();
     let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).unwrap();
     let words: Vec<&str> = start.split(' ').collect();
@@ -374,7 +375,7 @@ fn systemd_understands_the_unit_and_finds_it_hardened() {
     assert_eq!(complaints, [""; 0]);
     assert!(verify.status.success(), "{}", text(&verify));
 
-    // In tenths: 2.0 of 10 is what systemd calls "OK" with room to spare.
+    // In tenths: 2.0 of 10, well inside the range that systemd calls "OK".
     let security = analyze(&["security", "--offline=true", "--threshold=20", "--no-pager", "weir.service"]);
     assert!(security.status.success(), "{}", text(&security));
 }

@@ -1,7 +1,8 @@
-//! cargo-deny, run when the dependencies or its rules have changed since it last passed.
+//! Runs cargo-deny when the dependencies or its rules have changed since it last passed.
 //!
-//! Compiling cargo-deny takes a minute of a fresh machine, and its verdict depends on nothing but its version, `Cargo.lock`,
-//! the manifests and `deny.toml`. Whoever changes one of these commits `deny.passed` with it: their digest, written when cargo-deny passes.
+//! Compiling cargo-deny takes a minute on a fresh machine. Its verdict depends only on its version,
+//! `Cargo.lock`, the manifests and `deny.toml`. `deny.passed` holds a digest of these inputs and is written
+//! when cargo-deny passes. A commit that changes an input must include the new `deny.passed`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,16 +11,16 @@ use crate::arguments::Arguments;
 use crate::command;
 use crate::content::fnv1a;
 
-/// The version that is compiled once into Cargo's own bin directory.
+/// Version that is compiled once into Cargo's own `bin` directory.
 const VERSION: &str = "0.20.2";
 
-/// Holds the digest of the inputs with which cargo-deny passed last.
+/// File with the digest of the inputs with which cargo-deny last passed.
 const PASSED: &str = "deny.passed";
 
-/// `cargo deny`, unless `deny.passed` says that it passed with just these dependencies and rules.
+/// Runs `cargo deny`, unless `deny.passed` shows that it has passed with the same dependencies and rules.
 ///
 /// # Errors
-/// As [`check`].
+/// Those of [`check`].
 pub(super) fn check_if_changed(root: &Path) -> Result<(), String> {
     let passed = fs::read_to_string(root.join(PASSED)).unwrap_or_default();
     if passed.trim() == digest(root)? {
@@ -29,10 +30,11 @@ pub(super) fn check_if_changed(root: &Path) -> Result<(), String> {
     check(root)
 }
 
-/// `deny [--advisories]`.
+/// Runs the command `deny [--advisories]`.
 ///
 /// # Errors
-/// As [`check`]; with `--advisories` also a dependency with a known vulnerability, or no network to ask for them.
+/// Those of [`check`]. With `--advisories`, also if a dependency has a known vulnerability or the advisories
+/// cannot be downloaded.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let advisories = arguments.flag("--advisories");
     arguments.finish()?;
@@ -45,10 +47,11 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     }
 }
 
-/// Runs `cargo deny check bans licenses sources`, installs it first where it is missing, and records in `deny.passed` that it passed.
+/// Runs `cargo deny check bans licenses sources` and records in `deny.passed` that it passed. Installs
+/// cargo-deny first if it is missing.
 ///
 /// # Errors
-/// It cannot be installed or run, or finds something; `deny.passed` cannot be written.
+/// If cargo-deny cannot be installed or run, or finds a problem, or if `deny.passed` cannot be written.
 fn check(root: &Path) -> Result<(), String> {
     install()?;
     let arguments = ["deny", "--log-level", "error", "check", "bans", "licenses", "sources"];
@@ -62,7 +65,7 @@ fn check(root: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Compiles cargo-deny, unless this version is there.
+/// Compiles cargo-deny, unless this version is installed.
 fn install() -> Result<(), String> {
     let installed = command::output(command::cargo().args(["deny", "--version"])).unwrap_or_default();
     if installed.trim() == format!("cargo-deny {VERSION}") {
@@ -72,19 +75,19 @@ fn install() -> Result<(), String> {
     command::run(command::cargo().args(["install", "--locked", "--debug", &package]))
 }
 
-/// The digest of what cargo-deny judges, as 16 hexadecimal digits.
+/// Returns the digest of everything that cargo-deny's verdict depends on, as 16 hexadecimal digits.
 fn digest(root: &Path) -> Result<String, String> {
     let mut all = VERSION.as_bytes().to_vec();
     for path in inputs(root)? {
         let content = fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        // Lengths keep the end of one file apart from the start of the next.
+        // The length marks where one file ends and the next begins.
         all.extend_from_slice(&content.len().to_le_bytes());
         all.extend_from_slice(&content);
     }
     Ok(format!("{:016x}", fnv1a(&all)))
 }
 
-/// `deny.toml`, `Cargo.lock` and the manifests of the workspace, in a fixed order.
+/// Returns the paths of `deny.toml`, `Cargo.lock` and the manifests of the workspace, in a fixed order.
 fn inputs(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = ["deny.toml", "Cargo.lock"].map(|name| root.join(name)).to_vec();
     let mut manifests = Vec::new();
@@ -137,7 +140,7 @@ mod tests {
     fn nothing_is_run_when_it_passed_with_the_same_dependencies() {
         let root = repository();
         fs::write(root.path().join(PASSED), digest(root.path()).unwrap() + "\n").unwrap();
-        // The manifests of this tree are no manifests: cargo-deny would fail here.
+        // The manifests of this tree are invalid: cargo-deny would fail here.
         assert_eq!(check_if_changed(root.path()), Ok(()));
     }
 }

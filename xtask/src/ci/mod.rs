@@ -1,4 +1,5 @@
-//! `cargo xtask ci`: the gate. Runs its phases in order, stops at the first that fails, and prints what each cost.
+//! Runs `cargo xtask ci`, the checks that a change must pass. Stops at the first phase that fails, and prints
+//! the cost of each phase.
 
 mod dependencies;
 mod phases;
@@ -14,10 +15,11 @@ use phases::Phases;
 
 pub(crate) use dependencies::run as run_deny;
 
-/// `ci [--no-tests] [--long]`: format, house rules, dependencies, lints, and every test; with `--long` those that take minutes, too.
+/// Runs the command `ci [--no-tests] [--long]`: format, house rules, dependencies, lints and tests. `--long`
+/// adds the tests that take minutes.
 ///
 /// # Errors
-/// The reason why the first failing phase failed.
+/// If a phase fails: the reason of the first one that fails.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let without_tests = arguments.flag("--no-tests");
     let tests = if arguments.flag("--long") { test::Tests::All } else { test::Tests::Quick };

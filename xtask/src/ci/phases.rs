@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Linux reports process times in hundredths of a second on every architecture (`USER_HZ`; proc_pid_stat(5)).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// The phases so far, in order.
+/// Phases that have run, in order.
 #[derive(Debug, Default)]
 pub(super) struct Phases(Vec<Phase>);
 
@@ -19,10 +19,10 @@ struct Phase {
 }
 
 impl Phases {
-    /// Runs one phase and records its cost, also when it fails.
+    /// Runs one phase and records its cost, even if it fails.
     ///
     /// # Errors
-    /// The phase failed: its error, with the name of the phase in front.
+    /// If the phase fails: its error, with the name of the phase in front.
     pub(super) fn run<T>(
         &mut self,
         name: &'static str,
@@ -49,13 +49,15 @@ impl fmt::Display for Phases {
     }
 }
 
-/// Returns the CPU seconds of every awaited child process and of its own awaited children; 0 where /proc cannot be read.
+/// Returns the CPU seconds of all child processes that have been waited for, including their own waited-for
+/// children. Returns 0 if /proc cannot be read.
 fn children_cpu_s() -> f64 {
     std::fs::read_to_string("/proc/self/stat").ok().and_then(|stat| children_ticks(&stat)).unwrap_or(0.0)
         / TICKS_PER_SECOND
 }
 
-/// Sums the fields `cutime` and `cstime` of /proc/PID/stat. The second field, the program's name, may hold blanks.
+/// Sums the fields `cutime` and `cstime` of /proc/PID/stat. The second field, the program's name, may contain
+/// spaces.
 fn children_ticks(stat: &str) -> Option<f64> {
     let (_, fields) = stat.rsplit_once(") ")?;
     // `fields` starts with the third field; cutime is the sixteenth and cstime the seventeenth.

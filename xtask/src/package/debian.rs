@@ -1,3 +1,5 @@
+//! Builds the Debian package.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,12 +23,12 @@ const PLACES: Places = Places {
     documents: "usr/share/doc/weir",
 };
 
-/// Files that an operator edits: dpkg asks before it replaces them.
+/// Files that an operator edits. dpkg asks before it replaces them.
 const CONFFILES: &str = "/etc/weir/weir.toml\n/etc/logrotate.d/weir\n";
 
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 
-/// Writes `weir_VERSION_ARCH.deb` into `out`; returns its path.
+/// Writes `weir_VERSION_ARCH.deb` into `out` and returns its path.
 pub(super) fn build(release: &Release, out: &Path) -> Result<PathBuf, String> {
     let name = format!("weir_{}_{}", release.version, release.architecture);
     let staging = Staging::new(out, &name)?;
@@ -46,7 +48,7 @@ pub(super) fn build(release: &Release, out: &Path) -> Result<PathBuf, String> {
 
     layout::open_directories(tree)?;
     let package = out.join(format!("{name}.deb"));
-    // xz, not zstd: every release that has systemd can read it.
+    // xz, not zstd: every Debian release with systemd can unpack it.
     command::output(
         Command::new("dpkg-deb")
             .env("SOURCE_DATE_EPOCH", release.epoch_s.to_string())
@@ -75,7 +77,8 @@ fn control(release: &Release, depends: &str, installed_kb: u64) -> String {
     )
 }
 
-/// What the files below `directory` take, as Installed-Size wants it: each rounded up.
+/// Returns the size of the files below `directory` as `Installed-Size` requires it: in KiB, each file rounded
+/// up.
 fn kilobytes(directory: &Path) -> Result<u64, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
     let mut total = 1;
@@ -87,11 +90,11 @@ fn kilobytes(directory: &Path) -> Result<u64, String> {
     Ok(total)
 }
 
-/// A directory that is gone when the package is built, or could not be.
+/// Temporary directory that is removed when the package is built or the build fails.
 pub(super) struct Staging(PathBuf);
 
 impl Staging {
-    /// An empty directory in `out`. What a killed build left there is removed.
+    /// Creates an empty directory in `out`. Removes the leftovers of a build that was killed.
     pub(super) fn new(out: &Path, name: &str) -> Result<Self, String> {
         let path = out.join(format!(".{name}.staging"));
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
@@ -109,7 +112,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here, and the next build tries again.
+        // A failure cannot be handled here, and the next build removes the directory.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

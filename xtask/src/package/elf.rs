@@ -1,10 +1,13 @@
+//! Finds the system libraries that an ELF program needs.
+
 use std::fs;
 use std::path::Path;
 
-/// The Depends line for a program: the C library at the newest symbol version that it refers to, and libgcc for unwinding.
+/// Returns the Depends line for a program: the C library, at least at the newest symbol version that the
+/// program uses, and libgcc for unwinding.
 ///
 /// # Errors
-/// The program cannot be read, or names no glibc version: then it is no Linux program of ours.
+/// If the program cannot be read, or if it names no glibc version, which every Linux build of Weir does.
 pub(super) fn depends(binary: &Path) -> Result<String, String> {
     let content = fs::read(binary).map_err(|error| format!("{}: {error}", binary.display()))?;
     let (major, minor) = newest_glibc(&content)
@@ -12,7 +15,7 @@ pub(super) fn depends(binary: &Path) -> Result<String, String> {
     Ok(format!("libc6 (>= {major}.{minor}), libgcc-s1"))
 }
 
-/// The highest `GLIBC_x.y` among the program's version strings.
+/// Returns the highest `GLIBC_x.y` among the program's version strings.
 fn newest_glibc(content: &[u8]) -> Option<(u32, u32)> {
     const PREFIX: &[u8] = b"GLIBC_";
     let starts = content.windows(PREFIX.len()).enumerate().filter(|(_, window)| *window == PREFIX);

@@ -1,3 +1,5 @@
+//! Copies the files of a package to their paths in a staging directory.
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -7,22 +9,22 @@ use std::process::{Command, Stdio};
 use super::Release;
 use crate::command;
 
-/// Where a kind of file goes; the last part of the path may be the file's new name.
+/// Destination of each kind of file. The last component of a path may be the file's new name.
 pub(super) struct Places {
     pub(super) binary: &'static str,
     pub(super) config: &'static str,
     pub(super) unit: &'static str,
     pub(super) sysusers: &'static str,
     pub(super) logrotate: &'static str,
-    /// Scripts for bash, zsh and fish.
+    /// Completion scripts for bash, zsh and fish.
     pub(super) completions: [&'static str; 3],
-    /// A directory for section 8.
+    /// Directory for manual pages of section 8.
     pub(super) manual: &'static str,
-    /// A directory.
+    /// Directory for documents.
     pub(super) documents: &'static str,
 }
 
-/// Copies everything that both kinds of package hold below `into`.
+/// Copies everything that both kinds of package contain to its place below `into`.
 pub(super) fn lay_out(release: &Release, places: &Places, into: &Path) -> Result<(), String> {
     let root = &release.root;
     let packaging = root.join("packaging");
@@ -48,13 +50,13 @@ pub(super) fn lay_out(release: &Release, places: &Places, into: &Path) -> Result
     Ok(())
 }
 
-/// Copies one file, making the directories above it.
+/// Copies one file and creates its parent directories.
 pub(super) fn install(from: &Path, to: &Path, mode: u32) -> Result<(), String> {
     let content = fs::read(from).map_err(|error| format!("{}: {error}", from.display()))?;
     write(to, &content, mode)
 }
 
-/// Writes one file, making the directories above it.
+/// Writes one file and creates its parent directories.
 pub(super) fn write(to: &Path, content: &[u8], mode: u32) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", to.display());
     if let Some(parent) = to.parent() {
@@ -64,7 +66,7 @@ pub(super) fn write(to: &Path, content: &[u8], mode: u32) -> Result<(), String> 
     fs::set_permissions(to, fs::Permissions::from_mode(mode)).map_err(failed)
 }
 
-/// Copies one file, compressed; without a time in it, so that equal input gives equal output.
+/// Copies one file, compressed. The result has no timestamp, so equal input gives equal output.
 pub(super) fn install_gzipped(from: &Path, to: &Path) -> Result<(), String> {
     let content = fs::read(from).map_err(|error| format!("{}: {error}", from.display()))?;
     let failed = |error: std::io::Error| format!("gzip: {error}");
@@ -74,7 +76,8 @@ pub(super) fn install_gzipped(from: &Path, to: &Path) -> Result<(), String> {
         .stdout(Stdio::piped())
         .spawn()
         .map_err(failed)?;
-    // Texts of this size fit the pipe on both sides, or gzip reads on while we write: it writes only at the end.
+    // Writing everything before reading cannot deadlock: gzip reads on while it compresses, and texts of this
+    // size fit into the pipes.
     if let Some(mut stdin) = gzip.stdin.take() {
         stdin.write_all(&content).map_err(failed)?;
     }
@@ -85,7 +88,8 @@ pub(super) fn install_gzipped(from: &Path, to: &Path) -> Result<(), String> {
     write(to, &output.stdout, 0o644)
 }
 
-/// The program without debug information, should the environment have asked for some (`CARGO_PROFILE_RELEASE_DEBUG`). Without `strip` at hand it goes in as it is.
+/// Copies the program without debug information, which the environment may have added
+/// (`CARGO_PROFILE_RELEASE_DEBUG`). Copies it unchanged if `strip` is not installed.
 fn install_stripped(from: &Path, to: &Path) -> Result<(), String> {
     install(from, to, 0o755)?;
     match Command::new("strip").arg("--strip-debug").arg(to).status() {
@@ -105,7 +109,8 @@ fn install_directory(from: &Path, to: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes this directory and all below it open to everyone: a strict umask of whoever builds must not end up in a package.
+/// Makes this directory and its subdirectories readable by all users. A strict umask of the builder must not
+/// end up in a package.
 pub(super) fn open_directories(directory: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).map_err(failed)?;

@@ -1,7 +1,7 @@
-//! Turns a built program into what people install: a tarball for any Linux, and a Debian package, with a list of what is in them.
+//! Packages a built program: a tarball for any Linux, a Debian package, and a software bill of materials.
 //!
-//! The same program, config, unit and texts go into both; only their places differ. Reproducible: owners, order and times
-//! do not depend on who builds.
+//! Both packages contain the same program, config, unit and texts, at different paths. They are reproducible:
+//! owners, order and times do not depend on the build machine.
 
 mod debian;
 mod elf;
@@ -16,18 +16,18 @@ use std::process::Command;
 use crate::arguments::Arguments;
 use crate::{command, release};
 
-/// What goes into a package, and for which machine.
+/// Input of a package build.
 struct Release {
     root: PathBuf,
     version: String,
     binary: PathBuf,
-    /// Seconds since 1970 that every file in the package gets.
+    /// Modification time of every file in the package, in seconds since 1970.
     epoch_s: u64,
     /// Debian's name of the architecture.
     architecture: &'static str,
 }
 
-/// `package [--binary FILE] [--out DIR] [--only tarball|deb|sbom]`.
+/// Runs the command `package [--binary FILE] [--out DIR] [--only tarball|deb|sbom]`.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let binary = arguments.option("--binary")?.map(PathBuf::from);
     let out = arguments.option("--out")?.map_or_else(|| root.join("dist"), PathBuf::from);
@@ -65,7 +65,7 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// `[workspace.package] version`.
+/// Returns `version` of `[workspace.package]`.
 fn version(root: &Path) -> Result<String, String> {
     let manifest = root.join("Cargo.toml");
     let at = manifest.display();
@@ -75,7 +75,8 @@ fn version(root: &Path) -> Result<String, String> {
     version.map(str::to_owned).ok_or_else(|| format!("{at}: no [workspace.package] version"))
 }
 
-/// `SOURCE_DATE_EPOCH` if set, else the last commit's time, else 1980 (the oldest that every archive format can hold).
+/// Returns `SOURCE_DATE_EPOCH` if it is set, else the time of the last commit, else 1980 (the oldest that
+/// every archive format can hold).
 fn epoch_s(root: &Path) -> u64 {
     let from_environment = std::env::var("SOURCE_DATE_EPOCH").ok();
     let from_git =

@@ -1,5 +1,5 @@
-//! The bill of materials of a package: every crate that is compiled into the program, as CycloneDX 1.5
-//! (<https://cyclonedx.org/docs/1.5/json/>), for programs that compare it with lists of known vulnerabilities.
+//! Writes the software bill of materials of a package: every crate that is compiled into the program, as
+//! CycloneDX 1.5 (<https://cyclonedx.org/docs/1.5/json/>). Vulnerability scanners read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::Release;
 use crate::command;
 
-/// Features of packages. With more, the bill would list crates that packages do not contain.
+/// Features of the packaged program. With more, the bill would list crates that packages do not contain.
 const FEATURES: &str = "weir/kubernetes";
 
-/// Writes the bill beside the packages, and returns where.
+/// Writes the bill into `out` and returns its path.
 pub(super) fn build(release: &Release, out: &Path) -> Result<PathBuf, String> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(&release.root).args([
@@ -39,7 +39,7 @@ pub(super) fn build(release: &Release, out: &Path) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// SHA-256 of the sources of each crate, by name and version.
+/// Returns the SHA-256 of the sources of each crate, by name and version.
 fn checksums(lock: &toml::Table) -> BTreeMap<(String, String), String> {
     let packages = lock.get("package").and_then(toml::Value::as_array).into_iter().flatten();
     let checksum = |package: &toml::Value| {
@@ -58,7 +58,7 @@ fn bill(
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let packages: BTreeMap<String, Value> =
         list(&metadata["packages"]).into_iter().map(|package| (text(&package["id"]), package)).collect();
-    // Of each package those that it is compiled with; what only its tests need is left out.
+    // Dependencies by package, without those that only its tests need.
     let needs: BTreeMap<String, Vec<String>> = list(&metadata["resolve"]["nodes"])
         .iter()
         .map(|node| {
@@ -89,7 +89,7 @@ fn bill(
             "purl": name(id),
         });
         if let Some(license) = package["license"].as_str() {
-            // An older way to write "or".
+            // `MIT/Apache-2.0` is an older way to write `MIT OR Apache-2.0`.
             component["licenses"] = json!([{ "expression": license.replace('/', " OR ") }]);
         }
         if let Some(sum) = checksums.get(&(text(&package["name"]), text(&package["version"]))) {

@@ -1,3 +1,5 @@
+//! Builds the tarball.
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -5,7 +7,8 @@ use super::layout::{self, Places};
 use super::{Release, debian};
 use crate::command;
 
-/// One directory that can be unpacked anywhere; its program runs there. docs/guide/systemd.md says where its files belong in a system.
+/// Paths within the tarball: one directory that runs wherever it is unpacked. docs/guide/systemd.md says
+/// where the files belong in a system.
 const PLACES: Places = Places {
     binary: "bin/weir",
     config: "etc/weir/weir.toml",
@@ -21,7 +24,7 @@ const PLACES: Places = Places {
     documents: "share/doc/weir",
 };
 
-/// Writes `weir-VERSION-linux-ARCH.tar.gz` into `out`; returns its path.
+/// Writes `weir-VERSION-linux-ARCH.tar.gz` into `out` and returns its path.
 pub(super) fn build(release: &Release, out: &Path) -> Result<PathBuf, String> {
     let name = format!("weir-{}-linux-{}", release.version, release.architecture);
     let staging = debian::Staging::new(out, &name)?;

@@ -1,5 +1,5 @@
-//! Takes the profile by which releases are laid out: a build that counts how often each branch is taken, load on it, and all
-//! counts in one file.
+//! Takes the profile for profile-guided optimization of releases. Builds a program that counts its branches,
+//! puts load on it, and merges the counts into one file.
 
 mod site;
 mod training;
@@ -13,11 +13,12 @@ use crate::arguments::Arguments;
 use crate::command;
 use crate::release::{self, PROFILE, PROFILE_OF};
 
-/// Fills memory with one instruction in a release, and byte by byte in a build that counts: most of all counts would be its own, and
-/// what is called for each request would look cold beside it.
+/// Function left out of the profile. It fills memory: with one instruction in a release, but byte by byte in
+/// the instrumented build. Its counts would exceed all others, and the code that runs for each request would
+/// look cold.
 const FILLS_MEMORY: &str = "alloc3vec16Vec.*6resize";
 
-/// `profile [--instrumented FILE]`.
+/// Runs the command `profile [--instrumented FILE]`.
 pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let program = arguments.option("--instrumented")?.map(PathBuf::from);
     arguments.finish()?;
@@ -33,8 +34,8 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     training::run(&program, &directory.join("site"), &counts)?;
 
     let mut merge = Command::new(merger);
-    // Functions that the training did not reach are left out, as nothing is known of them: with a count of nought they
-    // would be built to be small.
+    // `--sparse` leaves out functions that the training did not reach. With a count of 0 the compiler would
+    // optimize them for size.
     merge
         .args(["merge", "--sparse", "--no-function", FILLS_MEMORY, "--output"])
         .arg(root.join(PROFILE))
@@ -47,18 +48,19 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     Ok(())
 }
 
-/// The program, built to count. In a directory of its own: nobody shall run it by mistake.
+/// Builds the instrumented program, in its own directory so that it is not run by mistake.
 fn instrumented(root: &Path, directory: &Path) -> Result<PathBuf, String> {
     let unwanted = directory.join("unwanted");
     let mut flag = OsString::from("-Cprofile-generate=");
     flag.push(&unwanted);
     let program = release::build(root, &directory.join("build"), &[&flag as &OsStr])?;
-    // What build scripts and macros counted of themselves.
+    // Counts of build scripts and macros, which are not part of the profile.
     let _ = fs::remove_dir_all(unwanted);
     Ok(program)
 }
 
-/// The compiler's own merger of counts: those of another LLVM may not know the format.
+/// Returns the path of the compiler's own `llvm-profdata`. That of another LLVM version may not know the
+/// format.
 fn llvm_profdata() -> Result<PathBuf, String> {
     let sysroot = command::output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let path =
@@ -73,7 +75,7 @@ fn llvm_profdata() -> Result<PathBuf, String> {
     }
 }
 
-/// An empty directory.
+/// Makes `directory` exist and be empty.
 fn fresh(directory: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(directory);
     fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))

@@ -1,4 +1,5 @@
-//! What the training runs on: a Weir with files, and another one that balances between its listeners.
+//! Sets up the servers for the training: one Weir that serves files, and one that balances between the
+//! listeners of the first.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -9,22 +10,22 @@ use std::time::{Duration, Instant};
 use super::fresh;
 use crate::command;
 
-/// The name in the certificate.
+/// Host name in the certificate.
 pub(super) const HOST: &str = "training.test";
 
-/// Files to ask for: name and bytes.
+/// Files to request: name and size in bytes.
 const FILES: [(&str, usize); 4] = [("1k", 1 << 10), ("8k", 8 << 10), ("64k", 64 << 10), ("1m", 1 << 20)];
 
-/// How long a program may take until it listens, and until it has ended.
+/// Time limit for a program to start listening, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Configs, certificate, files, and addresses for everyone.
+/// Configs, certificate, files and addresses of the training.
 pub(super) struct Site {
     directory: PathBuf,
-    /// Files, plain and with TLS.
+    /// Listeners that serve files, plain and with TLS.
     pub(super) origin: SocketAddr,
     pub(super) origin_tls: SocketAddr,
-    /// Balanced: plain, with TLS from clients, with TLS on both sides, bytes as they are.
+    /// Listeners that balance: plain, with TLS from clients, with TLS on both sides, and in TCP mode.
     pub(super) plain: SocketAddr,
     pub(super) tls: SocketAddr,
     pub(super) tls_both: SocketAddr,
@@ -32,7 +33,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Makes all of it in `directory`, which is emptied first.
+    /// Creates everything in `directory`, which is emptied first.
     pub(super) fn build(directory: &Path) -> Result<Self, String> {
         let files = directory.join("files");
         fresh(directory)?;
@@ -50,7 +51,7 @@ impl Site {
         Ok(Self { directory: directory.to_owned(), origin, origin_tls, plain, tls, tls_both, tcp })
     }
 
-    /// The one that serves files.
+    /// Starts the Weir that serves files.
     pub(super) fn start_origin(&self, program: &Path, counts: &Path) -> Result<Running, String> {
         let Self { origin, origin_tls, .. } = self;
         let config = format!(
@@ -84,7 +85,7 @@ principals = {{ type = "anyone" }}
         self.start("origin", &config, program, counts, &[*origin, *origin_tls])
     }
 
-    /// The one that balances, with these lines of config besides.
+    /// Starts the Weir that balances, with `more` lines of config.
     pub(super) fn start_balancer(
         &self,
         program: &Path,
@@ -149,12 +150,12 @@ servers = ["{origin}"]
         self.start("balancer", &config, program, counts, &[*plain, *tls, *tls_both, *tcp])
     }
 
-    /// Chain and key in one file. It is its own authority.
+    /// Returns the path of the file with chain and key. The certificate is self-signed.
     pub(super) fn certificate(&self) -> PathBuf {
         self.directory.join("site.pem")
     }
 
-    /// A path for what the balancer writes.
+    /// Returns a path for a file that the balancer writes.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
@@ -180,7 +181,7 @@ servers = ["{origin}"]
     }
 }
 
-/// A Weir at work. Killed when dropped before [`Running::stop`].
+/// Running Weir. It is killed if it is dropped before [`Running::stop`].
 pub(super) struct Running {
     name: &'static str,
     child: Child,
@@ -203,7 +204,7 @@ impl Running {
         Ok(())
     }
 
-    /// Asks it to end, and waits until it has written its counts and is gone.
+    /// Stops the process with SIGTERM, and waits until it has written its counts and has ended.
     pub(super) fn stop(mut self) -> Result<(), String> {
         command::run(Command::new("kill").arg(self.child.id().to_string()))?;
         let begun = Instant::now();
@@ -225,14 +226,14 @@ impl Drop for Running {
     }
 }
 
-/// Makes its process write what it counted to a file of its own.
+/// Makes the process of `command` write its counts to its own file.
 pub(super) fn counting(command: &mut Command, counts: &Path) {
     command.env("LLVM_PROFILE_FILE", counts.join("%p.profraw"));
 }
 
 fn make_certificate(directory: &Path) -> Result<(), String> {
     let [key, certificate] = ["key.pem", "certificate.pem"].map(|name| directory.join(name));
-    // Without the extensions of the system's file, which make it an authority.
+    // The system's openssl.cnf has extensions that would make the certificate a CA. This config has none.
     let settings = directory.join("openssl.cnf");
     write(&settings, b"[req]\ndistinguished_name = name\n[name]\n")?;
     let mut openssl = Command::new("openssl");
@@ -258,7 +259,7 @@ fn make_certificate(directory: &Path) -> Result<(), String> {
     write(&directory.join("site.pem"), &both)
 }
 
-/// Addresses on loopback that nobody listened on a moment ago.
+/// Returns loopback addresses with ports that were free a moment ago.
 fn free_addresses<const N: usize>() -> Result<[SocketAddr; N], String> {
     let found = (0..N)
         .map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))

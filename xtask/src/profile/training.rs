@@ -1,5 +1,5 @@
-//! The load that the profile is taken under: what a balancer and a file server do all day, each in a share that lets no kind
-//! drown another.
+//! Puts load on the program while its profile is taken: the usual work of a balancer and a file server, in
+//! proportions that let no kind dominate.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 use super::site::{HOST, Site, counting};
 use crate::command;
 
-/// What the report says when every answer was what was asked for.
+/// Text in the report of `weir load` if every response was the expected one.
 const ALL_ANSWERED: &str = "as expected (100.00%)";
 
-/// Runs all of it; whoever takes part leaves its counts in `counts`.
+/// Runs the whole training. Each process writes its counts into `counts`.
 ///
 /// # Errors
-/// Something cannot be started, or a request is not answered with what was asked for.
+/// If a process cannot be started, or a response is not the expected one.
 pub(super) fn run(program: &Path, directory: &Path, counts: &Path) -> Result<(), String> {
     let site = Site::build(directory)?;
     let trainer = Trainer { program, site: &site, counts };
@@ -49,7 +49,7 @@ pub(super) fn run(program: &Path, directory: &Path, counts: &Path) -> Result<(),
     origin.stop()
 }
 
-/// Who makes the load: the program itself, so that its generator is part of the profile.
+/// Load generator: the program itself, so that `weir load` is part of the profile.
 struct Trainer<'a> {
     program: &'a Path,
     site: &'a Site,
@@ -69,7 +69,8 @@ impl Trainer<'_> {
         let output = load.stdin(Stdio::null()).output();
         let output = output.map_err(|error| format!("{}: {error}", command::spelled(&load)))?;
         let [out, error] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-        // Its exit status is about figures that can be trusted; here the processors are shared, and answers count.
+        // Its exit status also rejects imprecise measurements. The processors are shared here, and only the
+        // responses matter.
         if out.contains(ALL_ANSWERED) {
             return Ok(());
         }

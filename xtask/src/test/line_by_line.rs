@@ -1,4 +1,4 @@
-//! A `cargo test` whose output is passed on as it comes.
+//! Runs `cargo test` and forwards its output line by line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -6,8 +6,10 @@ use std::process::{Command, Stdio};
 use super::tally::Tally;
 use crate::command;
 
+/// Runs `cargo` and adds the results that it prints to `tally`.
+///
 /// # Errors
-/// It cannot be run, or a test failed.
+/// If it cannot be run, or a test fails.
 pub(super) fn run(cargo: &mut Command, tally: &mut Tally) -> Result<(), String> {
     let spelled = command::spelled(cargo);
     let mut child = cargo.stdout(Stdio::piped()).spawn().map_err(|error| format!("{spelled}: {error}"))?;
@@ -16,7 +18,7 @@ pub(super) fn run(cargo: &mut Command, tally: &mut Tally) -> Result<(), String> 
             let line = line.map_err(|error| format!("{spelled}: its output: {error}"))?;
             let line = String::from_utf8_lossy(&line);
             tally.read("", &line);
-            // A closed pipe behind us must not stop the tests.
+            // A closed standard output must not stop the tests.
             let _ = writeln!(std::io::stdout(), "{line}");
         }
     }

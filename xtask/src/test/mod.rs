@@ -1,4 +1,4 @@
-//! Runs every test and ends with one line that says what ran, so that a long log can be judged by its tail.
+//! Runs the tests and ends with a summary line, so that the end of a long log shows the result.
 
 mod line_by_line;
 mod programs;
@@ -17,22 +17,23 @@ use tally::Tally;
 
 pub(crate) use programs::Built;
 
-/// Features of packages that a plain build does not have: in the program, and in the tests that start it.
+/// Features that a plain build lacks: those of the program, and those of the tests that start it.
 pub(crate) const FEATURES: &str = "weir/kubernetes,weir-e2e/kubernetes";
 
-/// Features that bring the tests that take minutes.
+/// Features that enable the tests that take minutes.
 const LONG: &str = "weir-e2e/long,weir-sim/long,xtask/long";
 
-/// Which tests are built and run.
+/// Selection of tests to build and run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tests {
-    /// Those that prove every promise that does not need minutes.
+    /// Tests that do not take minutes.
     Quick,
     All,
 }
 
-/// Builds and runs every quick test program; with arguments, runs `cargo test` with them instead, of the whole workspace unless they name
-/// packages (`-p`). Doc tests run only in `make check-all`. Ends with a summary of all `test result` lines.
+/// Builds and runs every quick test program. With arguments, runs `cargo test` with them instead, for the
+/// whole workspace unless they name packages (`-p`). Doc tests run only in `make check-all`. Ends with a
+/// summary of all `test result` lines.
 pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
     let arguments = arguments.rest();
     if arguments.is_empty() {
@@ -51,14 +52,15 @@ pub(crate) fn run(root: &Path, arguments: Arguments) -> Result<(), String> {
         println!("\n{tally}");
     }
     all_passed?;
-    // Cargo finds nothing wrong with a name that no test has.
+    // Cargo succeeds if no test has the given name.
     if tally.is_empty() && !builds_only { Err("no test has this name".to_owned()) } else { Ok(()) }
 }
 
-/// `workspace [--long] COMMAND [ARGUMENTS]`: runs Cargo's command over the whole workspace with the features of its tests.
+/// Runs the command `workspace [--long] COMMAND [ARGUMENTS]`: a command of Cargo over the whole workspace,
+/// with the features of the tests.
 ///
 /// # Errors
-/// No command is given, or it fails.
+/// If no command is given, or it fails.
 pub(crate) fn run_over_workspace(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     let command = arguments.next();
     let is_long = command.as_deref() == Some("--long");
@@ -71,8 +73,8 @@ pub(crate) fn run_over_workspace(root: &Path, mut arguments: Arguments) -> Resul
 
 /// Builds every test program, and fails on any warning of the compiler or of clippy.
 ///
-/// Clippy's driver is a whole compiler: Cargo runs it in place of `rustc` for the crates of the workspace, so that one build gives both the
-/// lints and the programs. `cargo clippy` would analyse every dependency once more for its lints alone.
+/// Clippy's driver is a whole compiler. Cargo runs it in place of `rustc` for the crates of the workspace, so
+/// one build gives both the lints and the programs. `cargo clippy` would analyse every dependency once more.
 pub(crate) fn build(root: &Path, tests: Tests) -> Result<Built, String> {
     let mut cargo = command::cargo();
     cargo.current_dir(root).arg("test").args(selection::workspace(tests == Tests::All));
@@ -82,14 +84,14 @@ pub(crate) fn build(root: &Path, tests: Tests) -> Result<Built, String> {
     Built::by(cargo)
 }
 
-/// Runs the test programs side by side, one more at a time than there are cores.
+/// Runs the test programs in parallel, one more at a time than there are cores.
 pub(crate) fn run_all(root: &Path, built: Built) -> Result<(), String> {
     let untested = Untested::new();
     let mut tally = Tally::default();
     let Built { programs, weir } = built;
     let prepare = |command: &mut Command| {
         untested.tell(command);
-        // Unless the caller wants another program tested.
+        // The caller may have set `WEIR_BIN` to test another program.
         if let Some(weir) = weir.as_ref().filter(|_| std::env::var_os("WEIR_BIN").is_none()) {
             command.env("WEIR_BIN", weir);
         }
@@ -101,7 +103,8 @@ pub(crate) fn run_all(root: &Path, built: Built) -> Result<(), String> {
     passed
 }
 
-/// Returns the path of clippy's compiler in the current toolchain. Cargo rebuilds the workspace when this path changes.
+/// Returns the path of clippy's compiler in the current toolchain. Cargo rebuilds the workspace when this
+/// path changes.
 fn clippy_driver() -> Result<PathBuf, String> {
     let sysroot = command::output(Command::new("rustc").args(["--print", "sysroot"]))?;
     let driver = Path::new(sysroot.trim()).join("bin/clippy-driver");
@@ -111,7 +114,7 @@ fn clippy_driver() -> Result<PathBuf, String> {
     }
 }
 
-/// The file in which tests that could not test something say so.
+/// File in which tests report what they could not test on this machine.
 struct Untested(PathBuf);
 
 impl Untested {
@@ -123,7 +126,7 @@ impl Untested {
         command.env("WEIR_UNTESTED", &self.0);
     }
 
-    /// Takes the file away. Without one, everything was tested.
+    /// Reads the lines and deletes the file. No file means that everything was tested.
     fn lines(self) -> Vec<String> {
         let lines = std::fs::read_to_string(&self.0).unwrap_or_default();
         let _ = std::fs::remove_file(&self.0);

@@ -1,4 +1,4 @@
-//! The test programs of the workspace, as Cargo builds them.
+//! Lists the test programs of the workspace that Cargo has built.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,31 +7,32 @@ use serde_json::Value;
 
 use crate::command;
 
-/// One program that libtest's main function is in.
+/// One test program (an executable with libtest's main function).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TestProgram {
-    /// The package's directory, and which of its programs: what it is called in the log, and its file there.
+    /// Name in the log: the package's directory, and the test target or source file within it.
     pub(super) name: String,
     pub(super) executable: PathBuf,
-    /// Cargo starts test programs there.
+    /// Directory of the package, in which Cargo starts its test programs.
     pub(super) package: PathBuf,
-    /// Nothing else may run beside it: it measures.
+    /// True if the program measures, so that no other program may run beside it.
     pub(super) is_alone: bool,
 }
 
-/// What Cargo has built.
+/// Programs that Cargo has built.
 pub(crate) struct Built {
     pub(super) programs: Vec<TestProgram>,
-    /// The program under test, which tests of other packages would build once more, by other features of its dependencies.
+    /// Program under test. Tests of other packages would otherwise build it once more, with other features of
+    /// its dependencies.
     pub(super) weir: Option<PathBuf>,
 }
 
 impl Built {
-    /// Builds what this `cargo test` would run.
+    /// Builds everything that this `cargo test` would run.
     ///
     /// # Errors
-    /// It does not compile, no test program comes of it, a manifest cannot be read, or a package's `metadata.test.alone` names a
-    /// target that it has not.
+    /// If it does not compile, builds no test program, or a manifest cannot be read. Also if a package's
+    /// `metadata.test.alone` names a target that does not exist.
     pub(super) fn by(mut cargo_test: Command) -> Result<Self, String> {
         cargo_test.args(["--no-run", "--message-format", "json-render-diagnostics"]);
         let messages = command::output_beside_errors(&mut cargo_test)?;
@@ -41,10 +42,10 @@ impl Built {
     fn of_messages(messages: &str) -> Result<Self, String> {
         let mut programs = messages.lines().filter_map(TestProgram::of_message).collect::<Vec<_>>();
         if programs.is_empty() {
-            // Running none of them would pass.
+            // Running no test would count as success.
             return Err("it names no test program".to_owned());
         }
-        // End-to-end tests wait most of their time, so they start first and the others run while they wait.
+        // End-to-end tests start first: they wait most of their time, and the others run meanwhile.
         programs.sort_by(|a, b| (!a.is_end_to_end(), &a.name).cmp(&(!b.is_end_to_end(), &b.name)));
         mark_alone(&mut programs)?;
         let weir = messages.lines().find_map(|line| executable(&serde_json::from_str(line).ok()?, "weir"));
@@ -52,14 +53,15 @@ impl Built {
     }
 }
 
-/// Where the program of this name is, if the message says that it was built; its own unit tests are another one.
+/// Returns the path of the program with this name, if the message reports it. Ignores the program of its own
+/// unit tests.
 fn executable(message: &Value, name: &str) -> Option<PathBuf> {
     let (found, path) = command::program_of(message)?;
     (found == name && message["profile"]["test"] == false).then(|| path.to_owned())
 }
 
 impl TestProgram {
-    /// The one that a line of Cargo's is about, if it is about one.
+    /// Returns the test program that a line of Cargo's output reports, if it reports one.
     fn of_message(line: &str) -> Option<Self> {
         let message: Value = serde_json::from_str(line).ok()?;
         let is_test = message["reason"] == "compiler-artifact" && message["profile"]["test"] == true;
@@ -70,7 +72,7 @@ impl TestProgram {
         let is_integration = target["kind"].as_array()?.iter().any(|kind| kind == "test");
         let name = match is_integration {
             true => format!("{own} tests/{}", target["name"].as_str()?),
-            // A package may have those of a library and those of a program.
+            // A package may have unit tests of a library and of a program.
             false => {
                 let source = Path::new(target["src_path"].as_str()?);
                 format!("{own} {}", source.strip_prefix(package).unwrap_or(source).display())
@@ -79,14 +81,14 @@ impl TestProgram {
         Some(Self { name, executable: executable.into(), package: package.into(), is_alone: false })
     }
 
-    /// To be started as Cargo starts it.
+    /// Returns a command that starts the program as Cargo does.
     pub(super) fn command(&self) -> Command {
         let mut command = Command::new(&self.executable);
         command.current_dir(&self.package).env("CARGO_MANIFEST_DIR", &self.package);
         command
     }
 
-    /// What it is called in names of files.
+    /// Returns the name for use in file names.
     pub(super) fn file_name(&self) -> String {
         self.name.replace([' ', '/'], "-")
     }
@@ -100,7 +102,7 @@ impl TestProgram {
     }
 }
 
-/// Marks those that `package.metadata.test.alone` of their manifests names.
+/// Marks the programs that `package.metadata.test.alone` of their manifests names.
 fn mark_alone(programs: &mut [TestProgram]) -> Result<(), String> {
     let mut packages: Vec<_> = programs.iter().map(|program| program.package.clone()).collect();
     packages.sort();

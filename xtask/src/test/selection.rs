@@ -2,8 +2,9 @@
 
 use super::{FEATURES, LONG};
 
-/// Returns the arguments that select packages and features: the whole workspace, unless the command line names packages itself (`-p`), which
-/// `--workspace` would override. Cargo refuses a feature of a package that is not selected.
+/// Returns the arguments that select packages and features. Selects the whole workspace, unless the command
+/// line names packages (`-p`), which `--workspace` would override. Cargo refuses a feature of a package that
+/// is not selected.
 pub(super) fn of(arguments: &[String]) -> Vec<String> {
     match packages(arguments) {
         named if named.is_empty() => workspace(false),
@@ -16,7 +17,8 @@ pub(super) fn of(arguments: &[String]) -> Vec<String> {
     }
 }
 
-/// Returns the arguments for the whole workspace with the features of its tests; `long`: also of tests that take minutes.
+/// Returns the arguments for the whole workspace with the features of its tests. `long` adds the tests that
+/// take minutes.
 pub(crate) fn workspace(long: bool) -> Vec<String> {
     let features = if long { format!("{FEATURES},{LONG}") } else { FEATURES.to_owned() };
     vec!["--workspace".to_owned(), "--features".to_owned(), features]

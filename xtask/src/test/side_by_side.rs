@@ -1,4 +1,4 @@
-//! Test programs, several at a time.
+//! Runs test programs in parallel.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,16 +10,17 @@ use std::time::{Duration, Instant};
 use super::programs::TestProgram;
 use super::tally::Tally;
 
-/// How often it is looked who has come to an end.
+/// Interval at which the running programs are polled.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Who takes longer is mentioned so often: somebody may be waiting, and what hangs must be known by name.
+/// Interval at which a long-running program is reported, so that a program that hangs is known by name.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs all of them, and passes on to `out` what each said when it has come to an end. Those that measure come last, one by one.
+/// Runs all programs and writes the output of each to `out` when it has ended. Programs that measure run
+/// last, one at a time.
 ///
 /// # Errors
-/// The names of those that failed or could not be run.
+/// If a program fails or cannot be run: the names of all of these.
 pub(super) fn run(
     programs: Vec<TestProgram>,
     logs: &Path,
@@ -30,7 +31,7 @@ pub(super) fn run(
     std::fs::create_dir_all(logs).map_err(|error| format!("{}: {error}", logs.display()))?;
     let (alone, others): (VecDeque<_>, VecDeque<_>) =
         programs.into_iter().partition(|program| program.is_alone);
-    // One more than there are cores: most of them wait most of the time.
+    // One more than there are cores, because most programs wait most of the time.
     let at_once = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) + 1;
     let mut failed = Vec::new();
     for (mut waiting, at_once) in [(others, at_once), (alone, 1)] {
@@ -69,7 +70,8 @@ pub(super) fn run(
     if failed.is_empty() { Ok(()) } else { Err(failed.join("\n")) }
 }
 
-/// A test program at work. What it says goes to a file: a pipe would stay open for as long as something that it has left behind.
+/// Running test program. Its output goes to a file, because a pipe would stay open until every process that
+/// the program leaves behind has ended.
 struct Run {
     name: String,
     child: Child,
@@ -86,7 +88,8 @@ impl Run {
         let stderr = stdout.try_clone().map_err(at)?;
         let mut command = program.command();
         prepare(&mut command);
-        // The time of each test. Libtest reports it only where unstable options are allowed, which this variable does.
+        // Makes libtest report the time of each test. This is an unstable option, which `RUSTC_BOOTSTRAP`
+        // permits.
         command.env("RUSTC_BOOTSTRAP", "1").args(["-Z", "unstable-options", "--report-time"]);
         let child = command.stdin(std::process::Stdio::null()).stdout(stdout).stderr(stderr).spawn();
         let child = child.map_err(|error| format!("{}: {error}", program.executable.display()))?;
@@ -94,7 +97,7 @@ impl Run {
         Ok(Self { name: program.name.clone(), child, log, since: now, mentioned: now })
     }
 
-    /// How it ended, once it has.
+    /// Returns the exit status once the program has ended.
     fn look(&mut self, out: &mut impl Write) -> std::io::Result<Option<ExitStatus>> {
         let ended = self.child.try_wait()?;
         if ended.is_none() && self.mentioned.elapsed() >= PATIENCE {
@@ -113,7 +116,8 @@ impl Run {
         )
     }
 
-    /// Passes its output on. Returns whether that has a result: a test that calls `exit(0)` ends the others without one.
+    /// Writes the program's output to `out`. Returns whether it contains a result: a test that calls
+    /// `exit(0)` ends the other tests without one.
     fn tell(&self, tally: &mut Tally, out: &mut impl Write) -> bool {
         let (said, before) = (self.said(), tally.programs());
         said.lines().for_each(|line| tally.read(&self.name, line));
@@ -122,7 +126,7 @@ impl Run {
     }
 }
 
-/// A closed pipe behind us must not stop the tests.
+/// Writes a line. A closed standard output must not stop the tests.
 fn say(out: &mut impl Write, line: &str) {
     let _ = writeln!(out, "{line}");
 }
@@ -135,8 +139,8 @@ mod tests {
 
     fn program(directory: &Path, name: &str, script: &str, is_alone: bool) -> TestProgram {
         let executable = directory.join(name);
-        // By another process: a file that this one writes may be open for writing in what another test starts meanwhile, and cannot
-        // be run then.
+        // Another process writes the script. If this process wrote it, a child that another test starts
+        // meanwhile would inherit the open file, and the script could not be run ("text file busy").
         let mut writer = Command::new("sh");
         writer.args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\""]);
         assert!(writer.arg(&executable).arg(script).status().unwrap().success());
@@ -190,7 +194,7 @@ mod tests {
         let there = tempfile::tempdir().unwrap();
         let mark = there.path().join("others");
         let mark = mark.display();
-        // Each is there for as long as it runs; who measures fails if somebody is.
+        // Each program has a directory while it runs. A program that measures fails if it finds one.
         let other = format!("mkdir -p {mark}/$$; sleep 0.3; rmdir {mark}/$$; {PASSED}");
         let measures = format!(
             "test -z \"$(ls {mark})\" && mkdir {mark}/$$ && sleep 0.1 && rmdir {mark}/$$ && {PASSED}"

@@ -1,9 +1,9 @@
-//! What all test programs said together.
+//! Adds up the results of all test programs.
 
 /// Number of the slowest tests that the summary names.
 const SLOWEST: usize = 10;
 
-/// Counts read from what libtest prints.
+/// Counts from the output of libtest.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tally {
     binaries: u32,
@@ -11,24 +11,25 @@ pub(super) struct Tally {
     failed: u32,
     ignored: u32,
     names_of_failed: Vec<String>,
-    /// Seconds and names of the tests that took longest, the slowest first. Empty unless libtest reports times.
+    /// Seconds and names of the tests that took longest, the slowest first. Empty unless libtest reports
+    /// times.
     slowest: Vec<(f64, String)>,
     /// Reasons why tests left something out, as the tests print them.
     pub(super) untested: Vec<String>,
 }
 
 impl Tally {
-    /// Returns whether no test has run.
+    /// Returns true if no test has run.
     pub(super) const fn is_empty(&self) -> bool {
         self.passed == 0 && self.failed == 0
     }
 
-    /// Returns how many test programs have reported a result.
+    /// Returns the number of test programs that have reported a result.
     pub(super) const fn programs(&self) -> u32 {
         self.binaries
     }
 
-    /// Reads one line that a test program of this name printed.
+    /// Reads one line that the test program `program` printed.
     pub(super) fn read(&mut self, program: &str, line: &str) {
         if let Some((name, verdict)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
             if verdict.starts_with("FAILED") {
@@ -63,7 +64,7 @@ impl Tally {
     }
 }
 
-/// The time that libtest's `--report-time` adds to a verdict: `ok <1.234s>`.
+/// Returns the time in seconds that libtest's `--report-time` adds to a verdict: `ok <1.234s>`.
 fn seconds(verdict: &str) -> Option<f64> {
     verdict.split_once('<')?.1.strip_suffix("s>")?.parse().ok()
 }

@@ -1,11 +1,11 @@
-//! Users learn of a change from CHANGELOG.md, so there is always a place to write it.
+//! Checks that CHANGELOG.md has a section for the next change.
 
 use super::Finding;
 use super::tree::Tree;
 
 const CHANGELOG: &str = "CHANGELOG.md";
 
-/// The changelog's first section is "Unreleased".
+/// Checks that the first section of the changelog is "Unreleased".
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(file) = tree.file(CHANGELOG) else {
         return vec![Finding::new(CHANGELOG, 0, "is missing")];

@@ -1,25 +1,25 @@
-//! The workspace's crates as their manifests describe them, and what every manifest and crate root must have.
+//! Reads the manifests of the workspace's crates, and checks the rules for manifests and crate roots.
 
 use toml::{Table, Value};
 
 use super::Finding;
 use super::tree::{File, Tree};
 
-/// Whose code a dependency gets into.
+/// Kind of code that a dependency is linked into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The product, or a build script.
+    /// Product or build script.
     Normal,
     /// Tests only.
     Dev,
 }
 
-/// One dependency as a manifest states it.
+/// One dependency, as stated in a manifest.
 #[derive(Debug)]
 pub(super) struct Dependency {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Takes its version from `[workspace.dependencies]`.
+    /// True if the version comes from `[workspace.dependencies]`.
     pub(super) from_workspace: bool,
 }
 
@@ -27,17 +27,17 @@ pub(super) struct Dependency {
 #[derive(Debug)]
 pub(super) struct Crate<'a> {
     pub(super) name: String,
-    /// Its directory, e.g. `logic/model`.
+    /// Directory of the crate, e.g. `logic/model`.
     pub(super) directory: &'a str,
     pub(super) manifest: &'a File,
     pub(super) dependencies: Vec<Dependency>,
     inherits_lints: bool,
 }
 
-/// Crates that hold unsafe code, and for that reason their own lint table.
+/// Crates that contain unsafe code and therefore have their own lint table.
 pub(super) const WITH_UNSAFE: [&str; 2] = ["io/net", "io/kernel"];
 
-/// Every crate with a readable manifest. Unreadable ones are cargo's to report.
+/// Returns every crate whose manifest can be parsed. Cargo reports the others.
 pub(super) fn all(tree: &Tree) -> Vec<Crate<'_>> {
     tree.ending("/Cargo.toml").filter_map(parse).collect()
 }
@@ -72,7 +72,8 @@ fn collect(table: &Table, dependencies: &mut Vec<Dependency>) {
     }
 }
 
-/// Lints are the workspace's, versions are the workspace's, and the crate root says what the crate is for.
+/// Checks that lints and versions come from the workspace, and that the crate root says what the crate is
+/// for.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for this in all(tree) {

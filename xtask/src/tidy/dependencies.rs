@@ -1,4 +1,4 @@
-//! Every crate from outside has a reason, written in docs/dependencies.md, and a user.
+//! Checks that every external crate has a reason in docs/dependencies.md and is used.
 
 use toml::{Table, Value};
 
@@ -9,7 +9,7 @@ use super::tree::Tree;
 const MANIFEST: &str = "Cargo.toml";
 const REASONS: &str = "docs/dependencies.md";
 
-/// `[workspace.dependencies]`, the table of reasons and what the crates use agree with each other.
+/// Checks that `[workspace.dependencies]`, the table of reasons and the manifests of the crates agree.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(manifest) = tree.file(MANIFEST) else {
         return vec![Finding::new(MANIFEST, 0, "is missing")];
@@ -44,7 +44,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Dependencies from outside; those with a path are our own.
+/// Returns the names of external dependencies. Dependencies with a path are crates of the workspace.
 fn declared(manifest: &str) -> Vec<String> {
     let table: Table = manifest.parse().unwrap_or_default();
     let dependencies = table.get("workspace").and_then(|workspace| workspace.get("dependencies")?.as_table());
@@ -53,8 +53,8 @@ fn declared(manifest: &str) -> Vec<String> {
     entries.map(|(name, _)| name.clone()).collect()
 }
 
-/// The crates that a dependency gets into, as the table has them: their directories' names; "tests" if only tests use it;
-/// `None` if nobody does.
+/// Returns the crates that use a dependency, written as in the table: names of their directories, or "tests"
+/// if only tests use it. Returns `None` if no crate does.
 fn used_by(name: &str, crates: &[Crate<'_>]) -> Option<String> {
     let mut users = Vec::new();
     let mut in_tests = false;
@@ -83,7 +83,7 @@ struct Row<'a> {
     reason: &'a str,
 }
 
-/// Table rows that begin with a name in backquotes: who uses it, and why.
+/// Returns the table rows that begin with a name in backquotes: users and reason.
 fn rows(text: &str) -> Vec<Row<'_>> {
     let rows = text.lines().enumerate().filter_map(|(at, line)| {
         let (name, rest) = line.strip_prefix("| `")?.split_once("` |")?;

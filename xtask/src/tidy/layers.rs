@@ -1,23 +1,23 @@
-//! Dependencies point one way: bin -> io -> logic -> logic/model. Crate boundaries are what keeps decisions apart from
-//! sockets, so the direction is checked and not trusted.
+//! Checks that dependencies point one way: bin -> io -> logic -> logic/model. Crate boundaries keep decisions
+//! apart from sockets.
 
 use super::Finding;
 use super::crates::{self, Kind};
 use super::tree::Tree;
 
-/// Logic crates that bring the others together, and may use them.
+/// Logic crates that combine other logic crates and may depend on them.
 const MAY_USE_OTHER_LOGIC: [&str; 3] = ["logic/config", "logic/control", "logic/sim"];
 
-/// Shared by its siblings: sockets, workers and TLS are everyone's ground.
+/// Crate that all crates under io/ may use: sockets, workers and TLS.
 const SHARED_IO: &str = "io/net";
 
-/// The only other pair of siblings that may meet.
+/// Only other pair of crates under io/ of which the first may use the second.
 const GATEWAY_PAIR: (&str, &str) = ("io/gateway", "io/storage");
 
-/// The test web server: its siblings' tests may use it as they use the testkit.
+/// Test web server. Tests of crates under io/ may use it.
 const TEST_SERVER: &str = "io/origin";
 
-/// Every dependency between two crates of the repository goes in a permitted direction.
+/// Checks that every dependency between two crates of the repository has a permitted direction.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let crates = crates::all(tree);
     let directory_of =
@@ -38,7 +38,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 fn permitted(from: &str, to: &str, kind: Kind) -> Result<(), &'static str> {
     let (from_layer, to_layer) = (layer(from), layer(to));
     if to_layer == "testkit" {
-        // The test programs may use it as they like; nothing that ships may.
+        // Tests may use it freely; the product may not.
         let tests_only = kind == Kind::Dev || matches!(from_layer, "tests" | "benches" | "testkit");
         return if tests_only { Ok(()) } else { Err("testkit is for tests only") };
     }
@@ -59,7 +59,7 @@ fn permitted(from: &str, to: &str, kind: Kind) -> Result<(), &'static str> {
     }
 }
 
-/// The first part of a crate's directory.
+/// Returns the first component of a crate's directory.
 fn layer(directory: &str) -> &str {
     directory.split('/').next().unwrap_or(directory)
 }

@@ -1,9 +1,10 @@
-//! Links in Markdown files that point into the repository lead somewhere. (Those in doc comments are rustdoc's.)
+//! Checks that relative links in Markdown files lead to a file and heading that exist. rustdoc checks the
+//! links in doc comments.
 
 use super::Finding;
 use super::tree::{File, Tree};
 
-/// Every relative link has its file, and every `#anchor` its heading.
+/// Checks that every relative link has its file, and every `#anchor` its heading.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.ending(".md") {
@@ -38,7 +39,7 @@ fn resolve(tree: &Tree, from: &File, target: &str) -> Result<(), String> {
     }
 }
 
-/// A link's path, seen from the file that has the link; `None` = above the root.
+/// Resolves a link against the path of the file that contains it. Returns `None` if it leads above the root.
 fn join(from: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -54,7 +55,7 @@ fn join(from: &str, link: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Lines outside code blocks, numbered from 1, without their `inline code`.
+/// Returns the lines outside code blocks, numbered from 1, without their `inline code`.
 fn prose(text: &str) -> Vec<(usize, String)> {
     let mut in_code = false;
     let mut lines = Vec::new();
@@ -62,7 +63,7 @@ fn prose(text: &str) -> Vec<(usize, String)> {
         if line.trim_start().starts_with("```") {
             in_code = !in_code;
         } else if !in_code {
-            // Headings keep theirs: an anchor is made of all their words.
+            // Headings keep their inline code: an anchor is made of all their words.
             let line = if line.starts_with('#') { line.replace('`', "") } else { without_code(line) };
             lines.push((at + 1, line));
         }
@@ -74,12 +75,12 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join(" ")
 }
 
-/// What stands in the parentheses of `[text](target)`.
+/// Returns the targets of all links (`[text](target)`) in a line.
 fn targets(line: &str) -> impl Iterator<Item = &str> {
     line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next())
 }
 
-/// A heading's anchor as the usual forges make it.
+/// Returns the anchor of a heading, as GitHub and GitLab make it.
 fn anchor_of(heading: &str) -> String {
     let words = heading.trim_start_matches('#').trim().to_lowercase();
     let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));

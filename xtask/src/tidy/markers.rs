@@ -1,12 +1,12 @@
-//! Unfinished work belongs into the issue tracker, not into the code.
+//! Checks that Rust files have no marker of unfinished work, which belongs in the issue tracker.
 
 use super::Finding;
 use super::tree::Tree;
 
-/// Written in halves, so that this file does not contain them.
+/// Markers, written in halves so that this file does not contain them.
 const MARKERS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X:")];
 
-/// No Rust file has a marker of unfinished work.
+/// Checks that no Rust file contains a marker of unfinished work.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.ending(".rs") {

@@ -1,5 +1,5 @@
-//! House rules that neither the compiler nor clippy knows. Each rule is a function from the tree to findings, so that its
-//! tests bring a small tree of their own.
+//! Checks house rules that neither the compiler nor clippy knows. Each rule is a function from the tree to
+//! findings, so that its tests use a small tree of their own.
 
 mod changelog;
 mod crates;
@@ -17,11 +17,11 @@ use std::path::Path;
 
 use tree::Tree;
 
-/// A place that breaks a rule.
+/// Violation of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Finding {
     path: String,
-    /// From 1; 0 = the file as a whole.
+    /// Line number from 1; 0 = the file as a whole.
     line: usize,
     message: String,
 }
@@ -53,7 +53,7 @@ const RULES: [(&str, Rule); 9] = [
     ("changelog", changelog::check),
 ];
 
-/// `tidy`: every rule over the whole repository.
+/// Runs the command `tidy`: every rule over the whole repository.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let tree = Tree::load(root)?;
     let mut found = 0;

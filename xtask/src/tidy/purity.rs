@@ -1,5 +1,6 @@
-//! logic/ decides from its arguments alone: no clock, sockets, files, randomness, threads or environment. Clippy enforces
-//! it with logic/clippy.toml; this rule proves that the bans stand there and that no dependency brings them in.
+//! Checks that logic/ decides from its arguments alone: no clock, sockets, files, randomness, threads or
+//! environment. Clippy enforces this with logic/clippy.toml. This rule checks that the bans are complete and
+//! that no dependency bypasses them.
 
 use super::Finding;
 use super::crates::{self, Kind};
@@ -7,7 +8,7 @@ use super::tree::Tree;
 
 const CLIPPY: &str = "logic/clippy.toml";
 
-/// Bans that must not be taken back silently.
+/// Paths that logic/clippy.toml must ban.
 const BANNED: [&str; 10] = [
     "std::time::Instant::now",
     "std::time::SystemTime::now",
@@ -21,7 +22,7 @@ const BANNED: [&str; 10] = [
     "std::hash::RandomState",
 ];
 
-/// Crates that act instead of deciding.
+/// Crates that perform I/O or start threads, which logic crates may not depend on.
 const IMPURE: [&str; 16] = [
     "aws-lc-rs",
     "crossterm",
@@ -41,7 +42,7 @@ const IMPURE: [&str; 16] = [
     "tokio",
 ];
 
-/// The bans stand, and no logic crate depends on what acts.
+/// Checks that the bans are complete and that no logic crate depends on an impure one.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     match tree.file(CLIPPY) {

@@ -1,4 +1,4 @@
-//! A file holds one concept. Past this length it holds several.
+//! Limits the length of Rust files: a longer file holds several concepts.
 
 use super::Finding;
 use super::tree::Tree;
@@ -8,7 +8,8 @@ const LINES_MAX: usize = 500;
 /// Files that may be longer, each with its reason.
 const EXCEPTIONS: [(&str, &str); 0] = [];
 
-/// No Rust file is longer than [`LINES_MAX`] without a reason, and no reason outlives its need.
+/// Checks that no Rust file is longer than [`LINES_MAX`] without an exception, and that no exception is
+/// outdated.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     check_with(tree, &EXCEPTIONS)
 }

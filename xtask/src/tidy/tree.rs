@@ -1,33 +1,35 @@
+//! Loads the repository's text files for the rules.
+
 use std::fs;
 use std::path::Path;
 
-/// Directories that hold nothing written by hand.
+/// Directories without files written by hand.
 const SKIPPED: [&str; 6] = [".git", "target", "dist", "corpus", "artifacts", "node_modules"];
 
-/// The text files that rules look at.
+/// Endings of the text files that rules check.
 const ENDINGS: [&str; 4] = [".rs", ".toml", ".md", ".snap"];
 
-/// A text file of the repository.
+/// Text file of the repository.
 #[derive(Debug)]
 pub(super) struct File {
-    /// Relative to the root, with slashes.
+    /// Path relative to the root, with slashes.
     pub(super) path: String,
     pub(super) text: String,
 }
 
-/// The repository's text files, and the names of all its files, in path order.
+/// Repository's text files, and the names of all its files, in path order.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) files: Vec<File>,
-    /// Files and directories of any kind: what links may point at.
+    /// Paths of files and directories of any kind, to which links may point.
     pub(super) names: Vec<String>,
 }
 
 impl Tree {
-    /// Reads everything below `root`.
+    /// Reads all files below `root`.
     ///
     /// # Errors
-    /// A directory or file cannot be read.
+    /// If a directory or file cannot be read.
     pub(super) fn load(root: &Path) -> Result<Self, String> {
         let mut tree = Self::default();
         tree.visit(root, "")?;
@@ -36,7 +38,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// A tree for a test, from paths and texts.
+    /// Makes a tree for a test from paths and texts.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let mut tree = Self::default();
@@ -50,12 +52,12 @@ impl Tree {
         tree
     }
 
-    /// The file at exactly this path.
+    /// Returns the file at exactly this path.
     pub(super) fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Files whose path ends so.
+    /// Returns the files whose path ends with `ending`.
     pub(super) fn ending<'a>(&'a self, ending: &'a str) -> impl Iterator<Item = &'a File> {
         self.files.iter().filter(move |file| file.path.ends_with(ending))
     }

@@ -1,14 +1,14 @@
-//! Unsafe code lives in two crates, where it can be read in one sitting. The compiler forbids it in the others; this rule
-//! also covers what has lints of its own.
+//! Checks that only two crates contain unsafe code, so that it can be reviewed in one sitting. The compiler
+//! forbids it in the other crates. This rule also covers crates with their own lint table.
 
 use super::Finding;
 use super::crates::WITH_UNSAFE;
 use super::tree::Tree;
 
-/// The keyword, written so that this file does not contain it as code.
+/// Keyword, written so that this file does not contain it as code.
 const KEYWORD: &str = concat!("un", "safe");
 
-/// The keyword stands in no Rust file outside the two crates.
+/// Checks that no Rust file outside the two crates contains the keyword as code.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.ending(".rs") {
@@ -25,7 +25,8 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The keyword as a word of its own, followed by what makes it code; comments and most strings do not look so.
+/// Returns true if the line has the keyword as a separate word, followed by a token that makes it code.
+/// Comments and most strings do not match.
 fn has_keyword(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or("");
     code.match_indices(KEYWORD).any(|(at, _)| {

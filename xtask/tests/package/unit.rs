@@ -1,4 +1,5 @@
-//! The installed program under the installed unit, as far as that can be had without systemd.
+//! Runs the installed program under the settings of the installed unit, as far as that is possible without
+//! systemd.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use weir_testkit::untested;
 
 use super::{directory, may_install, real_deb, text, unpack};
 
-/// What an operator makes of the packaged config: a port that only root may bind, a server, a log in its place.
+/// Packaged config as an operator might edit it: a port that only root may bind, a server, and a log file.
 const CONFIG: &str = r#"
 [admin]
 bind = "127.0.0.1:8404"
