@@ -1,4 +1,5 @@
-//! The verbs that this build lacks. They are listed and take any arguments, so that they can say how to get them.
+//! Stands in for verbs that this build lacks. They are listed and take any arguments, so that they can say
+//! how to get them.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! `weir algorithms`: what can stand behind `balance`, and what each does.
+//! `weir algorithms`: lists the balancing algorithms and describes each.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ pub(crate) struct AlgorithmsArgs {
 pub(crate) fn run(args: &AlgorithmsArgs) -> ExitCode {
     let entries = ALGORITHMS.iter().filter(|entry| args.name.is_none_or(|name| name == entry.algorithm));
     let text = if args.json { json(entries) } else { text(entries, Style::of(io::stdout().is_terminal())) };
-    // Whoever closed the pipe does not want to know.
+    // Ignores a closed pipe: the reader needs no more.
     let _ = io::stdout().write_all(text.as_bytes());
     ExitCode::SUCCESS
 }
@@ -49,7 +49,7 @@ fn block(entry: &AlgorithmEntry, style: Style) -> String {
     out
 }
 
-/// Words of `text` in lines that fit a terminal of 100 columns.
+/// Breaks `text` into lines that fit a terminal of 100 columns.
 fn wrapped(text: &str) -> Vec<String> {
     const LINE_CHARS_MAX: usize = 88;
     let mut lines = vec![String::new()];

@@ -1,4 +1,4 @@
-//! `weir completion`: prints the script by which a shell completes verbs, options and their values.
+//! `weir completion`: prints the script with which a shell completes verbs, options and their values.
 
 use std::process::ExitCode;
 
@@ -10,9 +10,10 @@ use crate::check::print_out;
 
 /// Print the script by which a shell completes the words of `weir`
 ///
-/// The Debian package installs the scripts of all three. Elsewhere: `weir completion bash > ~/.local/share/bash-completion/completions/weir`
-/// (with the package bash-completion; else `source <(weir completion bash)` in ~/.bashrc), `weir completion zsh > DIRECTORY/_weir` with
-/// a directory of $fpath, `weir completion fish > ~/.config/fish/completions/weir.fish`.
+/// The Debian package installs the scripts of all three. Elsewhere: `weir completion bash >
+/// ~/.local/share/bash-completion/completions/weir` (with the package bash-completion; else `source <(weir
+/// completion bash)` in ~/.bashrc), `weir completion zsh > DIRECTORY/_weir` with a directory of $fpath, `weir
+/// completion fish > ~/.config/fish/completions/weir.fish`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct CompletionArgs {
     /// The shell.
@@ -38,7 +39,7 @@ pub(crate) fn run<Cli: CommandFactory>(args: &CompletionArgs) -> ExitCode {
     print_out(&String::from_utf8_lossy(&script))
 }
 
-/// Copies the command without hidden verbs and options, which the generators of scripts do not leave out.
+/// Copies the command without hidden verbs and options, which the script generators would include.
 fn outline(command: &Command) -> Command {
     let mut outline = Command::new(forever(command.get_name())).disable_help_subcommand(true);
     if let Some(about) = command.get_about() {
@@ -83,7 +84,8 @@ fn without_relations(argument: &Arg) -> Arg {
     outline
 }
 
-/// Keeps the text until the end of the process, as clap requires of names. The process ends once the script is printed.
+/// Leaks the text, because clap requires names with static lifetime. The process ends once the script is
+/// printed.
 fn forever(text: &str) -> &'static str {
     text.to_owned().leak()
 }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use weir_config::Source;
 
-/// A path that could not be read.
+/// Path that could not be read, with the cause.
 #[derive(Debug)]
 pub(crate) struct ReadError {
     path: PathBuf,
     cause: io::Error,
 }
 
-/// The texts at `path`.
+/// Reads the texts at `path`.
 pub(crate) fn read(path: &Path) -> Result<Vec<Source>, ReadError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -45,7 +45,7 @@ fn source(path: &Path) -> Result<Source, ReadError> {
     Ok(Source { name: path.display().to_string(), text })
 }
 
-/// The text of a file; a byte-order mark in front of it is left out.
+/// Decodes the text of a file, without a byte-order mark at its start.
 fn utf8(mut bytes: Vec<u8>) -> Result<String, String> {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err("this is UTF-16: save it as UTF-8".to_owned());

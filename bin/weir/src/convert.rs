@@ -1,4 +1,4 @@
-//! `weir convert`: another program's configuration as Weir's.
+//! `weir convert`: converts another program's configuration to Weir's.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,8 +14,9 @@ use crate::check::{print_diagnostics, print_out};
 
 /// Carry another program's configuration over
 ///
-/// Standard error lists each key that could not be carried over, or that means something else, with file and line; `access:` marks
-/// notes about rights that change. Exits with 0, with 1 if nothing was found to carry over, and with 2 if it cannot be read.
+/// Standard error lists each key that could not be carried over, or that means something else, with file and
+/// line; `access:` marks notes about rights that change. Exits with 0, with 1 if nothing was found to carry
+/// over, and with 2 if it cannot be read.
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
     #[command(subcommand)]
@@ -35,13 +36,13 @@ struct StormArgs {
     /// Print for programs: an object with the config and the notes.
     #[arg(long)]
     json: bool,
-    /// A profile that is active there (STORM_WEBDAV_PROFILE), whose application-PROFILE.yml counts; `default` if none is.
-    /// Later ones replace what earlier ones say. Must be stated if there are such files.
+    /// A profile that is active there (STORM_WEBDAV_PROFILE), whose application-PROFILE.yml counts; `default`
+    /// if none is. Later ones replace what earlier ones say. Must be stated if there are such files.
     #[arg(long, value_delimiter = ',')]
     profile: Vec<String>,
 }
 
-/// A file with its name.
+/// File with its name.
 struct Read {
     name: String,
     text: String,
@@ -81,7 +82,7 @@ fn print(converted: &Converted, as_json: bool) -> ExitCode {
     printed
 }
 
-/// Whether a config can be read; says what is wrong with it.
+/// Returns true if the config is valid. Otherwise prints its errors.
 fn is_valid(text: &str) -> bool {
     let source = weir_config::Source::new("converted", text);
     match weir_config::load(&[source], &|_| None) {
@@ -93,7 +94,7 @@ fn is_valid(text: &str) -> bool {
     }
 }
 
-/// The files of storage areas, and those of the service that count with these profiles. Blocks.
+/// Finds the files of storage areas, and those of the service that apply to these profiles. Blocks.
 fn find(directory: &Path, profiles: &[String]) -> Result<(Vec<Read>, Vec<Read>), String> {
     let inner = |name: &str| Some(directory.join(name)).filter(|path| path.is_dir());
     let areas = inner("sa.d").unwrap_or_else(|| directory.to_owned());
@@ -109,7 +110,7 @@ fn find(directory: &Path, profiles: &[String]) -> Result<(Vec<Read>, Vec<Read>),
     };
     let of_profile = service.iter().find(|read| !profile(read).is_empty());
     if let Some(read) = of_profile.filter(|_| profiles.is_empty()) {
-        // Read or not, it could open what was closed.
+        // If the profile is unknown, using the file or leaving it out could grant access that StoRM denies.
         let profile = profile(read);
         return Err(format!(
             "{}: counts only where the profile {profile} is active: state those that are with --profile, or --profile default",
@@ -121,12 +122,12 @@ fn find(directory: &Path, profiles: &[String]) -> Result<(Vec<Read>, Vec<Read>),
         name => profiles.iter().position(|wanted| wanted == name).map(|at| at + 1),
     };
     let mut service: Vec<_> = service.into_iter().filter(|read| position(read).is_some()).collect();
-    // What has no profile in its name comes first.
+    // A file without a profile in its name comes first.
     service.sort_by_key(position);
     Ok((areas, service))
 }
 
-/// The profile in the name of a file of the service, empty if it has none; `None` = it is another file.
+/// Returns the profile in the name of a service file, empty if it has none. Returns `None` for other files.
 fn profile_of(name: &str) -> Option<&str> {
     let stem = name.strip_suffix(".yml").or(name.strip_suffix(".yaml"))?.strip_prefix("application")?;
     if stem.is_empty() { Some(stem) } else { stem.strip_prefix('-') }
@@ -147,8 +148,8 @@ fn read_all(directory: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Read>
     Ok(read)
 }
 
-/// A file as text: UTF-8, or else Latin-1, which is what Java takes files of properties for. Of a file that is too long no more
-/// than tells so.
+/// Reads a file as UTF-8, else as Latin-1, in which Java reads properties files. Reads at most one byte more
+/// than the limit, which shows that the file is too long.
 fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(convert::BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
@@ -156,7 +157,7 @@ fn read_text(path: &Path) -> io::Result<String> {
         return Ok(String::from_utf8(bytes)
             .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect()));
     }
-    // Cut within a character it is too long anyway.
+    // A file that was cut within a character is too long anyway.
     match String::from_utf8(bytes) {
         Ok(text) => Ok(text),
         Err(error) if error.as_bytes().len() > convert::BYTES_MAX => {

@@ -1,8 +1,8 @@
-//! The version of this build, with the default Cargo features that it lacks.
+//! Returns the version of this build, with the default Cargo features that it lacks.
 
 use std::sync::LazyLock;
 
-/// The default features of this package that this build lacks.
+/// Default features of this package that this build lacks.
 const LACKING: &[&str] = &[
     #[cfg(not(feature = "cedar"))]
     "cedar",
@@ -24,7 +24,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
     }
 });
 
-/// `0.1.0`, or `0.1.0, built without cedar, cel`.
+/// Returns `0.1.0`, or `0.1.0, built without cedar, cel`.
 pub(crate) fn version() -> &'static str {
     &VERSION
 }

@@ -1,4 +1,4 @@
-//! The command line: wires the parts together, runs them, drains them.
+//! Parses the command line and runs the verb.
 
 #[cfg(not(all(feature = "lab", feature = "simulate")))]
 mod absent;

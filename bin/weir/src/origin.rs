@@ -1,4 +1,4 @@
-//! `weir origin`: one test web server as a process of its own. Hidden: it is for demo, lab and tests.
+//! `weir origin`: runs one test web server as a process. The verb is hidden: demo, lab and tests use it.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -59,7 +59,7 @@ fn serve(args: &OriginArgs) -> Result<(), Box<dyn std::error::Error>> {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     runtime.block_on(async {
-        // Signals are caught before anybody is told that there is somebody to send them to.
+        // Signal handlers are installed before the address is printed, after which a signal may arrive.
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let origin = builder.start()?;
@@ -75,7 +75,7 @@ fn serve(args: &OriginArgs) -> Result<(), Box<dyn std::error::Error>> {
     })
 }
 
-/// Fractions are welcome: `0.5`.
+/// Parses a time in milliseconds, which may have a fraction: `0.5`.
 fn service_time(text: &str) -> Result<Duration, String> {
     let milliseconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number"))?;
     Duration::try_from_secs_f64(milliseconds / 1000.0).map_err(|_| format!("{text:?} is not a time"))

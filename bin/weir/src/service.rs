@@ -1,4 +1,4 @@
-//! Verbs of service managers, which people try: they are answered with the command that does it.
+//! Answers verbs of service managers, which Weir does not have, with the command to use instead.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -10,7 +10,7 @@ pub(crate) struct ServiceArgs {
     _rest: Vec<OsString>,
 }
 
-/// Says what does it. Exits with 2.
+/// Prints the command to use instead. Exits with 2.
 pub(crate) fn hint(verb: &str) -> ExitCode {
     let instead = match verb {
         "start" => "`weir run CONFIG` runs it in the foreground",

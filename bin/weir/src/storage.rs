@@ -1,4 +1,4 @@
-//! `weir storage`: questions about storage areas, and breaking their locks.
+//! `weir storage`: explains access to storage areas, shows their usage and transfers, and breaks their locks.
 
 mod transfers;
 mod unlock;
@@ -32,14 +32,16 @@ enum Question {
 
 /// Say who may do what, and by which rule
 ///
-/// Exits with 0 if the request would be allowed, with 1 if it would be denied, and with 2 if that cannot be said.
+/// Exits with 0 if the request would be allowed, with 1 if it would be denied, and with 2 if that cannot be
+/// said.
 #[derive(Debug, Args)]
 struct ExplainArgs {
-    /// Who asks: anonymous, user:NAME, certificate:SUBJECT, a bearer token, @FILE with a token in it, or - for one on
-    /// standard input.
+    /// Who asks: anonymous, user:NAME, certificate:SUBJECT, a bearer token, @FILE with a token in it, or -
+    /// for one on standard input.
     #[arg(long = "as", value_name = "WHO", default_value = "anonymous", allow_hyphen_values = true)]
     who: String,
-    /// Who has issued the certificate, where files of vo-maps ask for it; without it, the one that the files want.
+    /// Who has issued the certificate, where files of vo-maps ask for it; without it, the one that the files
+    /// want.
     #[arg(long, value_name = "NAME")]
     issuer: Option<String>,
     /// The organisation that VOMS says the certificate belongs to.
@@ -133,7 +135,8 @@ fn print(args: &ExplainArgs, explained: &Explained) -> ExitCode {
     if *allowed || printed != ExitCode::SUCCESS { printed } else { ExitCode::from(1) }
 }
 
-/// A sentence about what is in the directories that a request is about, and why something is denied.
+/// Describes the decisions about members of the directories that a request affects, with the reasons of
+/// denials.
 fn of_members(members: &MembersExplained) -> String {
     let MembersExplained { judged, denied, all_needed, reasons } = members;
     let effect = match (denied, all_needed) {
@@ -181,7 +184,7 @@ fn who(args: &ExplainArgs) -> Result<Who, String> {
     }
 }
 
-/// The path of a URL.
+/// Returns the path of a URL.
 fn path_of(url: &str) -> &str {
     let path = match url.split_once("://") {
         None => url,

@@ -1,4 +1,4 @@
-//! `weir convert`, the real program.
+//! Tests `weir convert` with the real program.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 
 use std::fs;
@@ -17,7 +17,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A directory as StoRM WebDAV has it in /etc/storm/webdav.
+/// Creates a directory like /etc/storm/webdav of StoRM WebDAV.
 fn installation(directory: &Path) {
     let (areas, config) = (directory.join("sa.d"), directory.join("config"));
     for wanted in [&areas, &config, &directory.join("physics"), &directory.join("public")] {
@@ -108,11 +108,11 @@ fn what_storm_had_becomes_a_config_that_passes_its_check() {
     assert!((1..printed.len()).contains(&about_access), "{notes}");
 }
 
-/// The pieces of a page for people that are set off, each with its language.
+/// Returns the code blocks of a guide page, each with its language.
 fn pieces(page: &str) -> Vec<(String, String)> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide").join(page);
     let page = fs::read_to_string(page).unwrap();
-    // Every other part is between two fences.
+    // Every second part is inside a code block.
     let set_off = page.split("```").skip(1).step_by(2).filter_map(|piece| piece.split_once('\n'));
     set_off.map(|(language, piece)| (language.to_owned(), piece.to_owned())).collect()
 }
@@ -135,7 +135,7 @@ fn the_example_of_the_guide_becomes_what_the_guide_shows() {
     assert_eq!(notes, *piece("text"));
 }
 
-/// The files that say who is a member are looked at by the check, like all that a config names.
+/// Tests that the check reads the membership files, like all files that a config names.
 #[test]
 fn files_of_members_pass_the_check_if_they_are_there() {
     let directory = TempDir::new().unwrap();
@@ -159,7 +159,8 @@ fn files_of_members_pass_the_check_if_they_are_there() {
     assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
 }
 
-/// Read without need, such a file could permit what nobody may; left out, deny nothing any more.
+/// Using such a file by mistake could grant access that is otherwise denied. Leaving it out could drop a
+/// denial.
 #[test]
 fn files_of_profiles_count_only_if_the_profiles_are_stated() {
     let directory = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! Committed pages that are made from the code.
+//! Tests that generated documents are up to date with the code.
 
 #![allow(clippy::unwrap_used)]
 
@@ -54,7 +54,7 @@ fn the_manual_page_names_every_verb() {
     }
 }
 
-/// What the program says of these verbs, and of those below them.
+/// Appends the help of these verbs, and of those below them, to the page.
 fn describe(verbs: &mut Vec<String>, page: &mut String) {
     let help = help(verbs);
     let level = "#".repeat((verbs.len() + 1).clamp(2, 4));
@@ -69,18 +69,18 @@ fn describe(verbs: &mut Vec<String>, page: &mut String) {
 }
 
 fn help(verbs: &[String]) -> String {
-    // Without the environment, whose values it would show.
+    // Help would show the values of environment variables.
     let help =
         Command::new(env!("CARGO_BIN_EXE_weir")).args(verbs).arg("--help").env_clear().output().unwrap();
     assert!(help.status.success(), "{verbs:?}");
     String::from_utf8(help.stdout).unwrap()
 }
 
-/// The verbs that a text of help lists, but for `help`.
+/// Returns the verbs that a help text lists, except `help`.
 fn verbs_in(help: &str) -> Vec<String> {
     let listed =
         help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // What goes on in a second line is further in.
+    // The second line of a description is indented further.
     let verbs = listed.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
     verbs
         .filter_map(|rest| rest.split(' ').next())

@@ -1,7 +1,8 @@
-//! The real program, built without some of its default Cargo features, names what it lacks.
+//! Tests that the real program, built without some of its default Cargo features, names the features that it
+//! lacks.
 //!
-//! Each test needs a build without its feature: `cargo test --profile quick -p weir --no-default-features --test lean`,
-//! with a profile of its own so that `target/debug/weir` stays the whole program.
+//! Each test needs a build without its feature: `cargo test --profile quick -p weir --no-default-features
+//! --test lean`. The profile is a separate one, so that `target/debug/weir` stays the complete program.
 #![cfg(not(all(
     feature = "cedar",
     feature = "cel",
@@ -24,7 +25,7 @@ fn err(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Every call of the verb, one for help too, says how to get it.
+/// Asserts that every call of the verb, also for help, says how to get it.
 #[cfg(not(all(feature = "lab", feature = "simulate")))]
 #[track_caller]
 fn assert_absent(verb: &[&str], feature: &str) {
@@ -76,7 +77,7 @@ fn the_version_names_the_features_that_are_not_there() {
     assert_eq!(lacking, expected.join(", "));
 }
 
-/// What `weir check` says of a config with this behind it. It exits with 1.
+/// Returns the errors of `weir check` about a config that ends with `config`. The check must exit with 1.
 #[cfg(not(all(feature = "cedar", feature = "cel", feature = "sqlite")))]
 fn refusal(config: &str) -> String {
     let directory = TempDir::new().unwrap();

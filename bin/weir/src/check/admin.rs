@@ -1,4 +1,4 @@
-//! Checks the admin face: its readers, and the passwords of its users.
+//! Checks the admin listener: the clients that can read it, and the passwords of its users.
 
 use weir_access::basic::Htpasswd;
 use weir_config::plan::AdminPlan;
@@ -7,7 +7,7 @@ use weir_model::BindAddress;
 
 use super::files;
 
-/// Reports an htpasswd file that cannot be used, and warns of a face that strangers can read.
+/// Reports an htpasswd file that cannot be used, and warns if any client can read the admin listener.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let Some(admin) = &loaded.plan.admin else { return found };
@@ -31,7 +31,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     found
 }
 
-/// Warns of an address that other machines reach.
+/// Warns of an address that other machines can reach.
 fn exposed(loaded: &Loaded, admin: &AdminPlan) -> Option<Diagnostic> {
     let address = admin.bind.iter().find(|bind| is_open(bind))?;
     let asks_for_certificates =

@@ -1,4 +1,4 @@
-//! Files and directories that a config names, but for those of TLS.
+//! Checks the files and directories that a config names, except those of TLS.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -8,17 +8,17 @@ use weir_config::plan::LogTarget;
 use weir_config::{Diagnostic, Loaded};
 use weir_model::BindAddress;
 
-/// Larger files are no error pages.
+/// Largest file that is read: an error page is never larger than 1 MiB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A file's text, for the config that names it.
+/// Reads a file that the config names as text.
 pub(super) fn read(path: &Path) -> Result<String, String> {
     let mut text = String::new();
     let mut file = File::open(path).map_err(|cause| cause.to_string())?;
     if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return Err("not a regular file".to_owned());
     }
-    // One byte more tells that it is too large.
+    // Reads one byte more than the limit, which shows that the file is too large.
     file.by_ref().take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(|cause| cause.to_string())?;
     Ok(text)
 }
@@ -34,13 +34,13 @@ fn missing(directory: &Path) -> Option<String> {
     }
 }
 
-/// What is missing.
+/// Reports missing directories, and an access log that is a directory.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let plan = &loaded.plan;
     let mut found = Vec::new();
     if let Some(control) = &plan.process.control
         && let Some(directory) = control.parent()
-        // The directory of the control socket is made at the start, but not the way to it.
+        // Weir creates the directory of the control socket when it starts, but not the directories above it.
         && missing(directory).is_some()
         && let Some(why) = directory.parent().and_then(missing)
     {

@@ -1,4 +1,4 @@
-//! Fleets: whether their programs and files are there, and, if that is asked for, what their providers say.
+//! Checks fleets: their programs and files and, on request, their providers.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use weir_config::plan::{FleetPlan, FleetProvider};
 use weir_config::{Diagnostic, Loaded};
 use weir_fleet::{Candidate, History, Reach};
 
-/// A provider that has not answered by then does not hold up the check.
+/// Time limit for a provider's response.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What this machine can tell.
+/// Checks everything that needs no connection to a provider.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let fleets = &loaded.plan.fleets;
     let found =
@@ -24,7 +24,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     found.chain(leases).chain(histories).collect()
 }
 
-/// What the providers say: credentials, flavors, images, permissions, quotas.
+/// Asks the providers about credentials, flavors, images, permissions and quotas.
 pub(super) fn ask(loaded: &Loaded) -> Vec<Diagnostic> {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -49,7 +49,8 @@ pub(super) fn ask(loaded: &Loaded) -> Vec<Diagnostic> {
     found
 }
 
-/// That the provider has no room for as many machines as the fleet may have. A doubt only: what else counts towards a quota comes and goes.
+/// Warns if the provider has no room for as many machines as the fleet may have. Only a warning, because
+/// other users of a quota come and go.
 async fn out_of_reach(loaded: &Loaded, fleet: &FleetPlan) -> Option<Diagnostic> {
     let (name, max) = (fleet.name.as_str(), fleet.rules.bounds.max);
     let unknown = |why: String| format!("whether there is room for {max} is not known: {why}");

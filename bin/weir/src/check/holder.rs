@@ -1,4 +1,5 @@
-//! Who listens at an address: by the kernel's table of sockets and by what each process has open (proc(5)).
+//! Finds the processes that listen at an address, from the kernel's table of sockets and the open files of
+//! each process (proc(5)).
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,16 +9,16 @@ use std::path::Path;
 
 use super::CONFIG;
 
-/// A process that listens at an address.
+/// Process that listens at an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Holder {
     pub(super) pid: u32,
-    /// As `ps` shows it.
+    /// Name as `ps` shows it.
     name: String,
 }
 
 impl Holder {
-    /// Whether it is a Weir that was started with this config.
+    /// Returns true if the process is a Weir that was started with this config.
     pub(super) fn runs(&self, config: &Path) -> bool {
         let (Ok(config), Ok(directory)) =
             (config.canonicalize(), std::fs::read_link(format!("/proc/{}/cwd", self.pid)))
@@ -42,8 +43,8 @@ impl fmt::Display for Holder {
     }
 }
 
-/// The processes that listen at the address, or at its port on all addresses. Empty where none may be seen: other users' open files are
-/// hidden from everybody but root.
+/// Returns the processes that listen at the address, or at its port on all addresses. The list is empty if
+/// this user may not see them: only root can see other users' open files.
 pub(super) fn holders(address: SocketAddr) -> Vec<Holder> {
     let tables = ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
         .map(|table| std::fs::read_to_string(table).unwrap_or_default());
@@ -57,7 +58,7 @@ pub(super) fn holders(address: SocketAddr) -> Vec<Holder> {
     pids.filter(|pid| has_open(*pid, &wanted)).map(|pid| Holder { pid, name: name(pid) }).collect()
 }
 
-/// The inodes of the sockets in a table that listen there.
+/// Returns the inodes of the sockets in a table that listen at the address.
 fn listening(table: &str, address: SocketAddr) -> impl Iterator<Item = u64> {
     const LISTEN: &str = "0A";
     table.lines().skip(1).filter_map(move |line| {
@@ -71,7 +72,7 @@ fn listening(table: &str, address: SocketAddr) -> impl Iterator<Item = u64> {
     })
 }
 
-/// An address as the tables have it: words of 32 bits in the machine's order of bytes.
+/// Parses an address in the format of the tables: words of 32 bits in the machine's byte order.
 fn ip_of(hex: &str) -> Option<IpAddr> {
     let words: Vec<[u8; 4]> = (0..hex.len() / 8)
         .map(|word| u32::from_str_radix(hex.get(word * 8..word * 8 + 8)?, 16).ok().map(u32::to_ne_bytes))
@@ -107,7 +108,8 @@ mod tests {
             let listener = TcpListener::bind(bind).unwrap();
             let address = listener.local_addr().unwrap();
             let pids = |address| holders(address).into_iter().map(|holder| holder.pid).collect::<Vec<_>>();
-            // A child that another test has just started holds everything that this process has, until it becomes another program.
+            // A child that another test has just started holds all of this process's open files until it
+            // calls exec.
             let until = |wanted: &[u32]| wait_until(bind, PATIENCE, || pids(address) == wanted);
             until(&[std::process::id()]);
             drop(listener);

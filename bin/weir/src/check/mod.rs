@@ -1,4 +1,5 @@
-//! `weir check`: proves a config. Text by `weir_config`, then what needs the disk and the network.
+//! `weir check`: checks a config. `weir_config` checks the text. This module checks the files and addresses
+//! that the text names.
 
 mod admin;
 mod files;
@@ -25,7 +26,7 @@ use report::Report;
 pub(crate) use report::{print_diagnostics, print_out};
 pub(crate) use unreadable::prove_for_reload;
 
-/// Where the config is unless told otherwise.
+/// Default path of the config.
 pub(crate) const CONFIG: &str = "/etc/weir/weir.toml";
 
 /// Prove a config: every error at once, with its line and what to do about it
@@ -36,8 +37,8 @@ pub(crate) struct CheckArgs {
     /// The file, or a directory whose *.toml files are taken together in the order of their names.
     #[arg(default_value = CONFIG, value_name = "CONFIG")]
     config: PathBuf,
-    /// Print the plan: the config with every default filled in. Secrets in headers, and texts from environment variables where a
-    /// secret may stand, are printed as ********.
+    /// Print the plan: the config with every default filled in. Secrets in headers, and texts from
+    /// environment variables where a secret may stand, are printed as ********.
     #[arg(long)]
     plan: bool,
     /// Print the secrets of the plan, too.
@@ -57,21 +58,21 @@ pub(crate) struct CheckArgs {
     online: bool,
 }
 
-/// What a proof goes into.
+/// Scope of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// The text, and the files it names.
+    /// Checks the text and the files that it names.
     Files,
-    /// Whether the listeners' addresses are free, too.
+    /// Also checks whether the listeners' addresses are free.
     FilesAndPorts,
 }
 
-/// Why a config cannot be used.
+/// Reason why a config cannot be used.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It cannot be read.
+    /// The config cannot be read.
     Unreadable(ReadError),
-    /// It is wrong: all errors, and then the warnings.
+    /// The config is wrong. Holds all errors, then the warnings.
     Wrong(Vec<Diagnostic>),
 }
 
@@ -88,13 +89,13 @@ pub(crate) fn run(args: CheckArgs) -> ExitCode {
     Report { config: &args.config, plan: args.plan, secrets: args.secrets, json: args.json }.print(proof)
 }
 
-/// What providers of fleets say of a config that is right as far as it goes without them.
+/// Asks the providers of fleets about a config that has no other errors.
 fn asked(loaded: Loaded) -> Result<Loaded, Refusal> {
     let found = fleet::ask(&loaded);
     judged(loaded, found)
 }
 
-/// A config about which this was found besides.
+/// Adds diagnostics to a config. Returns an error if one of them is an error.
 fn judged(mut loaded: Loaded, found: Vec<Diagnostic>) -> Result<Loaded, Refusal> {
     let (errors, warnings): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|diagnostic| diagnostic.severity == Severity::Error);
@@ -105,13 +106,13 @@ fn judged(mut loaded: Loaded, found: Vec<Diagnostic>) -> Result<Loaded, Refusal>
     Err(Refusal::Wrong(errors.into_iter().chain(loaded.warnings).collect()))
 }
 
-/// Reads a config and makes a plan of it. Blocks on the disk.
+/// Reads a config and plans it. Blocks on the disk.
 pub(crate) fn load(config: &Path) -> Result<Loaded, Refusal> {
     let sources = config_files::read(config).map_err(Refusal::Unreadable)?;
     load_sources(&sources).map_err(Refusal::Wrong)
 }
 
-/// Makes a plan of texts that have been read. Blocks on the disk, where the files are that they name.
+/// Plans a config from texts. Blocks on the disk, because the texts may name files.
 pub(crate) fn load_sources(sources: &[Source]) -> Result<Loaded, Vec<Diagnostic>> {
     examine(sources).map_err(|flawed| flawed.diagnostics)
 }
@@ -121,12 +122,12 @@ fn examine(sources: &[Source]) -> Result<Loaded, Flawed> {
     weir_config::examine(sources, outside)
 }
 
-/// Reads a config and proves as much of it as can be proved without running it. Blocks on the disk.
+/// Reads a config and checks everything that can be checked without running it. Blocks on the disk.
 pub(crate) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     prove_by(config, depth, |found| found)
 }
 
-/// The same, with what is found outside of the text as `judge` leaves it.
+/// Does the same as [`prove`], but lets `judge` change the diagnostics about files and addresses.
 fn prove_by(
     config: &Path,
     depth: Depth,
@@ -141,7 +142,7 @@ fn prove_by(
     judged(loaded, found)
 }
 
-/// What is wrong with all that a config names outside of its text.
+/// Checks everything outside the text that a config names.
 fn look_around(loaded: &Loaded, config: &Path, depth: Depth) -> Vec<Diagnostic> {
     let mut found = files::check(loaded);
     found.extend(admin::check(loaded));
@@ -159,13 +160,14 @@ fn look_around(loaded: &Loaded, config: &Path, depth: Depth) -> Vec<Diagnostic> 
     found
 }
 
-/// What is wrong with a text, and with what it names: errors, then warnings.
+/// Adds the diagnostics about files and addresses to those about a text that has errors. Sorts errors before
+/// warnings.
 fn with_the_rest(flawed: Flawed, config: &Path, depth: Depth) -> Vec<Diagnostic> {
     let Flawed { diagnostics: mut all, rest } = flawed;
     let found = rest.map(|rest| look_around(&rest, config, depth)).unwrap_or_default();
-    // What has no place may come of what is wrong with the text.
+    // A diagnostic without a place may be a consequence of the errors in the text.
     all.extend(found.into_iter().filter(|diagnostic| !diagnostic.places.is_empty()));
-    // Stable: each kind stays in its order.
+    // The sort is stable: diagnostics of one severity stay in order.
     all.sort_by_key(|diagnostic| diagnostic.severity);
     all
 }

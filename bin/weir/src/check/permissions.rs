@@ -1,4 +1,5 @@
-//! Files that other users of the machine may read although they are secret, or change although Weir relies on them.
+//! Warns of files that other users of the machine may read although they are secret, or change although Weir
+//! relies on them.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -9,7 +10,7 @@ use weir_config::plan::{
 };
 use weir_config::{Diagnostic, Loaded};
 
-/// The purpose of a file.
+/// Purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// A reader of the file can pass for Weir or for a user.
@@ -18,23 +19,23 @@ enum Role {
     Trusted,
 }
 
-/// A file that the config names.
+/// File that the config names.
 pub(super) struct NamedFile {
     pub(super) path: PathBuf,
     role: Role,
-    /// The keys that lead to it.
+    /// Keys that lead to the file.
     pub(super) keys: Vec<String>,
-    /// The part of the config that names the file, as messages begin.
+    /// Part of the config that names the file. Messages begin with it.
     pub(super) subject: String,
 }
 
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_WRITE: u32 = 0o002;
 const OTHERS_ENTER: u32 = 0o001;
-/// In such a directory only the owner of a file may replace it.
+/// Sticky bit: in such a directory only the owner of a file may replace it.
 const STICKY: u32 = 0o1000;
 
-/// Warns of files with permissions for everyone.
+/// Warns of files that every user may read or change.
 pub(super) fn check(loaded: &Loaded, config: &Path) -> Vec<Diagnostic> {
     let mut files = named(loaded);
     let (subject, keys) = ("config".to_owned(), Vec::new());
@@ -50,7 +51,8 @@ pub(super) fn check(loaded: &Loaded, config: &Path) -> Vec<Diagnostic> {
     warnings.collect()
 }
 
-/// Returns what other users must not do with the file but may, and how to prevent it. Missing files are reported elsewhere.
+/// Returns the forbidden access that other users have to the file, and how to prevent it. Missing files are
+/// reported elsewhere.
 fn exposure(path: &Path, role: Role) -> Option<(&'static str, &'static str)> {
     let path = path.canonicalize().ok()?;
     let metadata = std::fs::metadata(&path).ok()?;
@@ -73,7 +75,7 @@ fn exposure(path: &Path, role: Role) -> Option<(&'static str, &'static str)> {
     None
 }
 
-/// The files that the process relies on.
+/// Returns the files that the config names and the process relies on.
 pub(super) fn named(loaded: &Loaded) -> Vec<NamedFile> {
     let mut list = FileList::default();
     let plan = &loaded.plan;
@@ -108,7 +110,7 @@ pub(super) fn named(loaded: &Loaded) -> Vec<NamedFile> {
     for area in &plan.storage_areas {
         let subject = format!("storage area {}", area.name);
         let keys = ["storage-area", area.name.as_str()];
-        // Its hashes can be tried out elsewhere.
+        // An attacker who reads the hashes can try passwords offline.
         list.add_if(Role::Secret, area.htpasswd.as_ref(), &subject, &keys, &["htpasswd"]);
         list.add_place(area.redirect_key.as_ref(), &subject, &keys, &["redirect-key-file"]);
         for (organisation, file) in &area.vo_maps {
@@ -177,9 +179,9 @@ fn of_fleet(list: &mut FileList, fleet: &FleetPlan) {
 struct FileList(Vec<NamedFile>);
 
 impl FileList {
-    /// Adds a file. `below`: the keys from those of its subject on.
+    /// Adds a file. `below` are the keys below the subject.
     fn add(&mut self, role: Role, path: &Path, subject: &str, keys: &[&str], below: &[&str]) {
-        // An index of a list is no key that anyone has written.
+        // An index into a list is not a key in the config.
         let written: Vec<&str> = below.iter().copied().filter(|key| key.parse::<usize>().is_err()).collect();
         self.0.push(NamedFile {
             path: path.to_owned(),

@@ -1,11 +1,11 @@
-//! Passwords and tokens that cross a network without TLS.
+//! Warns of passwords and tokens that cross a network without TLS.
 
 use weir_config::plan::{AreaPlan, HttpPlan, LeasePlan, ListenerPlan, Mode};
 use weir_config::{Diagnostic, Loaded, Plan};
 use weir_http::Action;
 use weir_model::{BindAddress, ServerAddress};
 
-/// Warns of listeners and stores to which credentials go in plaintext.
+/// Warns of listeners and stores that receive credentials in plaintext.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let plan = &loaded.plan;
     let mut found = Vec::new();
@@ -39,7 +39,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns whether clients connect to the listener from other machines, and not through a trusted proxy.
+/// Returns true if clients connect to the listener from other machines, and not through a trusted proxy.
 fn is_reached_by_strangers(listener: &ListenerPlan, http: &HttpPlan) -> bool {
     let has_proxy_in_front = listener.proxy_protocol.is_some() || !http.forwarding.trusted.is_empty();
     let is_open = |bind: &BindAddress| match bind {
@@ -49,7 +49,7 @@ fn is_reached_by_strangers(listener: &ListenerPlan, http: &HttpPlan) -> bool {
     !has_proxy_in_front && listener.bind.iter().any(is_open)
 }
 
-/// The areas that the listener's routes lead to, each once.
+/// Returns the areas that the listener's routes lead to, each once.
 fn areas<'p>(plan: &'p Plan, http: &'p HttpPlan) -> impl Iterator<Item = &'p AreaPlan> {
     let leads_to = |area: &AreaPlan| {
         http.routes.iter().any(|route| matches!(&route.action, Action::Storage(name) if *name == area.name))

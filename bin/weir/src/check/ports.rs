@@ -1,4 +1,4 @@
-//! Whether the addresses of listeners can be bound.
+//! Checks that the addresses of listeners can be bound.
 
 use std::cell::LazyCell;
 use std::io;
@@ -15,8 +15,9 @@ use weir_net::is_listened_on;
 
 use super::holder::{Holder, holders};
 
-/// Which addresses cannot be bound, or are another's. Those of a Weir that will reload this config are free for it: one that runs with
-/// the same control socket, or was started with the same file or directory.
+/// Reports addresses that cannot be bound or that another program uses. Addresses of the Weir that will
+/// reload this config count as free. This is the process that answers at the config's control socket, or was
+/// started with the same file or directory.
 pub(super) fn check(loaded: &Loaded, config: &Path) -> Vec<Diagnostic> {
     let ports = Ports { loaded, config, running: LazyCell::new(Box::new(|| running(loaded))) };
     let mut found = Vec::new();
@@ -33,11 +34,11 @@ pub(super) fn check(loaded: &Loaded, config: &Path) -> Vec<Diagnostic> {
     found
 }
 
-/// What addresses are looked at for.
+/// Context of the check.
 struct Ports<'a> {
     loaded: &'a Loaded,
     config: &'a Path,
-    /// The process id of the Weir that answers at the config's control socket.
+    /// Process id of the Weir that answers at the config's control socket.
     running: LazyCell<Option<u32>, Box<dyn FnOnce() -> Option<u32> + 'a>>,
 }
 
@@ -51,9 +52,10 @@ impl Ports<'_> {
             BindAddress::Inet(inet) => *inet,
         };
         match bind(inet).map_err(|cause| (cause.kind(), cause)) {
-            // Whoever permits it to processes of the same user would share the port, and take a part of the connections.
+            // Another process of the same user that also sets SO_REUSEPORT would share the port and take a
+            // part of the connections.
             Ok(()) if is_listened_on(inet) => match holders(inet) {
-                // As with a program that was given rights of its own: what it has open is not shown.
+                // The open files of a program with capabilities of its own are hidden.
                 hidden if hidden.is_empty() && self.running.is_some() => None,
                 hidden if hidden.is_empty() => warning("another program of this user listens there, too"),
                 holders => self.other(holders).and_then(|message| error(&message)),
@@ -64,13 +66,14 @@ impl Ports<'_> {
                 holders => self.other(holders).and_then(|message| error(&message)),
             },
             Err((io::ErrorKind::AddrNotAvailable, _)) => error("this machine does not have the address"),
-            // The service may run with more rights than whoever checks its config.
+            // The service may run with more privileges than the user who checks its config.
             Err((io::ErrorKind::PermissionDenied, _)) => warning("this user may not bind it"),
             Err((_, cause)) => error(&cause.to_string()),
         }
     }
 
-    /// Who has the address, unless it is the Weir that will reload this config.
+    /// Returns a message about the process that has the address, unless it is the Weir that will reload this
+    /// config.
     fn other(&self, holders: Vec<Holder>) -> Option<String> {
         let is_own = |holder: &Holder| Some(holder.pid) == *self.running || holder.runs(self.config);
         let other = holders.into_iter().find(|holder| !is_own(holder));
@@ -78,7 +81,7 @@ impl Ports<'_> {
     }
 }
 
-/// The process id of the Weir that answers at the config's control socket.
+/// Returns the process id of the Weir that answers at the config's control socket.
 fn running(loaded: &Loaded) -> Option<u32> {
     let socket = loaded.plan.process.control.as_ref()?;
     let show = Command::Show { what: What::default(), pool: None };
@@ -88,8 +91,8 @@ fn running(loaded: &Loaded) -> Option<u32> {
     }
 }
 
-/// Binds, and lets go again. The socket never listens, so that it takes no connection from anyone; and it shares the
-/// port with a Weir that runs already, so that its next config can be checked beside it.
+/// Binds the address and closes the socket. The socket never listens, so it takes no connections. It shares
+/// the port with a running Weir, so that the next config can be checked while that runs.
 fn bind(address: SocketAddr) -> io::Result<()> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

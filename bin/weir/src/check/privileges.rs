@@ -1,4 +1,4 @@
-//! The user that the process becomes, and whether everything goes without the rights that it gives away.
+//! Checks the user that the process switches to, and what its lack of privileges makes impossible.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,7 +10,8 @@ use weir_net::UserIds;
 use super::permissions::{self, NamedFile};
 use crate::run::{namespace_maps, starts_programs, user_ids};
 
-/// Reports what does not go together with `weir.user` and `weir.sandbox`, and warns of files that the user cannot use.
+/// Reports settings that conflict with `weir.user` and `weir.sandbox`, and warns of files that the user
+/// cannot use.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     let plan = &loaded.plan;
@@ -37,7 +38,7 @@ fn files(loaded: &Loaded, name: &str, ids: &UserIds) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for NamedFile { path, keys, subject, .. } in permissions::named(loaded) {
         if may_read(&path, ids) == Some(false) {
-            // Of these a reload can go on with what was loaded.
+            // A reload can keep the loaded certificates and keys if it cannot read these files.
             let is_kept = matches!(keys.first().map(String::as_str), Some("listener" | "pool"))
                 && keys.iter().any(|key| key == "tls");
             let consequence = match is_kept {
@@ -84,8 +85,8 @@ const READ: u32 = 0o4;
 const WRITE: u32 = 0o2;
 const ENTER: u32 = 0o1;
 
-/// Returns whether the permissions of a file, and of the directories that it really is in, let a user read it. `None`: there is no such
-/// file.
+/// Returns true if a user may read a file, by its permissions and those of all directories above it. Follows
+/// symbolic links first. Returns `None` if the file does not exist.
 fn may_read(path: &Path, ids: &UserIds) -> Option<bool> {
     let path = path.canonicalize().ok()?;
     let mut directories = path.ancestors().skip(1);
@@ -93,7 +94,8 @@ fn may_read(path: &Path, ids: &UserIds) -> Option<bool> {
     Some(may_enter && may(&path, ids, READ)?)
 }
 
-/// Returns whether the permissions of a file let a user do that. `None`: there is no such file. The directories above do not count.
+/// Returns true if the permissions of a file grant the user `right`. Returns `None` if the file does not
+/// exist. Ignores the directories above it.
 fn may(path: &Path, ids: &UserIds, right: u32) -> Option<bool> {
     let metadata = std::fs::metadata(path).ok()?;
     let shift = match () {

@@ -1,4 +1,4 @@
-//! What `weir check` prints.
+//! Prints the results of `weir check`.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
@@ -10,11 +10,11 @@ use weir_config::{Diagnostic, Loaded, Plan, Severity, print, render};
 
 use super::Refusal;
 
-/// How a proof is told.
+/// Options for printing the result of a check.
 pub(super) struct Report<'a> {
     pub(super) config: &'a Path,
     pub(super) plan: bool,
-    /// The plan is printed with its secrets.
+    /// True to print the secrets of the plan.
     pub(super) secrets: bool,
     pub(super) json: bool,
 }
@@ -71,7 +71,7 @@ impl Report<'_> {
     }
 }
 
-/// Prints to standard output; a reader that has gone away is not our problem.
+/// Prints to standard output. A closed pipe is not an error.
 pub(crate) fn print_out(text: &str) -> ExitCode {
     match io::stdout().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,12 +83,12 @@ pub(crate) fn print_out(text: &str) -> ExitCode {
     }
 }
 
-/// Prints diagnostics to standard error, in color if that is a terminal and nobody objects.
+/// Prints diagnostics to standard error, in color if that is a terminal and `NO_COLOR` is not set.
 pub(crate) fn print_diagnostics(diagnostics: &[Diagnostic]) {
     let color =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     for diagnostic in diagnostics {
-        // Nobody may be listening any more.
+        // Ignores errors: standard error may be closed.
         let _ = writeln!(io::stderr(), "{}\n", render(diagnostic, color));
     }
 }

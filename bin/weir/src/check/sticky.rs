@@ -1,11 +1,11 @@
-//! Secrets of sticky cookies and of redirects: are they there, are they long enough.
+//! Checks that the secrets of sticky cookies and redirects exist and are long enough.
 
 use weir_config::plan::{SecretPlace, StickyBy};
 use weir_config::{Diagnostic, Loaded};
 use weir_proxy::redirect;
 use weir_proxy::sticky::{Secret, read_secret};
 
-/// What is wrong with the secrets of pools and storage areas.
+/// Reports unusable secrets of pools and storage areas.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let mut wrong = of_cookies(loaded);
     wrong.extend(of_redirects(loaded));

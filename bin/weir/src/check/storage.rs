@@ -1,4 +1,4 @@
-//! Storage areas: their roots, and the files of passwords and keys.
+//! Checks storage areas: their root directories, and their files of passwords and keys.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use weir_access::rule::cedar::CedarFault;
 use weir_config::plan::{AreaPlan, KeySetSource, LocationFiles, PoolPlan};
 use weir_config::{Diagnostic, Loaded, Severity, Source};
 
-/// What is missing, or of no use.
+/// Reports files and directories of storage areas that are missing or unusable.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for area in &loaded.plan.storage_areas {
@@ -80,7 +80,7 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     found
 }
 
-/// Warns of users whose password checks keep a core busy for long.
+/// Warns of users whose password checks keep a core busy for a long time.
 fn slow_users(loaded: &Loaded, area: &AreaPlan, users: &Htpasswd) -> Option<Diagnostic> {
     let (slow, name) = (users.slow_users().collect::<Vec<_>>(), area.name.as_str());
     let example = slow.first()?;
@@ -93,7 +93,7 @@ fn slow_users(loaded: &Loaded, area: &AreaPlan, users: &Htpasswd) -> Option<Diag
     Some(loaded.warning_at(&["storage-area", name, "htpasswd"], message))
 }
 
-/// Areas that act as local users, and have none for the uploads of a pool.
+/// Reports areas that act as local users but define none for the uploads of a pool.
 fn uploads_for_nobody(loaded: &Loaded, pool: &PoolPlan) -> Vec<Diagnostic> {
     let Some(offload) = pool.offload.as_ref().filter(|offload| offload.uploads) else { return Vec::new() };
     let named = |area: &&AreaPlan| {
@@ -110,7 +110,7 @@ fn uploads_for_nobody(loaded: &Loaded, pool: &PoolPlan) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// What is to be said of the files of Cedar policies, with the lines that it is about.
+/// Checks the files of Cedar policies, and shows the lines that a fault is about.
 fn cedar(loaded: &Loaded, area: &AreaPlan) -> Vec<Diagnostic> {
     let name = area.name.as_str();
     let checked = weir_gateway::check_cedar(&area.access.cedar);
@@ -133,7 +133,7 @@ fn cedar(loaded: &Loaded, area: &AreaPlan) -> Vec<Diagnostic> {
     unreadable.chain(wrong).chain(doubtful).collect()
 }
 
-/// One byte more than `bytes_max` tells that it is too long.
+/// Reads a file. Reads at most one byte more than `bytes_max`, which shows that the file is too long.
 fn read(path: &Path, bytes_max: usize) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|cause| cause.to_string())?;

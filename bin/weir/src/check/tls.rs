@@ -1,4 +1,4 @@
-//! Certificates, keys, authorities and ciphers: do they load, do they belong together, for how long are they good.
+//! Checks certificates, keys, CAs and ciphers: whether they load and match, and when certificates expire.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use weir_config::plan::{PoolPlan, TlsIn, TlsOut};
 use weir_config::{Diagnostic, Loaded, closest};
 use weir_net::tls::{FileRole, TlsError, check_tls_in, check_tls_out, cipher_names};
 
-/// What is wrong with the TLS of listeners and pools.
+/// Reports problems in the TLS settings of listeners and pools.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for listener in &loaded.plan.listeners {
@@ -44,7 +44,7 @@ fn check_copies(loaded: &Loaded, found: &mut Vec<Diagnostic>) {
     }
 }
 
-/// `keys` lead to the table; `subject` is the part of the config, as messages begin.
+/// Checks the TLS settings for incoming connections. `keys` lead to the table; messages begin with `subject`.
 fn check_in(loaded: &Loaded, keys: &[&str], subject: &str, tls: &TlsIn, found: &mut Vec<Diagnostic>) {
     let report = check_tls_in(tls);
     for error in &report.errors {
@@ -78,7 +78,7 @@ fn check_out(loaded: &Loaded, pool: &PoolPlan, tls: &TlsOut, found: &mut Vec<Dia
         };
         found.push(diagnostic(loaded, &["pool", name, "tls", key], &format!("pool {name}: tls"), error));
     }
-    // That verify is off has been said when the text was checked.
+    // The check of the text has already warned of `verify = false`.
     if tls.verify {
         for warning in report.warnings {
             let message = format!("pool {name}: tls: {warning}");
@@ -100,7 +100,7 @@ fn diagnostic(loaded: &Loaded, keys: &[&str], subject: &str, error: &TlsError) -
     diagnostic
 }
 
-/// The keys below `tls` of the file that is to blame.
+/// Returns the keys below `tls` of the file with the problem.
 fn place_in(tls: &TlsIn, role: FileRole, path: &Path) -> Vec<String> {
     match role {
         FileRole::Authorities => return vec!["client-auth".to_owned(), "ca".to_owned()],

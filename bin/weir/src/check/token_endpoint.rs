@@ -1,10 +1,10 @@
-//! Token endpoints that nobody can ask.
+//! Warns of token endpoints that no request can reach.
 
 use weir_config::plan::{HttpPlan, Mode, TokenEndpointPlan};
 use weir_config::{Diagnostic, Loaded, Plan};
 use weir_http::{Action, PathSet, RouteMatch};
 
-/// The endpoints that areas name, and to which no route leads.
+/// Warns of endpoints that areas name but no route leads to.
 pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
     let plan = &loaded.plan;
     let named = |endpoint: &&TokenEndpointPlan| {
@@ -22,7 +22,8 @@ pub(super) fn check(loaded: &Loaded) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// Whether a request for a token may come to an area whose endpoint it is. What depends on more than host, path and method may.
+/// Returns true if a request for a token may reach an area with this endpoint. Conditions other than host,
+/// path and method count as possible.
 fn is_reached(plan: &Plan, endpoint: &TokenEndpointPlan) -> bool {
     plan.listeners.iter().any(|listener| match &listener.mode {
         Mode::Http(http) => is_reached_at(plan, http, endpoint),
@@ -48,7 +49,7 @@ fn is_reached_at(plan: &Plan, http: &HttpPlan, endpoint: &TokenEndpointPlan) -> 
     false
 }
 
-/// As far as its hosts, paths and methods say.
+/// Returns true if hosts, paths and methods of the route match the endpoint.
 fn may_take(matches: &RouteMatch, http: &HttpPlan, endpoint: &TokenEndpointPlan) -> bool {
     let authority = endpoint.issuer.split("://").nth(1).unwrap_or_default();
     let authority = authority.split('/').next().unwrap_or_default().to_ascii_lowercase();
@@ -66,7 +67,7 @@ fn may_take(matches: &RouteMatch, http: &HttpPlan, endpoint: &TokenEndpointPlan)
         && (matches.methods.is_empty() || matches.methods.iter().any(|method| method == "POST"))
 }
 
-/// Whether nothing else is asked of a request.
+/// Returns true if the route has no other conditions.
 fn takes_all(matches: &RouteMatch) -> bool {
     matches.headers.is_empty() && matches.clients.is_empty() && matches.expression.is_none()
 }

@@ -1,5 +1,5 @@
-//! A check by another user than the service's: files that this user may not read are not missing, and say nothing about the
-//! config.
+//! Turns errors about files that this user may not read into warnings. The service's user may be able to read
+//! them, so they say nothing about the config.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use weir_config::{Diagnostic, Loaded, Severity};
 
 use super::{Depth, Refusal, prove_by};
 
-/// Like [`prove`](super::prove), with a warning in place of each error that comes of this user's rights alone. The service
-/// itself is started without this leniency.
+/// Checks a config like [`prove`](super::prove), but turns each error that comes only from this user's
+/// permissions into a warning. The start of the service is not lenient.
 pub(super) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     let uid = geteuid();
     let help = format!(
@@ -22,8 +22,9 @@ pub(super) fn prove(config: &Path, depth: Depth) -> Result<Loaded, Refusal> {
     prove_by(config, depth, |found| found.into_iter().map(|one| told(one, &help)).collect())
 }
 
-/// The same for a reload, and for files of listeners and pools only: a process that has become another user may still have what it has read
-/// of them. What it has not is refused when it is looked for.
+/// Checks a config for a reload. Only errors about files of listeners and pools become warnings: a process
+/// that has switched to another user may still have the content of these files in memory. If it does not, the
+/// reload fails when it needs the content.
 pub(crate) fn prove_for_reload(config: &Path) -> Result<Loaded, Refusal> {
     let help = "the user of the process may not read it: let it, or restart Weir";
     prove_by(config, Depth::Files, |found| {
@@ -34,7 +35,7 @@ pub(crate) fn prove_for_reload(config: &Path) -> Result<Loaded, Refusal> {
 }
 
 fn told(mut diagnostic: Diagnostic, help: &str) -> Diagnostic {
-    // As the standard library writes EACCES: the errors come from many files, most of them as text.
+    // Text of EACCES in the standard library. The errors come from many files, most of them as text.
     if diagnostic.severity != Severity::Error
         || !diagnostic.message.contains("Permission denied (os error 13)")
     {

@@ -1,3 +1,5 @@
+//! Defines the command line of `weir ctl`, and the control command that each verb sends.
+
 use std::str::FromStr;
 
 use weir_balance::KnownSpeeds;
@@ -7,7 +9,8 @@ use weir_model::{Name, PoolName, ServerAddress, ServerName, Weight, ZoneName};
 /// What is asked or to be done.
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum CtlCommand {
-    /// Show how things stand: all, process, listeners, pools, sticky, fleets, transfers, or runtime (what was changed at runtime)
+    /// Show how things stand: all, process, listeners, pools, sticky, fleets, transfers, or runtime (what was
+    /// changed at runtime)
     Show {
         /// all, process, listeners, pools, sticky, fleets, transfers or runtime.
         #[arg(default_value = "all", value_parser = What::from_str)]
@@ -110,14 +113,14 @@ pub(super) enum ClearCommand {
     },
 }
 
-/// `POOL/SERVER`.
+/// Server in a pool, written as `POOL/SERVER`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ServerPath {
     pool: PoolName,
     server: ServerName,
 }
 
-/// `POOL` or `POOL/SERVER`.
+/// Pool or server, written as `POOL` or `POOL/SERVER`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PoolOrServer {
     pool: PoolName,
@@ -125,7 +128,7 @@ pub(super) struct PoolOrServer {
 }
 
 impl CtlCommand {
-    /// The command that is sent.
+    /// Returns the control command to send.
     pub(super) fn command(&self) -> Command {
         let state = |path: &ServerPath, state| {
             let ServerPath { pool, server } = path.clone();
@@ -180,7 +183,7 @@ impl CtlCommand {
         }
     }
 
-    /// Which part is shown.
+    /// Returns the part of the snapshot to show.
     pub(super) fn what(&self) -> What {
         match self {
             Self::Show { what, .. } => *what,
@@ -188,7 +191,7 @@ impl CtlCommand {
         }
     }
 
-    /// What is said when it was obeyed.
+    /// Returns the message for a command that succeeded.
     pub(super) fn done(&self) -> String {
         match self {
             Self::Show { .. } => String::new(),
@@ -244,11 +247,11 @@ fn name(text: &str) -> Result<Name, String> {
     Name::new(text).map_err(|cause| cause.to_string())
 }
 
-/// The weight of a server that is added.
+/// Weight of a server that is added.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NewWeight {
     Given(Weight),
-    /// By measurement.
+    /// Weight that the pool finds by measurement.
     Found,
 }
 

@@ -1,4 +1,4 @@
-//! A snapshot with something of everything, for the tests of `ctl` and `top`.
+//! Makes a snapshot that has some of everything, for the tests of `ctl` and `top`.
 
 use weir_control::{
     AdminState, CheckCode, CheckSnapshot, Health, Latency, Level, ListenerSnapshot, Origin, PerSecond,

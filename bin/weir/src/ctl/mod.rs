@@ -1,4 +1,4 @@
-//! `weir ctl`: gives commands to a running Weir over its control socket, and shows how things stand.
+//! `weir ctl`: sends commands to a running Weir over its control socket, and shows its state.
 
 mod arguments;
 pub(crate) mod show;
@@ -20,12 +20,13 @@ use weir_control::{Answer, Reply};
 use arguments::CtlCommand;
 use table::Style;
 
-/// Where the control socket is unless told otherwise.
+/// Default path of the control socket.
 pub(crate) const SOCKET: &str = "/run/weir/control.sock";
 
 /// Look at a running Weir, and change it: take servers in and out, shift weight, reload
 ///
-/// What is changed here wins over the config, also after a reload or a restart, until `weir ctl reset` takes it back.
+/// What is changed here wins over the config, also after a reload or a restart, until `weir ctl reset` takes
+/// it back.
 ///
 /// Exits with 0 if it was done, with 1 if Weir refused, and with 2 if Weir could not be asked.
 #[derive(Debug, clap::Args)]
@@ -40,17 +41,17 @@ pub(crate) struct CtlArgs {
     command: CtlCommand,
 }
 
-/// Gives the command, and prints what came of it.
+/// Sends the command and prints the result.
 pub(crate) fn run(args: &CtlArgs) -> ExitCode {
     let style = Style::of(io::stdout().is_terminal());
     let Output { code, out, err } = execute(args, style);
-    // Whoever closed the pipe does not want to know.
+    // Ignores a closed pipe: the reader needs no more.
     let _ = io::stdout().write_all(out.as_bytes());
     let _ = io::stderr().write_all(err.as_bytes());
     ExitCode::from(code)
 }
 
-/// What is to be printed, and the exit code.
+/// Texts to print, and the exit code.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Output {
     code: u8,
@@ -72,7 +73,7 @@ fn execute(args: &CtlArgs, style: Style) -> Output {
     }
 }
 
-/// The answer without what wraps it: a snapshot is the same as `/status.json`.
+/// Prints the reply without its outer object: a snapshot then equals `/status.json`.
 fn json(value: &impl serde::Serialize) -> Output {
     let unwrapped = serde_json::to_value(value).map(|value| match value {
         serde_json::Value::Object(object) if object.len() == 1 && !object.contains_key("error") => {
@@ -91,7 +92,7 @@ fn text(command: &CtlCommand, answer: &Answer, style: Style) -> String {
         Answer::Snapshot(snapshot) => show::snapshot(snapshot, command.what(), style),
         Answer::Runtime(state) => show::runtime(state, style),
         Answer::FleetHistory { rows } => rows.iter().map(|row| format!("{row}\n")).collect(),
-        // The answer to `weir storage unlock`.
+        // Reply to `weir storage unlock`.
         Answer::Locks { locks } => locks.iter().map(|lock| format!("{}\n", lock.path)).collect(),
         Answer::Done { changed, notes } => {
             let done =

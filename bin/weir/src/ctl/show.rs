@@ -1,3 +1,5 @@
+//! Prints the part of a snapshot that `weir ctl show` selects.
+
 use weir_control::{
     NameFilter, Override, PoolSnapshot, RuntimeState, Snapshot, TransferSnapshot, What, human,
 };
@@ -5,7 +7,7 @@ use weir_control::{
 use super::table::{Align, Cell, Style, Table};
 use super::tables;
 
-/// The part of a snapshot that was asked for.
+/// Prints the selected part of a snapshot.
 pub(super) fn snapshot(snapshot: &Snapshot, what: What, style: Style) -> String {
     let all = NameFilter::default();
     match what {
@@ -22,7 +24,7 @@ pub(super) fn snapshot(snapshot: &Snapshot, what: What, style: Style) -> String 
     }
 }
 
-/// The pools whose clients stay with their servers.
+/// Prints the pools with sticky clients.
 fn sticky(pools: &[PoolSnapshot], style: Style) -> String {
     const COLUMNS: [(&str, Align); 9] = [
         ("POOL", Align::Left),
@@ -40,7 +42,7 @@ fn sticky(pools: &[PoolSnapshot], style: Style) -> String {
         let counts = [sticky.hits, sticky.misses, sticky.redispatches];
         let entries = match sticky.table {
             Some(table) => [table.entries, table.entries_max, table.expired, table.evicted].map(human::count),
-            // Clients carry theirs.
+            // Sticky cookies are stored by the clients, not in a table.
             None => ["-"; 4].map(str::to_owned),
         };
         let mut row: Vec<Cell> = vec![pool.name.as_str().into(), sticky.method.as_str().into()];
@@ -51,7 +53,7 @@ fn sticky(pools: &[PoolSnapshot], style: Style) -> String {
     if pools.is_empty() { "no pool is sticky\n".to_owned() } else { table.render("", style) }
 }
 
-/// Copies between storage areas and other servers.
+/// Prints the transfers between storage areas and other servers.
 pub(crate) fn transfers(live: &[TransferSnapshot], style: Style) -> String {
     const COLUMNS: [(&str, Align); 9] = [
         ("ID", Align::Right),
@@ -88,7 +90,7 @@ pub(crate) fn transfers(live: &[TransferSnapshot], style: Style) -> String {
     table.render("", style)
 }
 
-/// What was changed at runtime.
+/// Prints the runtime changes.
 pub(super) fn runtime(state: &RuntimeState, style: Style) -> String {
     if state.is_empty() {
         return "nothing was changed at runtime\n".to_owned();

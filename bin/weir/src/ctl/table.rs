@@ -1,31 +1,32 @@
-//! Plain tables: columns as wide as they must be, numbers to the right, states in colour where the terminal has it.
+//! Prints plain tables. Columns are as wide as their content, numbers are aligned right, and states are
+//! colored if the terminal supports it.
 
 use weir_control::Tone;
 
-/// How text is written.
+/// Style of text output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// For files, pipes and terminals without colour.
+    /// Without color: for files, pipes and terminals without color.
     Plain,
-    /// With ANSI colours.
+    /// With ANSI colors.
     Colour,
 }
 
-/// A table to be printed.
+/// Table to print.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     columns: Vec<(&'static str, Align)>,
     rows: Vec<Vec<Cell>>,
 }
 
-/// Where a column's text stands.
+/// Alignment of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// A text, and how good it is.
+/// Text with an optional tone (good to bad).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) text: String,
@@ -33,13 +34,13 @@ pub(crate) struct Cell {
 }
 
 impl Style {
-    /// Colour on a terminal, unless NO_COLOR says otherwise (no-color.org).
+    /// Returns `Colour` for a terminal, unless NO_COLOR is set (no-color.org).
     pub(crate) fn of(is_terminal: bool) -> Self {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         if is_terminal && !refused { Self::Colour } else { Self::Plain }
     }
 
-    /// `text` in the colour of `tone`.
+    /// Returns `text` in the color of `tone`.
     pub(crate) fn paint(self, text: &str, tone: Tone) -> String {
         let code = match tone {
             Tone::Good => 32,
@@ -53,7 +54,7 @@ impl Style {
         }
     }
 
-    /// `text` so that it stands out.
+    /// Returns `text` in bold.
     pub(crate) fn bold(self, text: &str) -> String {
         match self {
             Self::Plain => text.to_owned(),
@@ -71,7 +72,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The table, each line behind `indent`.
+    /// Returns the table as text, each line prefixed with `indent`.
     pub(crate) fn render(&self, indent: &str, style: Style) -> String {
         let width = |at: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(at)).map(Cell::width);
@@ -99,12 +100,12 @@ impl Table {
 
 impl Cell {
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Self {
-        // What comes from elsewhere must not steer the terminal.
+        // Text from outside must not control the terminal.
         let text: String = text.into();
         Self { text: printable(&text), tone: Some(tone) }
     }
 
-    /// A number that is good as long as it is zero.
+    /// Makes a cell for a count that is bad unless it is zero.
     pub(crate) fn fault(count: u64) -> Self {
         let tone = (count > 0).then_some(Tone::Bad);
         Self { text: weir_control::human::count(count), tone }
@@ -122,12 +123,12 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// `text` on one line and without control characters.
+/// Replaces control characters in `text` by spaces, so that it is one line.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Returns `text` without control characters. Keeps its lines.
+/// Replaces control characters within each line of `text` by spaces. Keeps the line breaks.
 pub(crate) fn printable_lines(text: &str) -> String {
     text.lines().map(printable).collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! The tables that `weir ctl show` and `weir top --once` print.
+//! Prints the tables of `weir ctl show` and `weir top --once`.
 
 use weir_control::{
     BreakerStatus, ListenerSnapshot, NameFilter, Origin, PoolSnapshot, ProcessSnapshot, ServerSnapshot,
@@ -49,14 +49,14 @@ pub(crate) fn process(process: &ProcessSnapshot, style: Style) -> String {
     out
 }
 
-/// What an operator must not miss.
+/// Returns notices that an operator must see.
 pub(crate) fn notices(process: &ProcessSnapshot) -> Vec<(Tone, String)> {
     let mut notices = Vec::new();
     if process.stopping {
         notices.push((Tone::Warning, "stopping: nothing new is accepted".to_owned()));
     }
     if let Some(error) = &process.reload_error {
-        // The marks below an excerpt point at the line above them.
+        // Line breaks matter: the marks below an excerpt point at the line above them.
         notices.push((Tone::Bad, format!("the last reload was refused:\n{}", printable_lines(error))));
     }
     if process.memory_is_short {
@@ -197,7 +197,7 @@ fn traffic(traffic: &Traffic) -> [Cell; 8] {
     ]
 }
 
-/// The name with what is special about it: `spare (backup)`, `w9 (added)`.
+/// Returns the server's name with its special properties: `spare (backup)`, `w9 (added)`.
 pub(crate) fn name(server: &ServerSnapshot) -> String {
     let mut marks = Vec::new();
     if server.backup {
@@ -216,13 +216,13 @@ pub(crate) fn name(server: &ServerSnapshot) -> String {
     if marks.is_empty() { server.name.clone() } else { format!("{} ({})", server.name, marks.join(", ")) }
 }
 
-/// `*` marks what was changed at runtime.
+/// Returns the text, with `*` if the value was changed at runtime.
 fn changed(server: &ServerSnapshot, what: &str, text: &str) -> String {
     let is_changed = server.overridden.iter().any(|overridden| overridden == what);
     format!("{text}{}", if is_changed { "*" } else { "" })
 }
 
-/// `2`, or `2 (25%)` while only a part of it counts.
+/// Returns `2`, or `2 (25%)` while only a part of the weight is in effect.
 fn weight(server: &ServerSnapshot) -> String {
     let weight = changed(server, "weight", &server.weight.to_string());
     match server.weight_percent {
@@ -231,7 +231,8 @@ fn weight(server: &ServerSnapshot) -> String {
     }
 }
 
-/// `L7OK 200 1.87ms`, and what went wrong; `; agent: 75%`, where it has one.
+/// Returns the check result, such as `L7OK 200 1.87ms`, with its error. Adds `; agent: 75%` if the server has
+/// an agent.
 pub(crate) fn check(server: &ServerSnapshot) -> Cell {
     let cell = check_alone(server);
     let Some(agent) = &server.agent else { return cell };
@@ -267,7 +268,7 @@ fn quantile(us: Option<u64>) -> Cell {
     us.map_or(NONE.to_owned(), human::latency).into()
 }
 
-/// `1 server`, `2 servers`.
+/// Returns `1 server`, `2 servers`.
 fn counted(count: u64, what: &str) -> String {
     format!("{} {what}{}", human::count(count), if count == 1 { "" } else { "s" })
 }
@@ -290,7 +291,7 @@ mod tests {
         assert!(super::process(&process, Style::Plain).ends_with(&format!("\n{expected}\n")));
     }
 
-    /// What is said if there is this many of everything.
+    /// Returns the texts for this count of everything.
     fn said(count: u64) -> String {
         let process = ProcessSnapshot {
             workers: count.try_into().unwrap(),

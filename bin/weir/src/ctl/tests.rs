@@ -1,3 +1,5 @@
+//! Tests `weir ctl` against a control socket with a fake handler.
+
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +15,7 @@ struct Cli {
     args: CtlArgs,
 }
 
-/// Obeys, but for what concerns the server `busy`.
+/// Handler that obeys every command, except those for the server `busy`.
 #[derive(Debug, Default)]
 struct Fake {
     commands: Mutex<Vec<Command>>,
@@ -48,7 +50,7 @@ impl Handler for Fake {
     }
 }
 
-/// A control socket with the fake behind it, in a directory that goes with it.
+/// Control socket with the fake handler, in a directory that is removed with it.
 struct Server {
     socket: PathBuf,
     handler: Arc<Fake>,

@@ -1,4 +1,4 @@
-//! A child process of the demo: what it says, how it ends, and that it does end.
+//! Runs a child process of the demo, reads its output, and makes sure that it ends.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,13 +16,13 @@ use tokio::time::timeout;
 
 use super::leash;
 
-/// A start takes a fraction of a second; a machine under heavy load gets time.
+/// Time limit for a start. A start takes a fraction of a second, but longer on a machine under heavy load.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// What is kept of its output, for error messages.
+/// Number of output lines kept for error messages.
 const LINES_MAX: usize = 50;
 
-/// This program as a process of its own. It is killed when dropped.
+/// Child process that runs this program. It is killed when dropped.
 #[derive(Debug)]
 pub(super) struct Child {
     name: String,
@@ -31,23 +31,23 @@ pub(super) struct Child {
     output: Rc<Output>,
 }
 
-/// The last lines that a child wrote.
+/// Last lines that a child wrote.
 #[derive(Debug, Default)]
 struct Output {
     lines: RefCell<VecDeque<String>>,
-    /// There is a line more, or one reader less.
+    /// Notified when a line is added or a reader ends.
     news: Notify,
     readers: RefCell<usize>,
 }
 
 impl Child {
-    /// Starts `weir ARGUMENTS`, called `name` in messages. What it writes is also appended to `log`. Within a
-    /// [`tokio::task::LocalSet`].
+    /// Starts `weir ARGUMENTS`. Messages call it `name`. Its output is also appended to `log`. Must be called
+    /// within a [`tokio::task::LocalSet`].
     pub(super) fn start(name: &str, arguments: &[String], log: &File) -> Result<Self, String> {
         let launch = || {
             let mut command = Command::from(leash::command(arguments)?);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-            // Ctrl-C in the terminal is for the demo, which ends its children in order.
+            // Ctrl-C in the terminal must reach only the demo, which then ends its children in order.
             command.process_group(0);
             let mut process = command.spawn()?;
             let pid = process.id().ok_or_else(|| io::Error::other("no process id"))?;
@@ -63,17 +63,17 @@ impl Child {
         launch().map_err(|error: io::Error| format!("start {name}: {error}"))
     }
 
-    /// Its process id; of nobody else while this exists.
+    /// Returns the process id, which the system does not reuse while this value exists.
     pub(super) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// What `wanted` finds in the first of its lines in which it finds anything. An error if there is none within
-    /// [`START_MAX`], or it ends without one.
+    /// Applies `wanted` to each line and returns the first value that it finds. Returns an error if it finds
+    /// none within [`START_MAX`], or the process ends without one.
     pub(super) async fn wait_for<T>(&self, wanted: impl Fn(&str) -> Option<T>) -> Result<T, String> {
         let search = async {
             loop {
-                // Asked before looking: what came before the end is then here.
+                // Checked before the lines are searched, so that all lines before the end are searched.
                 let over = *self.output.readers.borrow() == 0;
                 let found = self.output.lines.borrow().iter().find_map(|line| wanted(line));
                 if found.is_some() || over {
@@ -91,27 +91,28 @@ impl Child {
         }
     }
 
-    /// The last lines that it wrote.
+    /// Returns the last lines that it wrote.
     pub(super) fn said(&self) -> String {
         self.output.lines.borrow().iter().cloned().collect::<Vec<_>>().join("\n")
     }
 
-    /// How it ended, if it did. To be asked now and then: until then the dead process stays in the system's list.
+    /// Returns the exit status if the process has ended. Call it from time to time: the process stays a
+    /// zombie until then.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
-        // Waiting for one's own child does not fail.
+        // Waiting for a child of this process does not fail.
         self.process.try_wait().ok().flatten()
     }
 
-    /// Kills it.
+    /// Kills the process.
     pub(super) fn kill(&mut self) -> Result<(), String> {
         self.process.start_kill().map_err(|error| format!("kill {}: {error}", self.name))
     }
 
-    /// Asks it to end, and kills it if it has not within `patience`.
+    /// Sends SIGTERM to the process, and kills it if it has not ended within `patience`.
     pub(super) async fn stop(&mut self, patience: Duration) {
         if self.ended().is_none() {
             if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
-                // It may have ended just now.
+                // The process may have ended in the meantime.
                 let _ = kill_process(pid, Signal::TERM);
             }
             if timeout(patience, self.process.wait()).await.is_err() {
@@ -121,7 +122,7 @@ impl Child {
     }
 }
 
-/// Reads what the child writes, until its end of the pipe is closed.
+/// Reads the child's output until its end of the pipe is closed.
 fn collect(
     pipe: impl AsyncRead + Unpin + 'static,
     name: &str,

@@ -1,4 +1,4 @@
-//! The balancer's config, as a beginner might write it.
+//! Writes the balancer's config, as a beginner might write it.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -7,10 +7,11 @@ use super::facts::{Files, NodeFacts, ServerFacts};
 use super::fleet;
 use super::storage::PLACE;
 
-/// The config's text: a balancer that accepts at `site`, for its fleet at `app`, and shows itself at `admin`.
+/// Returns the config's text: the balancer's listener is at `site`, that of its fleet at `app`, and the
+/// status page at `admin`.
 ///
 /// # Errors
-/// A path is not UTF-8.
+/// If a path is not UTF-8.
 pub(super) fn text(
     [site, app, admin]: [SocketAddr; 3],
     (servers, nodes): (&[ServerFacts], &[NodeFacts]),
@@ -76,7 +77,8 @@ drain-timeout = "2s"
     ))
 }
 
-/// A path as a TOML text in which nothing is taken for a variable. What JSON escapes, TOML understands.
+/// Returns a path as a TOML string in which `${` does not start a variable. TOML understands the escapes of
+/// JSON.
 pub(super) fn quoted(path: &Path) -> Result<String, String> {
     let text = path.to_str().ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))?;
     Ok(serde_json::Value::from(text).to_string().replace("${", "$${"))

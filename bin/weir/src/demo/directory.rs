@@ -1,7 +1,8 @@
-//! The demo's temporary directory, and those of demos that were killed and could not remove theirs.
+//! Makes the demo's temporary directory, and removes those of demos that were killed.
 //!
-//! A demo holds a lock (flock) on a file in its directory, which ends with its process, however that ends. So a directory
-//! whose file nobody has locked was abandoned. (The lock on the directory itself is what a control socket in it needs.)
+//! A demo holds a lock (flock) on a file in its directory. The kernel releases the lock when the process ends
+//! for any reason, so a directory with an unlocked file is abandoned. (The lock on the directory itself is
+//! reserved for a control socket in it.)
 
 use std::fs::{self, File};
 use std::io;
@@ -14,30 +15,31 @@ use tempfile::TempDir;
 
 const PREFIX: &str = "weir-demo-";
 
-/// The file that is locked.
+/// Name of the locked file.
 const LOCK: &str = "lock";
 
-/// Random letters and digits at the end of the name, after the process id and a dash.
+/// Number of random letters and digits at the end of the name, after the process id and a dash.
 const RANDOM_LEN: usize = 6;
 
-/// A directory of this process, locked. Removed when dropped.
+/// Locked directory of this process. It is removed when dropped.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: TempDir,
-    /// The last field: who gets the lock next finds nothing any more.
+    /// The last field, so that it is dropped last: the next holder of the lock finds the directory already
+    /// removed.
     _lock: File,
 }
 
 impl Directory {
-    /// Makes one.
+    /// Makes a directory in `parent` and locks it.
     pub(super) fn make_in(parent: &Path) -> io::Result<Self> {
         loop {
             let prefix = format!("{PREFIX}{}-", std::process::id());
             let path = tempfile::Builder::new().prefix(&prefix).rand_bytes(RANDOM_LEN).tempdir_in(parent)?;
-            // Before it is locked, another demo may take it for abandoned.
+            // Until the directory is locked, another demo may take it for abandoned.
             match open_lock(path.path()) {
                 Ok(lock) => {
-                    // Where the file system knows no locks, others do not get one either, and remove nothing.
+                    // On a file system without locks, other demos get no lock either, and remove nothing.
                     let _ = lock.lock();
                     if is_in(&lock, path.path()) {
                         return Ok(Self { path, _lock: lock });
@@ -53,8 +55,8 @@ impl Directory {
         self.path.path()
     }
 
-    /// Removes the directories beside this one that are of this user's demos which run no more. What cannot be removed
-    /// stays.
+    /// Removes the directories beside this one that belong to demos of this user that no longer run. Ignores
+    /// failures.
     pub(super) fn remove_abandoned(&self) {
         let Some(Ok(entries)) = self.path().parent().map(fs::read_dir) else { return };
         for entry in entries.flatten() {
@@ -66,14 +68,14 @@ impl Directory {
     }
 }
 
-/// Moves an abandoned directory to `aside`, then removes it: at no time is there a half removed one in its place, which
-/// its demo, if that is just starting, could take for its own.
+/// Moves an abandoned directory to `aside`, then removes it. A demo that is just starting can then never find
+/// its directory half removed.
 fn remove_if_abandoned(path: &Path, aside: &Path) -> io::Result<()> {
     let directory = fs::symlink_metadata(path)?;
     if !directory.is_dir() || directory.uid() != geteuid().as_raw() {
         return Ok(());
     }
-    // If there is no such file, its demo was killed before it could make one, or is about to.
+    // Without the file, the demo was killed before it could create it, or is about to create it.
     let lock = open_lock(path)?;
     if lock.try_lock().is_ok() && is_in(&lock, path) {
         fs::rename(path, aside)?;
@@ -82,7 +84,7 @@ fn remove_if_abandoned(path: &Path, aside: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a demo would give this name to its directory; hardly anybody else would.
+/// Returns true if the name is that of a demo's directory. Other programs are unlikely to use such a name.
 fn is_of_a_demo(name: &str) -> bool {
     let parts = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
     parts.is_some_and(|(pid, random)| {
@@ -92,8 +94,8 @@ fn is_of_a_demo(name: &str) -> bool {
     })
 }
 
-/// Opens the file to lock, and makes it if it is not there. Children do not inherit it, and the lock with it: the standard
-/// library opens everything with `O_CLOEXEC`.
+/// Opens the file to lock, and creates it if it does not exist. Children do not inherit the file and its
+/// lock: the standard library opens files with `O_CLOEXEC`.
 fn open_lock(directory: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     let mut options = File::options();
@@ -101,7 +103,7 @@ fn open_lock(directory: &Path) -> io::Result<File> {
     options.open(directory.join(LOCK))
 }
 
-/// Whether what is open is still the file to lock.
+/// Returns true if the open file is still the one in the directory.
 fn is_in(lock: &File, directory: &Path) -> bool {
     match (lock.metadata(), fs::symlink_metadata(directory.join(LOCK))) {
         (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),

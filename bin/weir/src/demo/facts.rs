@@ -1,22 +1,22 @@
-//! What runs where: addresses, processes, files.
+//! Addresses, processes and files of a running demo.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use super::server::WebServer;
 
-/// All of it.
+/// Facts about all parts of the demo.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
     pub(super) balancer: BalancerFacts,
-    /// In the order of [`super::server::SERVERS`].
+    /// Web servers, in the order of [`super::server::SERVERS`].
     pub(super) servers: Vec<ServerFacts>,
-    /// In the order of [`super::storage::NODES`].
+    /// Storage nodes, in the order of [`super::storage::NODES`].
     pub(super) nodes: Vec<NodeFacts>,
     pub(super) files: Files,
 }
 
-/// A storage node.
+/// Storage node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NodeFacts {
     pub(super) name: &'static str,
@@ -24,18 +24,18 @@ pub(super) struct NodeFacts {
     pub(super) pid: u32,
 }
 
-/// The balancer.
+/// Balancer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BalancerFacts {
-    /// Where it accepts.
+    /// Address of the listener for the web servers and storage nodes.
     pub(super) site: SocketAddr,
-    /// Where it accepts what is for the fleet.
+    /// Address of the listener for the fleet.
     pub(super) app: SocketAddr,
-    /// Where its status page is.
+    /// Address of the status page.
     pub(super) admin: SocketAddr,
 }
 
-/// A web server.
+/// Web server.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ServerFacts {
     pub(super) spec: WebServer,
@@ -43,20 +43,20 @@ pub(super) struct ServerFacts {
     pub(super) pid: u32,
 }
 
-/// What lies in the demo's directory.
+/// Files in the demo's directory.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
     pub(super) config: PathBuf,
-    /// The control socket.
+    /// Control socket.
     pub(super) control: PathBuf,
     pub(super) access_log: PathBuf,
-    /// What all children write.
+    /// Log with the output of all children.
     pub(super) log: PathBuf,
-    /// The directory that the storage nodes share.
+    /// Directory that the storage nodes share.
     pub(super) data: PathBuf,
-    /// What the fleet remembers.
+    /// State directory of the fleet's provider.
     pub(super) fleet: PathBuf,
-    /// A link to this program, which keeps the proposed commands short.
+    /// Link to this program, which keeps the proposed commands short.
     pub(super) program: PathBuf,
     pub(super) directory: PathBuf,
 }
@@ -75,7 +75,7 @@ impl Files {
         }
     }
 
-    /// The config of a storage node.
+    /// Returns the path of a storage node's config.
     pub(super) fn node(&self, name: &str) -> PathBuf {
         self.directory.join(format!("{name}.toml"))
     }

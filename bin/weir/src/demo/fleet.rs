@@ -1,7 +1,7 @@
-//! The fleet of the demo: web servers that the balancer starts and stops itself, as many as their load needs.
+//! Runs the demo's fleet: web servers that the balancer starts and stops itself, as many as their load needs.
 //!
-//! They outlive a balancer on purpose. So each of them watches the demo, and ends with it; and when the demo ends in order, it
-//! ends them first.
+//! They outlive a balancer on purpose. So each of them watches the demo and ends with it. A demo that ends in
+//! order ends them first.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -25,25 +25,25 @@ use super::traffic::{Pace, Traffic};
 use super::watch;
 use crate::origin::{self, OriginArgs};
 
-/// Its name, and that of its pool.
+/// Name of the fleet and of its pool.
 pub(super) const NAME: &str = "app";
 
-/// There are never fewer or more.
+/// Minimum and maximum number of servers.
 const SERVERS: (u32, u32) = (1, 4);
 
-/// Requests per second that a server is said to do; it could do more.
+/// Configured requests per second of a server. It could handle more.
 const CAPACITY_PER_S: u32 = 20;
 
-/// Requests per second that need all of them.
+/// Requests per second that need all servers.
 const RUSH_PER_S: u32 = 70;
 
-/// Requests per second that one can do.
+/// Requests per second that one server can handle.
 const LULL_PER_S: u32 = 10;
 
-/// Rush and lull take turns of so many seconds in the live demo.
+/// Duration in seconds of each rush and each lull in the live demo.
 const TURN_S: u32 = 20;
 
-/// How long a machine under heavy load may take for what must happen.
+/// Time limit for an expected event on a machine under heavy load.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server with its arguments, as a command line of its own.
@@ -53,10 +53,10 @@ struct Command {
     origin: OriginArgs,
 }
 
-/// The part of the config that is about it.
+/// Returns the fleet's part of the config.
 ///
 /// # Errors
-/// A path is not UTF-8.
+/// If a path is not UTF-8.
 pub(super) fn config(files: &Files) -> Result<String, String> {
     let program = std::env::current_exe().map_err(|error| format!("own path: {error}"))?;
     let (program, directory) = (quoted(&program)?, quoted(&files.fleet)?);
@@ -85,7 +85,7 @@ stop-grace = "3s"
     ))
 }
 
-/// Becomes one of its servers, which ends with the process `owner`.
+/// Runs one of the fleet's servers, which ends with the process `owner`.
 pub(super) fn serve(owner: i32, arguments: &[OsString]) -> ExitCode {
     match watched(owner).and_then(|owner| follow(owner).map_err(|error| error.to_string())) {
         Ok(()) => match Command::try_parse_from(arguments) {
@@ -107,17 +107,17 @@ fn watched(owner: i32) -> Result<OwnedFd, String> {
     pidfd_open(owner, PidfdFlags::empty()).map_err(|error| error.to_string())
 }
 
-/// Ends this process when that one has ended, however it ends.
+/// Ends this process when `owner` has ended for any reason.
 fn follow(owner: OwnedFd) -> std::io::Result<()> {
     let wait = move || {
-        // A process that has ended can be read (pidfd_open(2)).
+        // A pidfd becomes readable when its process ends (pidfd_open(2)).
         while poll(&mut [PollFd::new(&owner, PollFlags::IN)], None) == Err(rustix::io::Errno::INTR) {}
         std::process::exit(0);
     };
     thread::Builder::new().name("leash".to_owned()).spawn(wait).map(drop)
 }
 
-/// Traffic that comes and goes.
+/// Starts traffic whose rate rises and falls.
 pub(super) fn waves(stage: &Stage) -> Traffic {
     Traffic::start(
         stage.facts().balancer.app,
@@ -125,7 +125,8 @@ pub(super) fn waves(stage: &Stage) -> Traffic {
     )
 }
 
-/// Shows that it rises with its load and falls without: what is to be said about it, good or bad. The traffic is over then.
+/// Shows that the fleet grows under load and shrinks without it. Returns a message about success or failure,
+/// and the traffic, which has ended.
 pub(super) async fn prove(stage: &mut Stage) -> Result<(Result<String, String>, Traffic), String> {
     let (min, max) = SERVERS;
     let mut rush = Traffic::start(stage.facts().balancer.app, Pace::Steady(RUSH_PER_S));
@@ -150,7 +151,7 @@ pub(super) async fn prove(stage: &mut Stage) -> Result<(Result<String, String>, 
     Ok((said, rush))
 }
 
-/// Waits until a server of it takes requests.
+/// Waits until a server of the fleet takes requests.
 pub(super) async fn ready(control: &Path) -> Result<(), String> {
     let first = async {
         while watch::fleet(control).await?.active < SERVERS.0 {
@@ -162,7 +163,7 @@ pub(super) async fn ready(control: &Path) -> Result<(), String> {
     timeout(PATIENCE, first).await.unwrap_or_else(late)
 }
 
-/// How it stands, and what its clients saw.
+/// Describes the state of the fleet and the results of its clients.
 pub(super) fn so_far(fleet: &FleetSnapshot, traffic: &Traffic) -> String {
     format!(
         "fleet {NAME}: {} of {} to {} servers, {} needed ({}); {}",
@@ -187,7 +188,7 @@ async fn reached(stage: &mut Stage, condition: impl Fn(&FleetSnapshot) -> bool) 
     Ok(false)
 }
 
-/// Ends its servers, when nobody looks after them any more.
+/// Ends the fleet's servers. The balancer must have ended.
 pub(super) async fn end(config: &Path) {
     const PATIENCE: Duration = Duration::from_secs(6);
     let Some(plan) = plan(config) else { return };
@@ -198,7 +199,7 @@ pub(super) async fn end(config: &Path) {
                 Ok(machines) if machines.is_empty() => return,
                 Ok(machines) => {
                     for machine in machines {
-                        // Whoever is going already cannot be told again.
+                        // Fails for a machine that is being deleted already.
                         let _ = provider.delete(&machine.id).await;
                     }
                 }
@@ -208,11 +209,11 @@ pub(super) async fn end(config: &Path) {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    // Those who are left end with the demo.
+    // Servers that are left end with the demo.
     let _ = timeout(PATIENCE, gone).await;
 }
 
-/// As the config has it now: somebody may have changed it.
+/// Reads the fleet's plan from the current config, which the user may have changed.
 fn plan(config: &Path) -> Option<FleetPlan> {
     let text = std::fs::read_to_string(config).ok()?;
     let source = Source { name: config.display().to_string(), text };

@@ -1,4 +1,4 @@
-//! Texts of the demo: what runs where, and commands to try. They fit a terminal of 80 columns and 24 lines.
+//! Texts of the demo: an overview, and commands to try. They fit a terminal of 80 columns and 24 lines.
 
 use super::facts::{BalancerFacts, Facts, NodeFacts, ServerFacts};
 use super::server::VICTIM;
@@ -8,7 +8,7 @@ use crate::ctl::table::{Align, Style, Table};
 /// Column at which the explanations in the panel begin.
 const EXPLANATION_AT: usize = 48;
 
-/// What runs where.
+/// Describes the processes of the demo and their addresses.
 pub(super) fn introduction(facts: &Facts, rate_per_s: u32, style: Style) -> String {
     let mut table = Table::new(&[
         ("SERVER", Align::Left),
@@ -83,7 +83,7 @@ fn victim_commands(victim: &ServerFacts, lives: bool) -> String {
     let ServerFacts { spec, address, pid } = victim;
     let name = spec.name;
     let start = format!("  ./weir {}\n", spec.command(*address).join(" "));
-    // Its number may be another process's by now.
+    // Another process may have this process id by now.
     match lives {
         true => format!(
             "  # Server {name} dies, and no request fails; then it is back, until Ctrl-C.\n  kill -9 {pid}\n{start}"
@@ -108,7 +108,7 @@ pub(super) fn panel(facts: &Facts, victim_lives: bool) -> Vec<String> {
     lines
 }
 
-/// A path as a shell takes it.
+/// Quotes a path for the shell.
 fn shell(path: &std::path::Path) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@%".contains(c);
@@ -231,7 +231,7 @@ mod tests {
         for line in all.iter().flat_map(|text| text.lines()) {
             assert!(line.chars().count() <= 80, "{} columns: {line}", line.chars().count());
         }
-        // Three more lines follow: a blank one, how to go on, and the cursor.
+        // Three more lines follow: a blank one, the prompt to continue, and the cursor.
         assert!(commands.lines().count() + 3 <= 24, "{commands}");
     }
 

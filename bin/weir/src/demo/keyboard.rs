@@ -1,4 +1,4 @@
-//! What the user types between two live views.
+//! Reads lines that the user enters while the live view is closed.
 
 use std::io;
 use std::time::Duration;
@@ -7,17 +7,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tokio::time::sleep;
 
-/// A line that was entered.
+/// Meaning of an entered line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entered {
     /// `q`, or the end of the input (Ctrl-D).
     End,
-    /// Anything else: Enter alone.
+    /// Anything else, such as Enter alone.
     Go,
 }
 
-/// The next line. Standard input must be a terminal. It is looked at now and then, and only while this is awaited: what
-/// is typed in the live view is not for here.
+/// Returns the next line. Standard input must be a terminal. It is polled, and only while this future is
+/// awaited: keys typed in the live view belong to that.
 pub(super) async fn line() -> io::Result<Entered> {
     while !is_ready()? {
         sleep(Duration::from_millis(50)).await;
@@ -27,7 +27,7 @@ pub(super) async fn line() -> io::Result<Entered> {
     Ok(understood(&line[..length]))
 }
 
-/// Whether a read would not block.
+/// Returns true if a read would not block.
 fn is_ready() -> io::Result<bool> {
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];

@@ -1,8 +1,8 @@
-//! Ties children to the life of the demo, also when it is killed and has no time to clean up.
+//! Ties children to the life of the demo, even if it is killed and has no time to clean up.
 //!
-//! The kernel can send a process a signal when its parent dies (prctl PR_SET_PDEATHSIG), but the child must ask for it.
-//! So that the verbs need not know of this, a child starts as `weir demo --leashed-to PID -- VERB ...`, asks, and becomes
-//! `weir VERB ...` by exec, which keeps the wish.
+//! The kernel can send a process a signal when its parent dies, but the child must request it (prctl
+//! PR_SET_PDEATHSIG). So that the verbs need not know of this, a child starts as `weir demo --leashed-to PID
+//! -- VERB ...` and requests the signal. Then it becomes `weir VERB ...` by exec, which keeps the request.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,8 +11,8 @@ use std::process::Command;
 
 use rustix::process::{Signal, getpid, getppid, set_parent_process_death_signal};
 
-/// The command that starts this program with `arguments`, on a leash that this process holds. To be started by the main
-/// thread: the kernel means the thread that started it when it says parent.
+/// Returns a command that starts this program with `arguments` and ends when this process dies. The main
+/// thread must start it: the kernel sends the signal when the thread that started the child ends.
 pub(super) fn command(arguments: &[String]) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     let parent = getpid().as_raw_nonzero().to_string();
@@ -20,12 +20,13 @@ pub(super) fn command(arguments: &[String]) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Turns this process, which `parent` has started, into `weir ARGUMENTS`. Returns why that failed.
+/// Turns this process, which `parent` has started, into `weir ARGUMENTS`. Returns only if that fails, with
+/// the reason.
 pub(super) fn become_child(parent: i32, arguments: &[OsString]) -> String {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         return format!("tie a child to its parent: {error}");
     }
-    // It may have died before the wish was known, and nobody would be told any more.
+    // The parent may have died before the signal was requested, and it would never come.
     if getppid().is_none_or(|actual| actual.as_raw_nonzero().get() != parent) {
         return format!("process {parent} is not the parent, or no more");
     }

@@ -1,4 +1,4 @@
-//! `weir demo`: goes on until its user has seen enough, with `weir top` whenever they want it.
+//! `weir demo`: runs until the user ends it, and opens `weir top` on request.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -13,16 +13,16 @@ use super::traffic::Traffic;
 use super::{Verdict, fleet, hints, say, style, summary, watch};
 use crate::top;
 
-/// Before the live view opens by itself for the first time: time to read, or to copy a command.
+/// Time until the live view opens by itself for the first time: enough to read, or to copy a command.
 const FIRST_PAUSE: Duration = Duration::from_secs(10);
 
-/// When a server is killed, if one is to be: while the live view is open.
+/// Time after which a server is killed (`--kill-one`), while the live view is open.
 const KILL_AFTER: Duration = Duration::from_secs(20);
 
-/// How long the live view may take to end after a signal.
+/// Time limit for the live view to end after a signal.
 const VIEW_END_MAX: Duration = Duration::from_secs(2);
 
-/// Shows the live view and, before and after it, what to try.
+/// Shows the live view and, before and after it, the commands to try.
 pub(super) async fn show(
     stage: &mut Stage,
     traffic: &mut Traffic,
@@ -72,7 +72,7 @@ fn to_try(stage: &mut Stage) -> String {
     hints::to_try(stage.facts(), victim_lives, style())
 }
 
-/// Opens `weir top`, until its user or a signal closes it. False if it was a signal.
+/// Opens `weir top` until the user or a signal closes it. Returns false if it was a signal.
 async fn view(
     stage: &mut Stage,
     signals: &mut Signals,
@@ -86,11 +86,13 @@ async fn view(
     let closed = tokio::select! {
         closed = &mut view => closed,
         () = signals.next() => {
-            // It has heard the signal, too, and gives the terminal back; if there is none any more, it may not.
+            // The view receives the signal, too, and restores the terminal. If the terminal is gone, it may
+            // never end.
             let _ = timeout(VIEW_END_MAX, view).await;
             return Ok(false);
         }
-        // What is wrong can be said when the terminal is free again; until then the view shows that nobody answers.
+        // The error can be printed when the user has closed the view. Until then the view shows that the
+        // balancer does not answer.
         error = tend(stage, killing) => {
             let _ = view.await;
             return Err(error);
@@ -103,7 +105,7 @@ async fn view(
     }
 }
 
-/// Looks after the children; returns only when something is wrong with the demo itself. Kills a server when it is time.
+/// Looks after the children, and kills a server when it is time. Returns only if the demo itself fails.
 async fn tend(stage: &mut Stage, killing: &mut Option<Instant>) -> String {
     loop {
         if let Err(error) = stage.look() {
@@ -118,7 +120,7 @@ async fn tend(stage: &mut Stage, killing: &mut Option<Instant>) -> String {
     }
 }
 
-/// How the servers did, and what clients saw.
+/// Describes the state of the servers and the results of the clients.
 async fn so_far(stage: &Stage, traffic: &Traffic, waves: &Traffic) -> String {
     let elapsed = traffic.elapsed();
     let control = &stage.facts().files.control;

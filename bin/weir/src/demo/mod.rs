@@ -1,10 +1,10 @@
-//! `weir demo`: several real web servers of unequal speed, two storage nodes, a fleet that follows its load, a balancer in front of
-//! them, traffic, a live view.
+//! `weir demo`: runs web servers of unequal speed, two storage nodes, a fleet that follows its load, a
+//! balancer in front of them, traffic and a live view.
 //!
-//! Everything is a child process of its own, on loopback and on free ports, with its files in one temporary directory;
-//! all of it is gone when the demo ends. If it is killed, its children die with it, and the next demo removes its
-//! directory. Nothing here knows how balancing works: the demo uses what every user has, the config, the control socket
-//! and HTTP.
+//! Each part is a child process on loopback with free ports. All files are in one temporary directory.
+//! Children and files are gone when the demo ends. If the demo is killed, its children die with it, and the
+//! next demo removes its directory. The demo does not know how balancing works: it uses only the config, the
+//! control socket and HTTP.
 
 mod child;
 mod config;
@@ -53,17 +53,17 @@ pub(crate) struct DemoArgs {
     /// Requests per second.
     #[arg(long, default_value = "200", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=2_000))]
     rate: u32,
-    // For `leash`.
+    // Used by `leash`.
     #[arg(long, hide = true, value_name = "PID")]
     leashed_to: Option<i32>,
-    // For `fleet`.
+    // Used by `fleet`.
     #[arg(long, hide = true, value_name = "PID", conflicts_with = "leashed_to")]
     while_lives: Option<i32>,
     #[arg(last = true, hide = true)]
     child: Vec<OsString>,
 }
 
-/// Runs the demo until its user or a signal ends it.
+/// Runs the demo until the user or a signal ends it.
 pub(crate) fn run(args: &DemoArgs) -> ExitCode {
     if let Some(owner) = args.while_lives {
         return fleet::serve(owner, &args.child);
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &DemoArgs) -> ExitCode {
     }
 }
 
-/// What a demo that took place has shown.
+/// Result of a demo that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     NothingFailed,
@@ -101,7 +101,7 @@ fn perform(args: &DemoArgs) -> Result<Verdict, String> {
 }
 
 async fn play(args: &DemoArgs) -> Result<Verdict, String> {
-    // Before anything is started that a signal would leave behind.
+    // Comes before any process is started, because an unhandled signal would leave that behind.
     let mut signals = Signals::install().map_err(|error| format!("signals: {error}"))?;
     let once = args.once || !has_terminal();
     if once && !args.once {
@@ -131,7 +131,7 @@ fn has_terminal() -> bool {
     io::stdout().is_terminal() && io::stdin().is_terminal()
 }
 
-/// Prints. Whoever closed the pipe or the terminal does not want to know.
+/// Prints. Ignores a closed pipe or terminal.
 fn say(text: &str) {
     let mut stdout = io::stdout();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
@@ -146,7 +146,7 @@ fn style() -> Style {
 }
 
 impl Verdict {
-    /// Of all the traffic there was.
+    /// Returns the verdict about all traffic.
     fn of(tallies: [&Tally; 2]) -> Self {
         let all_served = tallies.iter().all(|tally| tally.not_served() == 0);
         if all_served { Self::NothingFailed } else { Self::SomethingFailed }

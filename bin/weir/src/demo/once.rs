@@ -1,4 +1,4 @@
-//! `weir demo --once`: a few seconds of traffic, one summary.
+//! `weir demo --once`: runs a few seconds of traffic and prints one summary.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use super::stage::Stage;
 use super::traffic::Traffic;
 use super::{Verdict, fleet, say, storage, style, summary, watch};
 
-/// How long traffic is made, if nothing has to be waited for.
+/// Duration of the traffic, unless an expected event takes longer.
 const DURATION: Duration = Duration::from_secs(3);
 
-/// When a server is killed, if one is to be.
+/// Time after which a server is killed (`--kill-one`).
 const KILL_AFTER: Duration = Duration::from_secs(1);
 
-/// How long a machine under heavy load may take for what must happen.
+/// Time limit for an expected event on a machine under heavy load.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Makes traffic until [`DURATION`] is over, every server has answered something and the fleet has risen and fallen; prints what
-/// came of it.
+/// Makes traffic until [`DURATION`] is over, every server has answered a request, and the fleet has grown and
+/// shrunk. Prints the results.
 pub(super) async fn show(
     stage: &mut Stage,
     traffic: &mut Traffic,
@@ -66,7 +66,7 @@ pub(super) async fn show(
     })
 }
 
-/// Kills a server, and waits until the balancer has noticed. What is to be said about it, good or bad.
+/// Kills a server and waits until the balancer has noticed. Returns a message about success or failure.
 async fn kill(stage: &mut Stage, traffic: &Traffic) -> Result<Result<String, String>, String> {
     sleep(KILL_AFTER.saturating_sub(traffic.elapsed())).await;
     let name = SERVERS[VICTIM].name;
@@ -83,7 +83,8 @@ async fn kill(stage: &mut Stage, traffic: &Traffic) -> Result<Result<String, Str
     })
 }
 
-/// When the condition was seen to hold, counted as [`Traffic::elapsed`]. None if that takes too long.
+/// Returns when the condition was first seen to hold, counted as in [`Traffic::elapsed`]. Returns `None` if
+/// that takes too long.
 async fn reached(
     stage: &mut Stage,
     traffic: &Traffic,

@@ -1,9 +1,10 @@
-//! Cleans up when this program panics.
+//! Cleans up if this program panics.
 
 use std::path::PathBuf;
 
-/// Removes `directory` if there is a panic that ends the process at once, as it does in release builds. Elsewhere the
-/// stack is unwound, and its owner removes it. Children die with their parent.
+/// Installs a hook that removes `directory` on a panic, if a panic aborts the process as in release builds.
+/// In other builds the stack is unwound, and the owner of the directory removes it. Children die with their
+/// parent.
 pub(super) fn remove_on_abort(directory: PathBuf) {
     if cfg!(panic = "unwind") {
         return;
@@ -11,7 +12,7 @@ pub(super) fn remove_on_abort(directory: PathBuf) {
     let others = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         others(panic);
-        // Whatever hinders it, there is nobody left to be told.
+        // The process is ending, so a failure cannot be reported.
         let _ = std::fs::remove_dir_all(&directory);
     }));
 }

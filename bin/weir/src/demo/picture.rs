@@ -1,4 +1,4 @@
-//! Draws the picture of the README: the live view of a demo. `make picture` runs another demo and draws that.
+//! Draws the picture of the README: the live view of a demo. `make picture` runs a demo and draws a new one.
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,17 +1,17 @@
-//! The web servers of the demo, and how fast each is.
+//! Defines the web servers of the demo and their speeds.
 
 use std::net::SocketAddr;
 
-/// A web server with so many places, where a request takes so long.
+/// Web server with a limited number of parallel requests and a fixed service time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WebServer {
     pub(super) name: &'static str,
     pub(super) service_ms: u32,
-    /// Requests at the same time; more of them wait in line.
+    /// Requests that are served at the same time. Further requests wait in a queue.
     pub(super) places: u32,
 }
 
-/// Each half as fast as the one before it.
+/// Web servers, each half as fast as the one before it.
 pub(super) const SERVERS: [WebServer; 4] = [
     WebServer { name: "a", service_ms: 15, places: 8 },
     WebServer { name: "b", service_ms: 30, places: 8 },
@@ -19,11 +19,11 @@ pub(super) const SERVERS: [WebServer; 4] = [
     WebServer { name: "d", service_ms: 120, places: 8 },
 ];
 
-/// The one that is killed to show what happens: neither the fastest nor the slowest.
+/// Index of the server that is killed: neither the fastest nor the slowest.
 pub(super) const VICTIM: usize = 2;
 
 impl WebServer {
-    /// Returns the arguments that make this program this server, as a person types them.
+    /// Returns the arguments with which a user would start this server.
     pub(super) fn command(&self, bind: SocketAddr) -> Vec<String> {
         let options = [
             ("--bind", bind.to_string()),
@@ -35,7 +35,7 @@ impl WebServer {
         std::iter::once("origin".to_owned()).chain(options).collect()
     }
 
-    /// Returns the same arguments with a short grace period, because the demo waits for its end.
+    /// Returns the same arguments with a short grace period, because the demo waits for the server to end.
     pub(super) fn arguments(&self, bind: SocketAddr) -> Vec<String> {
         let mut arguments = self.command(bind);
         arguments.extend(["--grace".to_owned(), "1".to_owned()]);
@@ -47,7 +47,7 @@ impl WebServer {
         format!("{} ms", self.service_ms)
     }
 
-    /// `5 ms, 8 at once`.
+    /// Returns `5 ms, 8 at once`.
     pub(super) fn speed(&self) -> String {
         format!("{}, {} at once", self.service_time(), self.places)
     }

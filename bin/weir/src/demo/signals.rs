@@ -1,10 +1,11 @@
-//! The signals that end the demo.
+//! Waits for the signals that end the demo.
 
 use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// SIGINT (Ctrl-C), SIGTERM, SIGHUP (the terminal was closed) and SIGQUIT, none of which kills this process any more.
+/// SIGINT (Ctrl-C), SIGTERM, SIGHUP (the terminal was closed) and SIGQUIT, none of which kills this process
+/// any more.
 #[derive(Debug)]
 pub(super) struct Signals {
     interrupt: Signal,
@@ -23,7 +24,7 @@ impl Signals {
         })
     }
 
-    /// Returns when one of them comes, or has come since the last call.
+    /// Returns when a signal arrives, or has arrived since the last call.
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

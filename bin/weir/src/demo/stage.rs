@@ -1,4 +1,4 @@
-//! Everything that the demo runs: a directory, web servers, the balancer.
+//! Starts and ends everything that the demo runs: a directory, servers, the balancer.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,24 +13,25 @@ use super::facts::{BalancerFacts, Facts, Files, NodeFacts, ServerFacts};
 use super::server::{SERVERS, WebServer};
 use super::{config, fleet, panic, storage};
 
-/// What the balancer sends requests to.
+/// Web servers and storage nodes behind the balancer.
 type Behind<'a> = (&'a [ServerFacts], &'a [NodeFacts]);
 
-/// The web servers and the balancer, running. Dropping it kills them and removes their directory.
+/// Running servers and balancer. Dropping it kills them and removes their directory.
 #[derive(Debug)]
 pub(super) struct Stage {
     facts: Facts,
     servers: Vec<Child>,
     nodes: Vec<Child>,
     balancer: Child,
-    /// The last field: it is dropped when nobody writes there any more.
+    /// The last field: it is dropped when the children that write to it are gone.
     _directory: Directory,
 }
 
 impl Stage {
-    /// Starts everything; returns when the balancer accepts. Within a [`tokio::task::LocalSet`].
+    /// Starts everything. Returns when the balancer accepts connections. Must be called within a
+    /// [`tokio::task::LocalSet`].
     pub(super) async fn start() -> Result<Self, String> {
-        // The config wants absolute paths, and TMPDIR may be another.
+        // The config needs absolute paths, and TMPDIR may be relative.
         let directory = std::path::absolute(std::env::temp_dir())
             .and_then(|parent| Directory::make_in(&parent))
             .map_err(|error| format!("temporary directory: {error}"))?;
@@ -53,7 +54,7 @@ impl Stage {
         Ok(Self { facts, servers, nodes, balancer: child, _directory: directory })
     }
 
-    /// What runs where.
+    /// Returns the addresses, processes and files.
     pub(super) fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -63,12 +64,13 @@ impl Stage {
         self.servers.get_mut(at).map_or(Ok(()), Child::kill)
     }
 
-    /// Whether the server that this has started is still there.
+    /// Returns true if the server that this stage has started still runs.
     pub(super) fn server_lives(&mut self, at: usize) -> bool {
         self.servers.get_mut(at).is_some_and(|server| server.ended().is_none())
     }
 
-    /// An error if the balancer has ended: without it there is no demo. Lets the system forget dead web servers, too.
+    /// Returns an error if the balancer has ended, without which there is no demo. Also reaps web servers
+    /// that have ended.
     pub(super) fn look(&mut self) -> Result<(), String> {
         for server in self.servers.iter_mut().chain(&mut self.nodes) {
             server.ended();
@@ -79,9 +81,9 @@ impl Stage {
         }
     }
 
-    /// Ends everything in order: first the balancer, then what it sends requests to.
+    /// Ends everything in order: first the balancer, then the servers behind it.
     pub(super) async fn stop(mut self) {
-        /// Longer than the balancer's `drain-timeout` and the grace of the servers.
+        /// Longer than the balancer's `drain-timeout` and the grace period of the servers.
         const PATIENCE: Duration = Duration::from_secs(5);
         self.balancer.stop(PATIENCE).await;
         fleet::end(&self.facts.files.config).await;
@@ -97,7 +99,7 @@ async fn start_servers(log: &File) -> Result<(Vec<ServerFacts>, Vec<Child>), Str
     let any_port = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let start =
         |spec: &WebServer| Child::start(&format!("server {}", spec.name), &spec.arguments(any_port), log);
-    // All of them first, then wait: they start side by side.
+    // Starts all of them before it waits, so that they start in parallel.
     let children = SERVERS.iter().map(start).collect::<Result<Vec<_>, _>>()?;
     let mut facts = Vec::new();
     for (spec, child) in SERVERS.into_iter().zip(&children) {
@@ -112,7 +114,8 @@ async fn start_balancer(
     files: &Files,
     log: &File,
 ) -> Result<(BalancerFacts, Child), String> {
-    /// Its ports are chosen here, so that its config shows them; somebody else may be quicker to take them.
+    /// Attempts to start the balancer. Its ports are chosen in advance, so that the config shows them;
+    /// another process may take one first.
     const TRIES: usize = 3;
     let mut outcome = try_start_balancer(servers, files, log).await;
     for _ in 1..TRIES {
@@ -137,7 +140,7 @@ async fn try_start_balancer(
     Ok((BalancerFacts { site, app, admin }, child))
 }
 
-/// Addresses that were free a moment ago.
+/// Returns addresses that were free a moment ago.
 fn free_addresses() -> io::Result<[SocketAddr; 3]> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let listeners = [bind()?, bind()?, bind()?];

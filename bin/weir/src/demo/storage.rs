@@ -1,4 +1,4 @@
-//! The storage nodes of the demo: two processes that serve one directory, behind the balancer.
+//! Runs the storage nodes of the demo: two processes that serve one directory, behind the balancer.
 
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -13,20 +13,20 @@ use super::child::Child;
 use super::config::quoted;
 use super::facts::{Files, NodeFacts};
 
-/// What the nodes are called, among each other as well.
+/// Names of the nodes, also in the config.
 pub(super) const NODES: [&str; 2] = ["store-1", "store-2"];
 
-/// Where their files are in URLs.
+/// Path prefix of their files in URLs.
 pub(super) const PLACE: &str = "/data/";
 
-/// An answer comes at once; a machine under heavy load gets time.
+/// Time limit for a response. It comes at once, except on a machine under heavy load.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A file that greets who looks.
+/// Content of the welcome file.
 const WELCOME: &str = "This directory is served by two storage nodes behind the balancer.\n\
                        Drop files on the page, or use curl, rclone, davfs2 or any other WebDAV client.\n";
 
-/// The config of a node.
+/// Returns the config of a node.
 fn text(name: &str, root: &Path) -> Result<String, String> {
     let root = quoted(root)?;
     Ok(format!(
@@ -59,7 +59,7 @@ drain-timeout = "1s"
     ))
 }
 
-/// Starts the nodes; returns when they accept.
+/// Starts the nodes. Returns when they accept connections.
 pub(super) async fn start(files: &Files, log: &File) -> Result<(Vec<NodeFacts>, Vec<Child>), String> {
     let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
     fs::create_dir(&files.data).map_err(|error| failed(&files.data, error))?;
@@ -82,7 +82,8 @@ pub(super) async fn start(files: &Files, log: &File) -> Result<(Vec<NodeFacts>, 
     Ok((facts, children))
 }
 
-/// Uploads a file through the balancer and reads it from each node: what is to be said about it, good or bad.
+/// Uploads a file through the balancer and reads it from each node. Returns a message about success or
+/// failure.
 pub(super) async fn prove(site: SocketAddr, nodes: &[NodeFacts]) -> Result<String, String> {
     const CONTENT: &str = "through the balancer";
     let path = format!("{PLACE}from-the-demo.txt");
@@ -100,7 +101,7 @@ pub(super) async fn prove(site: SocketAddr, nodes: &[NodeFacts]) -> Result<Strin
     Ok(format!("a file was uploaded through the balancer, and {} have it", names.join(" and ")))
 }
 
-/// The status and the body of an answer.
+/// Sends a request and returns the status and body of the response.
 async fn request(to: SocketAddr, method: &str, path: &str, body: &str) -> Result<(u16, String), String> {
     let length = body.len();
     let text = format!(

@@ -1,4 +1,4 @@
-//! How the servers did, as a table.
+//! Prints the results of the servers as a table.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::server::SERVERS;
 use super::traffic::{Tally, Traffic};
 use crate::ctl::table::{Align, Cell, Style, Table};
 
-/// A line for each server of the pool, after so long a time of traffic.
+/// Returns a table with a line for each server of the pool, after `elapsed` of traffic.
 pub(super) fn servers(pool: &PoolSnapshot, elapsed: Duration, style: Style) -> String {
     let mut table = Table::new(&[
         ("SERVER", Align::Left),
@@ -30,13 +30,13 @@ pub(super) fn servers(pool: &PoolSnapshot, elapsed: Duration, style: Style) -> S
 fn row(server: &ServerSnapshot, all: u64, elapsed: Duration) -> [Cell; 8] {
     let traffic = &server.traffic;
     let state = server.state();
-    // Somebody may have added others.
+    // The user may have added other servers.
     let speed = SERVERS
         .iter()
         .find(|known| known.name == server.name)
         .map_or("-".to_owned(), |known| known.service_time());
     let share = traffic.requests_total as f64 / all.max(1) as f64;
-    // Little's law: how many are there on average = how many come in a second * how long each stays.
+    // Little's law: mean number of active requests = arrival rate * mean time that each takes.
     let active = traffic.total.sum_us() as f64 / elapsed.as_micros().max(1) as f64;
     let quantile = |q| traffic.total.quantile_us(q).map_or("-".to_owned(), human::latency);
     [
@@ -51,7 +51,7 @@ fn row(server: &ServerSnapshot, all: u64, elapsed: Duration) -> [Cell; 8] {
     ]
 }
 
-/// What became of all requests, as their sender saw it.
+/// Describes the outcome of all requests, as their sender saw it.
 pub(super) fn total(traffic: &Traffic, style: Style) -> String {
     let mut text =
         format!("In {:.1} s {}", traffic.elapsed().as_secs_f64(), outcome(&traffic.tally(), style));
@@ -70,7 +70,8 @@ fn outcome(tally: &Tally, style: Style) -> String {
     format!("{counts}; p50 {}, p99 {}", quantile(0.5), quantile(0.99))
 }
 
-/// What the balancer did so that nobody noticed a server that failed; nothing if there was nothing to do.
+/// Describes the retries with which the balancer hid a failed server from clients. Returns `None` if there
+/// were none.
 pub(super) fn retries(pool: &PoolSnapshot) -> Option<String> {
     match pool.traffic.retries {
         0 => None,

@@ -1,11 +1,11 @@
-//! How the balancer says that things stand.
+//! Reads the state of the balancer over its control socket.
 
 use std::path::Path;
 
 use weir_admin::ControlClient;
 use weir_control::{FleetSnapshot, PoolSnapshot, ServerSnapshot, Snapshot};
 
-/// The pool that the demo is about.
+/// Returns the pool of the web servers, which is the first.
 pub(super) async fn pool(control: &Path) -> Result<PoolSnapshot, String> {
     snapshot(control)
         .await?
@@ -15,7 +15,7 @@ pub(super) async fn pool(control: &Path) -> Result<PoolSnapshot, String> {
         .ok_or_else(|| "the balancer has no pool any more".to_owned())
 }
 
-/// Its fleet.
+/// Returns the demo's only fleet.
 pub(super) async fn fleet(control: &Path) -> Result<FleetSnapshot, String> {
     let fleet = snapshot(control).await?.fleets.into_iter().next();
     fleet.ok_or_else(|| "the balancer has no fleet any more".to_owned())
@@ -27,12 +27,12 @@ async fn snapshot(control: &Path) -> Result<Snapshot, String> {
     asked.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
 }
 
-/// The server with this name.
+/// Returns the server with this name.
 pub(super) fn server<'a>(pool: &'a PoolSnapshot, name: &str) -> Option<&'a ServerSnapshot> {
     pool.servers.iter().find(|server| server.name == name)
 }
 
-/// Whether it has answered a request.
+/// Returns true if the server has answered a request with success.
 pub(super) fn has_answered(server: &ServerSnapshot) -> bool {
     server.traffic.responses.success > 0
 }

@@ -1,3 +1,5 @@
+//! Describes the path of a request through the config, for printing as text or JSON.
+
 use serde::Serialize;
 use weir_config::Plan;
 use weir_config::plan::{ListenerPlan, Mode};
@@ -6,24 +8,24 @@ use weir_http::{NormalTarget, RequestHead};
 use super::question::{Question, Spoken};
 use super::server::PoolAnswer;
 
-/// What becomes of a request, step by step as far as it gets.
+/// Result of `weir explain`: the steps of a request, as far as it gets.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Answer {
-    /// The listener that accepts it.
+    /// Listener that accepts the request.
     pub(super) listener: Option<ListenerAnswer>,
-    /// Who counts as its client.
+    /// Client address, which may come from a trusted proxy's header.
     pub(super) client: Option<String>,
-    /// The path, where it has more than one spelling.
+    /// Path, if it has more than one spelling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) path: Option<PathAnswer>,
-    /// The routes before the one that takes it.
+    /// Routes before the matching one, with the reasons why they do not match.
     pub(super) passed_over: Vec<PassedOver>,
-    /// The route that takes it.
+    /// Route that matches.
     pub(super) route: Option<RouteAnswer>,
-    /// What happens.
+    /// Outcome of the request.
     pub(super) outcome: Outcome,
-    /// The request as the server gets it.
+    /// Request as the server gets it.
     pub(super) request: Option<String>,
 }
 
@@ -31,17 +33,17 @@ pub(super) struct Answer {
 pub(super) struct ListenerAnswer {
     pub(super) name: String,
     pub(super) bind: Vec<String>,
-    /// Others that the connection could be for as well.
+    /// Other listeners that could accept the connection, too.
     pub(super) others: Vec<String>,
 }
 
-/// The spellings of a path.
+/// Spellings of a path.
 #[derive(Debug, Serialize)]
 pub(super) struct PathAnswer {
     pub(super) sent: String,
-    /// The spelling that routes, expressions and keys compare.
+    /// Spelling that routes, expressions and keys compare.
     pub(super) compared: String,
-    /// The spelling that the server gets, before a rewrite.
+    /// Spelling that the server gets, before a rewrite.
     pub(super) forwarded: String,
 }
 
@@ -56,25 +58,25 @@ pub(super) struct PassedOver {
 pub(super) struct RouteAnswer {
     pub(super) name: String,
     pub(super) origin: String,
-    /// What it asks for, and the request has.
+    /// Conditions of the route, which the request meets.
     pub(super) because: Vec<String>,
 }
 
-/// How a request ends.
+/// Outcome of a request.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Outcome {
-    /// A server gets it.
+    /// A server of a pool gets the request.
     Pool(Box<PoolAnswer>),
-    /// Weir answers.
+    /// Weir serves it from a storage area.
     Storage { area: String },
-    /// Weir answers.
+    /// Weir answers with a redirect.
     Redirect { status: u16, location: String },
-    /// Weir answers.
+    /// Weir answers with a fixed response.
     Respond { status: u16 },
-    /// Weir refuses it.
+    /// Weir refuses it with an error status.
     Refused { status: u16, reason: String },
-    /// The connection is not accepted, or closed.
+    /// No listener accepts the connection, or Weir closes it.
     Nobody { reason: String },
 }
 
@@ -85,7 +87,7 @@ impl Default for Outcome {
 }
 
 impl PathAnswer {
-    /// `None`: it has only one.
+    /// Compares the spellings of a path. Returns `None` if they are equal.
     pub(super) fn of(buf: &[u8], head: &RequestHead, normal: &NormalTarget) -> Option<Self> {
         let text = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
         let sent = head.target.path.of(buf);
@@ -121,7 +123,7 @@ impl Answer {
         Self { outcome: Outcome::Nobody { reason: format!("{what}; there are {listed}") }, ..Self::default() }
     }
 
-    /// Whether the request is taken.
+    /// Returns true if the request is served.
     pub(super) fn is_taken(&self) -> bool {
         !matches!(self.outcome, Outcome::Refused { .. } | Outcome::Nobody { .. })
     }

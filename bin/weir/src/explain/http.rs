@@ -1,3 +1,5 @@
+//! Explains the handling of a request by an HTTP listener.
+
 use std::net::SocketAddr;
 
 use weir_balance::Key;
@@ -16,7 +18,7 @@ use super::answer::{Answer, Outcome, PassedOver, PathAnswer, RouteAnswer};
 use super::question::Question;
 use super::server::PoolAnswer;
 
-/// Fills in what an HTTP listener does with a request.
+/// Fills in how an HTTP listener handles a request.
 pub(super) fn explain(
     plan: &Plan,
     secrets: &Secrets,
@@ -47,7 +49,7 @@ pub(super) fn explain(
     };
     let scheme = Question::http_scheme(listener);
     let forwarder = Forwarder::compile(&http.forwarding, scheme).reading_paths(http.paths);
-    // The port is not asked for, and only tells log lines apart.
+    // The command line has no client port. It would matter only in the log.
     let peer = forwarder.peer(SocketAddr::new(question.client, 0));
     let client = forwarder.client_address(buf, &table, &peer);
     answer.client = client.map(|client| client.to_string());
@@ -113,7 +115,7 @@ pub(super) fn explain(
     sent.act(plan, route, exchange, scheme, answer);
 }
 
-/// A request within its buffer.
+/// Parsed request in its buffer.
 struct Sent<'a> {
     buf: &'a [u8],
     head: &'a RequestHead,
@@ -157,10 +159,10 @@ impl Sent<'_> {
         };
     }
 
-    /// What the pool goes by.
+    /// Returns the key by which the pool balances.
     fn key(&self, pool: &PoolPlan) -> Option<Key> {
         let reader = KeyReader::compile(pool).ok()?;
-        // The port is not asked for.
+        // The client's port is not known.
         let target = self.head.target.span.of(self.buf);
         reader.of_request(self.request, target, None, || self.question.destination())
     }
@@ -214,7 +216,7 @@ fn refuse(answer: &mut Answer, status: u16, reason: String) {
     answer.outcome = Outcome::Refused { status, reason };
 }
 
-/// Why a route does not take a request, with what it wants and what the request has.
+/// Describes why a route does not match: the condition, and the value that the request has.
 fn reason(mismatch: &Mismatch, matches: &RouteMatch, request: &RouteRequest<'_>) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match mismatch {
@@ -245,7 +247,8 @@ fn reason(mismatch: &Mismatch, matches: &RouteMatch, request: &RouteRequest<'_>)
     }
 }
 
-/// What a route asks for, all of which the request has. `failure`: the route took the request because its expression fails.
+/// Describes the conditions of the route, all of which the request meets. `failure` is set if the route
+/// matched because its expression failed.
 fn because(
     matches: &RouteMatch,
     request: &RouteRequest<'_>,

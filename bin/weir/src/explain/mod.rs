@@ -1,4 +1,4 @@
-//! `weir explain`: which listener, route, pool and server a request would get, and why.
+//! `weir explain`: says which listener, route, pool and server a request would get, and why.
 
 mod answer;
 mod http;
@@ -20,15 +20,16 @@ use question::Question;
 
 /// Say which listener, route, pool and server a request would get, and why
 ///
-/// Nothing is sent: the config is read and the request is matched as a running Weir would. Exits with 0 if something
-/// takes the request, with 1 if nothing does (it is answered 400 or 404, or no listener accepts it), and with 2 if
-/// config or request cannot be understood.
+/// Nothing is sent: the config is read and the request is matched as a running Weir would. Exits with 0 if
+/// something takes the request, with 1 if nothing does (it is answered 400 or 404, or no listener accepts
+/// it), and with 2 if config or request cannot be understood.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// The file, or a directory whose *.toml files are taken together in the order of their names.
     #[arg(default_value = CONFIG, value_name = "CONFIG")]
     config: PathBuf,
-    /// What is asked for: http://host/path, https://host:8443/path, or tcp://host:port for listeners that speak TCP.
+    /// What is asked for: http://host/path, https://host:8443/path, or tcp://host:port for listeners that
+    /// speak TCP.
     #[arg(long, value_name = "URL")]
     url: String,
     /// The method.
@@ -72,7 +73,7 @@ fn complain(message: &str) -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What a plan does with a request. `secrets` of the plan are not told.
+/// Returns how a plan handles a request, with the plan's `secrets` masked.
 fn answer(plan: &Plan, secrets: &Secrets, question: &Question, listener: Option<&str>) -> Answer {
     let accepting = question.accepting(plan, listener);
     let Some((first, others)) = accepting.split_first() else {

@@ -1,3 +1,5 @@
+//! Describes the hypothetical request of `weir explain`, from its command line.
+
 use std::net::{IpAddr, SocketAddr};
 
 use weir_config::Plan;
@@ -5,19 +7,19 @@ use weir_config::plan::{ListenerPlan, Mode};
 use weir_http::{Scheme, split_authority};
 use weir_model::BindAddress;
 
-/// A request that nobody sends.
+/// Hypothetical request, which is never sent.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
     pub(super) scheme: Spoken,
-    /// Without port, an IPv6 address in brackets.
+    /// Host without port; an IPv6 address is in brackets.
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) client: IpAddr,
-    /// The request as a client would send it.
+    /// Request head as a client would send it.
     pub(super) head: String,
 }
 
-/// What the client speaks.
+/// Protocol that the client speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spoken {
     Http,
@@ -48,7 +50,7 @@ impl Question {
         Ok(Self { scheme, host, port, client, head })
     }
 
-    /// The listeners that would accept the connection, those first whose protocol it is.
+    /// Returns the listeners that would accept the connection.
     pub(super) fn accepting<'p>(&self, plan: &'p Plan, name: Option<&str>) -> Vec<&'p ListenerPlan> {
         let is_meant = |listener: &&ListenerPlan| match name {
             Some(name) => listener.name.as_str() == name,
@@ -57,20 +59,20 @@ impl Question {
         plan.listeners.iter().filter(is_meant).collect()
     }
 
-    /// What the client connects to, if the URL has an address rather than a name.
+    /// Returns the address that the client connects to, if the URL contains an address and not a name.
     pub(super) fn destination(&self) -> Option<SocketAddr> {
         let host = self.host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(&self.host);
         Some(SocketAddr::new(host.parse().ok()?, self.port))
     }
 
-    /// The scheme of an HTTP request on a listener.
+    /// Returns the scheme of an HTTP request on a listener.
     pub(super) fn http_scheme(listener: &ListenerPlan) -> Scheme {
         if listener.tls.is_some() { Scheme::Https } else { Scheme::Http }
     }
 
     fn reaches(&self, listener: &ListenerPlan) -> bool {
         let has_port = |bind: &BindAddress| match bind {
-            // The host is a name or the address of a load balancer in front as often as it is the listener's own.
+            // The host is not compared: it is often a name, or the address of a load balancer in front.
             BindAddress::Inet(address) => address.port() == self.port,
             BindAddress::Unix(_) => false,
         };

@@ -1,4 +1,4 @@
-//! What `weir explain` prints.
+//! Prints the result of `weir explain`.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ pub(super) fn print(answer: &Answer, json: bool) -> ExitCode {
     }
 }
 
-/// Aligned lines, a topic each.
+/// Returns the result as aligned lines, one topic each.
 pub(super) fn text(answer: &Answer) -> String {
     let mut out = Lines::default();
     if let Some(listener) = &answer.listener {
@@ -104,7 +104,7 @@ fn pool_lines(out: &mut Lines, pool: &PoolAnswer) {
     }
 }
 
-/// Why it is this server.
+/// Describes why this server was chosen.
 fn reason(pool: &PoolAnswer) -> String {
     match &pool.key {
         Some(KeyAnswer { name, hash: Some(hash), is_source: false }) => {

@@ -1,4 +1,4 @@
-//! Which server a pool would choose, as far as that can be said beforehand.
+//! Explains which server a pool would choose, as far as the config and the request determine it.
 
 use std::sync::Arc;
 
@@ -10,39 +10,39 @@ use weir_model::Weight;
 
 use super::sticky::{self, StickyAnswer};
 
-/// What a pool does with a request while all of its servers are up.
+/// Decision of a pool about a request while all of its servers are up.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct PoolAnswer {
     pub(super) name: String,
     pub(super) algorithm: &'static str,
-    /// How it chooses.
+    /// Formula of the algorithm.
     pub(super) rule: &'static str,
-    /// What it goes by, and what that is here; `None` = nothing of the kind.
+    /// Key by which the pool balances. `None` if the algorithm has no key.
     pub(super) key: Option<KeyAnswer>,
-    /// What stickiness makes of the request; `None` = the pool is not sticky.
+    /// Stickiness of the request. `None` if the pool is not sticky.
     pub(super) sticky: Option<StickyAnswer>,
-    /// Where its client is sent on to; `None` = the request goes through here.
+    /// Server that the client is redirected to. `None` if Weir proxies the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) sent_on: Option<String>,
-    /// What its servers may have sent, or stored, in place of a body.
+    /// Files that its servers may let Weir send, or store, in place of a body.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) offloads: Vec<String>,
-    /// The server that it is, where that depends on the request alone.
+    /// Chosen server, if it depends on the request alone.
     pub(super) server: Option<String>,
-    /// The servers that it may be.
+    /// Servers that the pool may choose from.
     pub(super) candidates: Vec<CandidateAnswer>,
-    /// Servers that are asked only when none of the others can be.
+    /// Servers that are used only if no other server is available.
     pub(super) backups: Vec<CandidateAnswer>,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct KeyAnswer {
-    /// As the config calls it.
+    /// Name of the key in the config.
     pub(super) name: String,
-    /// Its value as a number in hexadecimal digits; `None` = the request does not have it.
+    /// Hash of the key in hexadecimal digits. `None` if the request does not have the key.
     pub(super) hash: Option<String>,
-    /// It is the client's address.
+    /// True if the key is the client's address.
     #[serde(skip)]
     pub(super) is_source: bool,
 }
@@ -59,7 +59,7 @@ impl PoolAnswer {
         let usable = |server: &&ServerPlan| server.weight > Weight::ZERO;
         let (backups, main): (Vec<_>, Vec<_>) =
             pool.servers.iter().filter(usable).partition(|server| server.backup);
-        // Without others, the backups are all there is.
+        // A pool that has only backups uses them as its servers.
         let (candidates, backups) = if main.is_empty() { (backups, main) } else { (main, backups) };
         let server = match candidates.as_slice() {
             [only] => Some(only.name.to_string()),
@@ -79,7 +79,7 @@ impl PoolAnswer {
         }
     }
 
-    /// The like for a client that may have a server already.
+    /// Does the same as [`Self::new`], and adds stickiness, redirects and offloads.
     pub(super) fn with_sticky(pool: &PoolPlan, key: Option<Key>, request: Option<&RouteRequest<'_>>) -> Self {
         let mut answer = Self::new(pool, key);
         answer.sticky = sticky::explain(pool, request);
@@ -112,7 +112,7 @@ impl CandidateAnswer {
     }
 }
 
-/// Where a client is sent on to instead of being served through here.
+/// Describes the redirect to a server that the client gets, if it gets one.
 fn sent_on(pool: &PoolPlan, request: &RouteRequest<'_>, server: Option<&str>) -> Option<String> {
     if request.stays_here() {
         return None;
@@ -130,7 +130,7 @@ fn sent_on(pool: &PoolPlan, request: &RouteRequest<'_>, server: Option<&str>) ->
     }
 }
 
-/// Which files servers may name, and whether they are asked about an upload.
+/// Describes the files that servers may name, and whether Weir asks them about an upload.
 fn offloads(pool: &PoolPlan, request: &RouteRequest<'_>) -> Vec<String> {
     let Some(offload) = &pool.offload else { return Vec::new() };
     let header = if offload.x_sendfile { "X-Accel-Redirect or X-Sendfile" } else { "X-Accel-Redirect" };
@@ -152,13 +152,13 @@ fn offloads(pool: &PoolPlan, request: &RouteRequest<'_>) -> Vec<String> {
     vec![format!("if a 2xx has {header}, that file is sent instead, of those below {places}")]
 }
 
-/// Whether a request brings a part of a file, which goes to its server as it is.
+/// Returns true if a request uploads a part of a file. Weir proxies such a request unchanged.
 fn is_part(request: &RouteRequest<'_>) -> bool {
     let names: [&[u8]; 3] = [b"content-range", b"upload-complete", b"upload-offset"];
     names.into_iter().any(|name| request.headers.named(request.buf, name).next().is_some())
 }
 
-/// The server that a key leads to.
+/// Returns the server that a key leads to.
 fn by_key(pool: &PoolPlan, key: Option<Key>) -> Option<String> {
     if key.is_none() || !pool.algorithm.goes_by_key() {
         return None;

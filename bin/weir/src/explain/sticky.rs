@@ -1,4 +1,4 @@
-//! Whether a client stays with a server, as far as the request alone tells.
+//! Explains whether a client is bound to a server, as far as the request alone determines it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,19 +9,20 @@ use weir_http::{PREFIX_END, RouteRequest, cookies_named};
 use weir_model::ServerName;
 use weir_proxy::sticky::{Seal, Secret, read_secret};
 
-/// What stickiness makes of a request.
+/// Stickiness of a request.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct StickyAnswer {
-    /// What clients are known by.
+    /// Method by which the pool recognizes clients.
     pub(super) method: &'static str,
-    /// What that comes to here.
+    /// Result for this request, in words.
     pub(super) finding: String,
-    /// The server that the client has, if the request says.
+    /// Server that the client is bound to, if the request says so.
     pub(super) server: Option<String>,
 }
 
-/// `None` = the pool is not sticky. Without a `request` it is a connection of which only the address is known.
+/// Explains the stickiness of a request. Returns `None` if the pool is not sticky. Without a `request` it
+/// explains a connection of which only the address is known.
 pub(super) fn explain(pool: &PoolPlan, request: Option<&RouteRequest<'_>>) -> Option<StickyAnswer> {
     let by = &pool.sticky.as_ref()?.by;
     let mut server = None;

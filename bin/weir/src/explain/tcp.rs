@@ -1,3 +1,5 @@
+//! Explains the handling of a connection by a TCP listener.
+
 use std::net::SocketAddr;
 
 use weir_config::plan::TcpPlan;
@@ -7,7 +9,7 @@ use super::answer::{Answer, Outcome, PassedOver, RouteAnswer};
 use super::question::{Question, Spoken};
 use super::server::PoolAnswer;
 
-/// Fills in what a TCP listener does with a connection.
+/// Fills in how a TCP listener handles a connection.
 pub(super) fn explain(plan: &Plan, tcp: &TcpPlan, question: &Question, answer: &mut Answer) {
     answer.client = Some(question.client.to_string());
     let sends_name = question.scheme == Spoken::Https;
@@ -36,7 +38,7 @@ pub(super) fn explain(plan: &Plan, tcp: &TcpPlan, question: &Question, answer: &
 
 fn to_pool(plan: &Plan, pool: usize, question: &Question, answer: &mut Answer) {
     if let Some(pool) = plan.pools.get(pool) {
-        // What a client would send first is not known: no cookie.
+        // The first bytes of the client are not known, so it has no RDP cookie.
         let client = SocketAddr::new(question.client, 0);
         let reader = KeyReader::compile(pool).ok();
         let key =

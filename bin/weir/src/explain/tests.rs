@@ -1,3 +1,5 @@
+//! Tests the text that `weir explain` prints.
+
 use weir_config::Secrets;
 
 use super::{answer, report};
@@ -85,7 +87,7 @@ redirect = { key-env = "K", nodes = { n1 = "https://n1.example", n2 = "https://n
     for (method, url) in [("HEAD", "http://a.example/file"), ("GET", "http://a.example/directory/")] {
         assert!(!asked(config, method, url).contains("307"), "{method} {url}");
     }
-    // They could not go on at another host.
+    // The client could not continue these at another host.
     for line in ["Upload-Complete: ?1", "Sec-Fetch-Mode: cors"] {
         let said = asked_with(config, "PUT", "http://a.example/file", &[line.to_owned()]);
         assert!(!said.contains("307"), "{line}: {said}");

@@ -1,3 +1,5 @@
+//! Defines the command line of `weir simulate`, and applies its options to the scenario.
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -8,8 +10,8 @@ use weir_config::simulation::{
 
 /// Compare the balancing algorithms on simulated traffic, and say which one wins
 ///
-/// Requests, servers and their queues are simulated; the servers are chosen by the very code that chooses them in a running
-/// Weir. Without a scenario it is a Poisson stream at 80% of what ten equal servers can do.
+/// Requests, servers and their queues are simulated; the servers are chosen by the very code that chooses
+/// them in a running Weir. Without a scenario it is a Poisson stream at 80% of what ten equal servers can do.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -74,7 +76,8 @@ pub(crate) struct SimulateArgs {
     /// The latency that decides who wins.
     #[arg(long, value_name = "LATENCY", value_parser = measure)]
     rank_by: Option<Measure>,
-    /// Threads that simulate; they change nothing but how long it takes. As many as there are cores unless told otherwise.
+    /// Threads that simulate; they change nothing but how long it takes. As many as there are cores unless
+    /// told otherwise.
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<NonZeroUsize>,
     /// Print for programs.
@@ -86,7 +89,7 @@ pub(crate) struct SimulateArgs {
 }
 
 impl SimulateArgs {
-    /// What options say instead of the scenario.
+    /// Replaces values of the scenario by those of the options.
     pub(super) fn override_in(&self, scenario: &mut Scenario) -> Result<(), String> {
         if !self.algorithms.is_empty() {
             scenario.algorithms.clear();

@@ -1,4 +1,4 @@
-//! The servers of a real pool.
+//! Takes the servers and rules of a pool in a config into the scenario.
 
 use std::path::Path;
 
@@ -15,8 +15,8 @@ use weir_model::Millis;
 
 use crate::check::{self, Refusal, print_diagnostics};
 
-/// Puts a pool's servers into the scenario. What a config does not say of a server (its speed, slots, cache) is what the
-/// scenario's only group has. `replays`: a log is going to be replayed, whatever the scenario says.
+/// Puts a pool's servers into the scenario. Properties that a config does not have (speed, slots, cache) come
+/// from the scenario's only group. `replays`: a log will be replayed, whatever the scenario says.
 pub(super) fn apply(
     scenario: &mut Scenario,
     config: &Path,
@@ -55,7 +55,7 @@ pub(super) fn apply(
         found.servers.iter().enumerate().map(|(at, server)| group(at, server, found, like)).collect();
     scenario.in_use = Some(found.algorithm);
     let is_said = scenario.groups.iter().any(|group| !group.agent.is_empty());
-    // The lines of a log say what was asked for.
+    // A replayed log contains the requested paths.
     let replays = replays || matches!(scenario.arrivals, Arrivals::Replay(_));
     let has_classes = scenario.static_share > 0.0 || replays;
     let stands_for_clients = scenario.balancer.key == SimKey::Auto
@@ -79,10 +79,11 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// What the pool's config says and nothing simulates, by its keys.
+/// Returns the keys of the pool's config that the simulation ignores.
 ///
-/// `stands_for_clients`: requests bring nothing that the pool's key is made of; `is_said`: the scenario has what agents say;
-/// `has_classes`: it is known which requests make servers fetch.
+/// - `stands_for_clients`: simulated requests lack the pool's key, so each client stands for a value of it.
+/// - `is_said`: the scenario defines what agents report.
+/// - `has_classes`: the simulation knows which requests make servers fetch.
 fn left_out(
     pool: &PoolPlan,
     stands_for_clients: bool,
@@ -108,7 +109,7 @@ fn left_out(
     said.into_iter().filter(|(_, is_said)| *is_said).map(|(key, _)| key).collect()
 }
 
-/// Whether some requests go before others, or after, when they wait for the pool.
+/// Returns true if some routes to the pool have a priority in its queue.
 fn has_priorities(plan: &Plan, pool: &PoolPlan) -> bool {
     let mut routes = plan.listeners.iter().flat_map(|listener| match &listener.mode {
         Mode::Http(http) => http.routes.as_slice(),
@@ -121,7 +122,7 @@ fn has_priorities(plan: &Plan, pool: &PoolPlan) -> bool {
     routes.any(|route| leads_there(&route.action) && route.priority != Priority::default())
 }
 
-/// Whether one client may have several sessions, or several clients one.
+/// Returns true if one client may have several sessions, or several clients may share one.
 fn has_sessions(sticky: &StickyPlan) -> bool {
     match &sticky.by {
         StickyBy::Cookie(_) => false,
@@ -130,7 +131,8 @@ fn has_sessions(sticky: &StickyPlan) -> bool {
     }
 }
 
-/// Simulated clients have a session each. Those with a cookie carry it with them: nobody's is forgotten for lack of room.
+/// Converts stickiness to simulated sessions. A simulated client has one session. Cookies are stored by the
+/// clients, so the balancer never evicts any.
 fn sessions(sticky: &StickyPlan) -> StickySessions {
     let (size, expire) = match &sticky.by {
         StickyBy::Cookie(cookie) => (COOKIES, cookie.idle_max.map_or(SimTime::MAX, |idle| time(idle, 1))),
@@ -146,10 +148,10 @@ fn sessions(sticky: &StickyPlan) -> StickySessions {
     StickySessions { size, expire, life_max, when_gone: sticky.when_gone, when_busy: sticky.when_busy }
 }
 
-/// As many clients as a scenario can have.
+/// Number of sessions for cookies: the highest number of clients in a scenario.
 const COOKIES: u32 = 16_000_000;
 
-/// Whether simulated requests have what a key is made of, whatever the scenario says.
+/// Returns true if simulated requests have the key in every scenario.
 fn has_key(key: &KeyPlan) -> bool {
     match key {
         KeyPlan::Source | KeyPlan::Destination | KeyPlan::Request(RequestKey::Uri(_) | RequestKey::Path) => {
@@ -160,7 +162,7 @@ fn has_key(key: &KeyPlan) -> bool {
 }
 
 fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group {
-    // "The first ones" of the group are the first ones of the pool.
+    // The first servers of the group are the first servers of the pool.
     let concerns = |span: Failure| (at < span.servers as usize).then_some(Failure { servers: 1, ..span });
     let disturbances = like.disturbances.iter().filter_map(|disturbance| match *disturbance {
         Disturbance::Fail(span) => concerns(span).map(Disturbance::Fail),
@@ -189,7 +191,8 @@ fn group(at: usize, server: &ServerPlan, pool: &PoolPlan, like: &Group) -> Group
 }
 
 fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
-    // Of a key, what matters here is whether it tells clients, contents or values of its own apart.
+    // The simulation only distinguishes whether a key depends on the client, the content, or a value of its
+    // own.
     if scenario.balancer.key == SimKey::Auto {
         scenario.balancer.key = match &pool.hash.key {
             KeyPlan::Request(RequestKey::Uri(_) | RequestKey::Path) => SimKey::Uri,
@@ -222,11 +225,12 @@ fn balancer(scenario: &mut Scenario, pool: &PoolPlan) {
             .map(|percent| AtOnceRule { percent, min: pool.retry.at_once_min }),
     });
     if pool.check.is_none() {
-        // Only requests find out, if anybody does.
+        // Without checks, only requests discover a failure.
         scenario.balancer.down_after = SimTime::MAX;
     }
     if let Some(check) = &pool.check {
-        // The first outcome that differs takes an interval to come, at most; the others come faster.
+        // The first check with a new outcome comes after an interval at most. The next ones come at the fast
+        // interval.
         let timing = &check.timing;
         let until =
             |outcomes: u64| SimTime(time(timing.interval, 1).0 + time(timing.fast_interval, outcomes - 1).0);

@@ -1,4 +1,5 @@
-//! Every algorithm with every seed, on all cores. The order in which they end changes nothing.
+//! Runs every algorithm with every seed, on all cores. The order in which runs end does not affect the
+//! results.
 
 use std::io::BufRead;
 use std::num::NonZeroUsize;
@@ -15,7 +16,7 @@ use super::progress::Progress;
 
 type Outcome = Result<Run, String>;
 
-/// The runs of each algorithm in the order of the seeds, or the first thing that went wrong.
+/// Returns the runs of each algorithm in the order of the seeds, or the first error.
 pub(super) fn run_all(
     scenario: &Scenario,
     log: Option<&Log>,
@@ -52,7 +53,7 @@ pub(super) fn run_all(
         progress.clear();
     });
     let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-    // What was not begun was not begun because something had failed.
+    // Jobs are left out only after one has failed, and then the error of that one is returned.
     let runs: Vec<Run> = outcomes.into_iter().flatten().collect::<Result<_, _>>()?;
     let mut runs = runs.into_iter();
     Ok(scenario

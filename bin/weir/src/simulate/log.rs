@@ -1,3 +1,5 @@
+//! Opens the log that a scenario replays.
+
 use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::{Path, PathBuf};
@@ -5,23 +7,23 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 use weir_config::simulation::{Arrivals, Scenario};
 
-/// A log that is read once for each run.
+/// Log that is read once for each run.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// What messages call it.
+    /// Name for messages.
     pub(super) name: String,
     path: PathBuf,
-    /// What came through standard input; the file goes when this goes.
+    /// Copy of standard input. The file is removed when this is dropped.
     _kept: Option<NamedTempFile>,
 }
 
 impl Log {
-    /// The one that a scenario replays, if it does.
+    /// Returns the log that a scenario replays, if it replays one.
     pub(super) fn of(scenario: &Scenario) -> Result<Option<Self>, String> {
         let Arrivals::Replay(replay) = &scenario.arrivals else { return Ok(None) };
         if replay.file != Path::new("-") {
             let name = replay.file.display().to_string();
-            // Now rather than in the midst of everything.
+            // Reports a missing file before the first run starts.
             File::open(&replay.file).map_err(|cause| format!("{name}: {cause}"))?;
             return Ok(Some(Self { name, path: replay.file.clone(), _kept: None }));
         }
@@ -34,7 +36,7 @@ impl Log {
         Ok(Some(Self { name: "standard input".to_owned(), path: kept.path().to_owned(), _kept: Some(kept) }))
     }
 
-    /// From its beginning.
+    /// Opens the log at its beginning.
     pub(super) fn open(&self) -> Result<BufReader<File>, String> {
         let file = File::open(&self.path).map_err(|cause| format!("{}: {cause}", self.name))?;
         Ok(BufReader::with_capacity(256 << 10, file))

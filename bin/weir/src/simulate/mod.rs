@@ -1,4 +1,5 @@
-//! `weir simulate`: which algorithm, on this traffic? Reads scenario, config and log; `weir_sim` simulates.
+//! `weir simulate`: compares the balancing algorithms on simulated traffic. This module reads scenario,
+//! config and log; `weir_sim` simulates.
 
 mod arguments;
 mod from_config;
@@ -64,7 +65,7 @@ fn simulate(args: &SimulateArgs) -> Result<Report, String> {
     Report::new(&scenario, &results)
 }
 
-/// That of the file, or the one that an empty file would be.
+/// Reads the scenario from the file, or returns the default scenario if there is no file.
 fn read_scenario(args: &SimulateArgs) -> Result<Scenario, String> {
     let Some(path) = &args.scenario else { return Ok(Scenario::default()) };
     let text = fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))?;

@@ -1,3 +1,5 @@
+//! Reports the progress of a simulation.
+
 use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -6,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use weir_config::simulation::Scenario;
 
-/// Tells on standard error how far it is: all the time on a terminal, now and then if it takes long elsewhere.
+/// Reports progress on standard error: every 200 ms on a terminal, every 15 s otherwise.
 #[derive(Debug)]
 pub(super) struct Progress {
     begun: Instant,
     runs: u64,
     runs_done: AtomicU64,
-    /// `None` = how long the log is nobody knows.
+    /// Total of requests. `None` if the length of the log is not known.
     requests: Option<u64>,
     requests_done: AtomicU64,
     is_terminal: bool,
@@ -20,7 +22,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// How often [`Progress::show`] is worth a call.
+    /// Interval at which the caller should call [`Progress::show`].
     pub(super) const PERIOD: Duration = Duration::from_millis(20);
     const ON_TERMINAL: Duration = Duration::from_millis(200);
     const ELSEWHERE: Duration = Duration::from_secs(15);
@@ -46,7 +48,7 @@ impl Progress {
         self.requests_done.fetch_add(requests, Relaxed);
     }
 
-    /// Tells, if it is time to.
+    /// Prints the progress if the last report is long enough ago.
     pub(super) fn show(&self) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let pause = if self.is_terminal { Self::ON_TERMINAL } else { Self::ELSEWHERE };
@@ -55,14 +57,14 @@ impl Progress {
         }
         *told = Some(Instant::now());
         let text = self.text(self.begun.elapsed());
-        // Whoever closed it does not want to know.
+        // Ignores a closed standard error.
         let _ = match self.is_terminal {
             true => write!(io::stderr(), "\r\u{1b}[K{text}"),
             false => writeln!(io::stderr(), "{text}"),
         };
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(super) fn clear(&self) {
         let was_told = self.told.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         if self.is_terminal && was_told {

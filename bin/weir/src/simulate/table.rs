@@ -1,4 +1,4 @@
-//! The report in a terminal.
+//! Renders the report of a simulation for the terminal.
 
 use weir_config::simulation::SimTime;
 use weir_control::Tone;
@@ -6,7 +6,7 @@ use weir_sim::{AlgorithmReport, Figure, PriorityReport, Report};
 
 use crate::ctl::table::{Align, Cell, Style, Table, printable};
 
-/// What was simulated, the table, and what to make of it.
+/// Renders the description of the scenario, the tables, and the recommendation.
 pub(super) fn render(report: &Report, style: Style) -> String {
     let mut out = String::new();
     for line in &report.description {
@@ -100,11 +100,12 @@ fn table(report: &Report) -> Table {
     table
 }
 
-/// More servers are summed up by group, and more groups not at all: JSON and page have each.
+/// Limits of the table: with more servers it shows each group, and with more groups nothing. JSON and the
+/// HTML page have every server.
 const SERVERS_MAX: usize = 24;
 const GROUPS_MAX: usize = 12;
 
-/// How much each server was used, in the scenario's order.
+/// Renders the utilization of each server, in the scenario's order.
 fn servers(report: &Report) -> Option<Table> {
     let groups = &report.scenario.groups;
     let has_each = report.scenario.servers() <= SERVERS_MAX as u64;
@@ -114,7 +115,7 @@ fn servers(report: &Report) -> Option<Table> {
     let heading =
         if has_each { "IN USE, EACH SERVER, %" } else { "IN USE, LEAST-MEAN-MOST OF EACH GROUP, %" };
     let mut table = Table::new(&[("ALGORITHM", Align::Left), (heading, Align::Left)]);
-    // Of a pool's config each server is a group.
+    // With a pool's config each server is a group.
     let between = if groups.iter().all(|group| group.count == 1) { " " } else { " / " };
     for algorithm in &report.algorithms {
         let mut rest = algorithm.servers.as_slice();
@@ -130,7 +131,7 @@ fn servers(report: &Report) -> Option<Table> {
     Some(table)
 }
 
-/// How requests of each priority fared, where there are several.
+/// Renders the results of each priority, if there are several.
 fn priorities(report: &Report) -> Option<Table> {
     report.algorithms.first().filter(|first| !first.priorities.is_empty())?;
     let mut table =
@@ -162,7 +163,7 @@ fn summed_up(used: &[f64]) -> String {
     format!("{:.0}-{:.0}-{:.0}", least * 100.0, mean * 100.0, most * 100.0)
 }
 
-/// The winner and those who are as good stand out.
+/// Returns the name of an algorithm. Marks the winner and the algorithms that tie with it.
 fn name(report: &Report, algorithm: &AlgorithmReport) -> Cell {
     let name = algorithm.algorithm.name();
     let recommendation = &report.recommendation;
@@ -175,7 +176,7 @@ fn time(figure: Figure) -> Cell {
     format!("{}{}", SimTime::from_seconds(figure.mean), margin(figure)).into()
 }
 
-/// As a share of the mean.
+/// Renders the margin of error as a share of the mean.
 fn margin(figure: Figure) -> String {
     figure.margin_share().map_or(String::new(), |share| match share * 100.0 {
         percent if percent < 1.0 => " ±<1%".to_owned(),
@@ -183,7 +184,7 @@ fn margin(figure: Figure) -> String {
     })
 }
 
-/// In points of percent, of a share.
+/// Renders the margin of error of a share, in percentage points.
 fn points(figure: Figure) -> String {
     figure.margin().filter(|_| figure.mean > 0.0).map_or(String::new(), |margin| match margin * 100.0 {
         points if points < 0.1 => " ±<0.1".to_owned(),

@@ -1,3 +1,5 @@
+//! Tests the options, the import of pools and the output of `weir simulate`.
+
 use std::fs;
 
 use clap::Parser;
@@ -116,7 +118,7 @@ fn with_config_and(text: &str, pool: Option<&str>, replays: bool) -> Result<Scen
     joined(scenario, text, pool, replays)
 }
 
-/// A scenario with what a pool of this config says.
+/// Returns a scenario to which a pool of this config was applied.
 fn joined(mut scenario: Scenario, text: &str, pool: Option<&str>, replays: bool) -> Result<Scenario, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("weir.toml");
@@ -242,7 +244,7 @@ fn weights_that_are_found_come_with_their_rule() {
         got.pool.left_out,
         ["auto-weight.static (a scenario says in service how many requests make servers fetch)"]
     );
-    // A log says what was asked for.
+    // A log contains the requested paths.
     let replayed = with_config_and(text, None, true).unwrap();
     assert!(replayed.pool.left_out.is_empty() && !replayed.pool.static_paths.is_empty());
 }

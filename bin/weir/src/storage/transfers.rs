@@ -1,4 +1,4 @@
-//! `weir storage transfers`: the copies between a running Weir's storage areas and other servers.
+//! `weir storage transfers`: shows the copies between a running Weir's storage areas and other servers.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

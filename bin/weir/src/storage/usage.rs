@@ -1,4 +1,4 @@
-//! `weir storage usage`: what the files of a running Weir's storage areas take up.
+//! `weir storage usage`: shows the space that the files of a running Weir's storage areas use.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;

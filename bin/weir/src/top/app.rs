@@ -1,3 +1,5 @@
+//! State of the live view, and its keys.
+
 use std::cmp::{Ordering, Reverse};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,31 +11,31 @@ use weir_control::{NameFilter, PoolSnapshot, ServerSnapshot, Snapshot};
 use super::feed::Update;
 use super::recent::Recent;
 
-/// What the view shows, and how its user wants it.
+/// State of the view: the data that it shows, and the user's choices.
 #[derive(Debug)]
 pub(super) struct App {
     pub(super) socket: PathBuf,
-    /// Lines below the table. The view hides them where the terminal is too low.
+    /// Lines below the table. The view hides them if the terminal is too low.
     pub(super) panel: Vec<String>,
     pub(super) snapshot: Option<Box<Snapshot>>,
     pub(super) recent: Recent,
-    /// Why there is no newer snapshot.
+    /// Error that prevents a newer snapshot.
     pub(super) trouble: Option<String>,
-    /// The filter of pools and servers.
+    /// Filter of pools and servers.
     pub(super) names: NameFilter,
-    /// The text of the filter while the user types it.
+    /// Text of the filter while the user types it.
     pub(super) typed: Option<String>,
     pub(super) sort: Sort,
     pub(super) reversed: bool,
     pub(super) paused: bool,
-    /// The line that is marked, and where the table is scrolled to.
+    /// Selected line, and the scroll position of the table.
     pub(super) table: TableState,
-    /// Lines of the table, and how many are visible; known once it has been drawn.
+    /// Number of lines in the table, and of visible ones. Known once the table has been drawn.
     pub(super) lines: usize,
     pub(super) lines_visible: usize,
 }
 
-/// What servers are sorted by, within their pool.
+/// Order of servers within their pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
     Config,
@@ -77,7 +79,7 @@ impl App {
         }
     }
 
-    /// Breaks when the user has had enough.
+    /// Handles a key. Returns `Break` if the user ends the view.
     pub(super) fn key(&mut self, key: KeyEvent) -> ControlFlow<()> {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         if is_control && matches!(key.code, KeyCode::Char('c' | 'd')) {
@@ -124,7 +126,8 @@ impl App {
         ControlFlow::Continue(())
     }
 
-    /// Handles a key while the user types the filter. The filter applies at once; Enter keeps it, Escape removes it.
+    /// Handles a key while the user types the filter. The filter applies at once; Enter keeps it, Escape
+    /// removes it.
     fn type_filter(&mut self, mut typed: String, key: KeyCode) {
         match key {
             KeyCode::Enter => return,
@@ -139,7 +142,7 @@ impl App {
 
     fn select(&mut self, names: NameFilter) {
         self.names = names;
-        // The same line would mark another server.
+        // The same line would now mark another server.
         self.table = TableState::default();
     }
 
@@ -150,7 +153,7 @@ impl App {
         match self.sort {
             Sort::Config => {}
             Sort::Name => servers.sort_by(|a, b| a.name.cmp(&b.name)),
-            // The worst first: that is why one looks.
+            // The worst state comes first, because users look for problems.
             Sort::State => servers.sort_by_key(|server| Reverse(server.state().tone())),
             Sort::Active => servers.sort_by_key(|server| Reverse(server.traffic.active.current)),
             Sort::Rate => servers.sort_by_key(|server| Reverse(server.traffic.request_rate.current)),

@@ -1,3 +1,5 @@
+//! Draws the live view.
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -15,13 +17,13 @@ const BAR_CELLS: usize = 12;
 const DIM: Style = Style::new().fg(Color::DarkGray);
 const BOLD: Style = Style::new().add_modifier(Modifier::BOLD);
 
-/// Smallest height of the table with its header, in lines. The panel is hidden where it would leave less.
+/// Smallest height of the table with its header, in lines. The panel is hidden if it would leave less.
 const TABLE_LINES_MIN: usize = 6;
 
 /// Highest number of lines of one notice.
 const NOTICE_LINES_MAX: usize = 8;
 
-/// Draws everything. Takes what it learns of the table's size back to `app`.
+/// Draws everything. Stores the table's size in `app`.
 pub(super) fn draw(frame: &mut Frame<'_>, app: &mut App) {
     let (width, height) = (usize::from(frame.area().width), usize::from(frame.area().height));
     let head = head(app, width);
@@ -109,13 +111,13 @@ fn listener(listener: &ListenerSnapshot) -> Vec<Span<'static>> {
     ]
 }
 
-/// A column of the table.
+/// Column of the table.
 struct Column {
     name: &'static str,
     width: u16,
-    /// Numbers stand to the right.
+    /// True for numbers, which are aligned right.
     is_number: bool,
-    /// On a narrow terminal the columns with the highest rank go first.
+    /// Priority on a narrow terminal: the columns with the highest rank are hidden first.
     rank: u8,
 }
 
@@ -146,7 +148,7 @@ const fn number(name: &'static str, width: u16, rank: u8) -> Column {
     Column { name, width, is_number: true, rank }
 }
 
-/// The visible columns and their widths.
+/// Visible columns and their widths.
 struct Widths {
     /// Highest rank of the visible columns.
     rank: u8,
@@ -154,15 +156,15 @@ struct Widths {
 }
 
 impl Widths {
-    /// Hides columns, those of the highest rank first, until names of this width fit. Cuts names if they do not fit beside the columns of
-    /// rank 0.
+    /// Hides columns until names of this width fit, those of the highest rank first. Cuts names if they do
+    /// not fit beside the columns of rank 0.
     fn fitting(width: u16, name: u16, state: u16) -> Self {
         let mut columns = COLUMNS.map(|column| column.width);
         columns[NAME] = columns[NAME].max(name);
         columns[STATE] = columns[STATE].max(state);
         let needed = |columns: &[u16], rank: u8| -> u16 {
             let shown = COLUMNS.iter().zip(columns).filter(|(column, _)| column.rank <= rank);
-            // One blank stands between two columns.
+            // One space separates two columns.
             shown.map(|(_, width)| width.saturating_add(1)).fold(0, u16::saturating_add).saturating_sub(1)
         };
         let rank = (0..=RANK_MAX).rev().find(|rank| needed(&columns, *rank) <= width);
@@ -310,7 +312,7 @@ fn errors_per_second(errors: f64) -> String {
     if errors < 1_000.0 { format!("{errors:.1}") } else { human::count(errors.round() as u64) }
 }
 
-/// How busy a server is: of its limit, or next to the busiest of its pool.
+/// Draws the load of a server: relative to its limit, or to the busiest server of its pool.
 fn bar(active: u64, of: u64) -> Cell<'static> {
     let eighths = active.saturating_mul(BAR_CELLS as u64 * 8).checked_div(of).unwrap_or(0);
     let eighths = (eighths as usize).min(BAR_CELLS * 8);

@@ -1,4 +1,5 @@
-//! Snapshots from the control socket, fetched in a thread of their own: the keys go on working while nobody answers.
+//! Fetches snapshots from the control socket in a separate thread, so that keys work while Weir does not
+//! answer.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,23 +12,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use weir_admin::{ClientError, ControlClient};
 use weir_control::Snapshot;
 
-/// What the feed brings.
+/// Result of a fetch.
 #[derive(Debug)]
 pub(super) enum Update {
-    /// How things stand.
+    /// Current state of Weir.
     Snapshot(Box<Snapshot>),
-    /// Nobody answers; it goes on trying.
+    /// Weir does not answer. The feed tries again.
     Trouble(String),
 }
 
-/// The feed. Its thread ends when this is dropped.
+/// Feed of snapshots. Its thread ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Feed {
     pub(super) updates: Receiver<Update>,
 }
 
 impl Feed {
-    /// Fetches a snapshot every `interval`, and connects anew when the server was restarted.
+    /// Fetches a snapshot every `interval`, and reconnects after a restart of Weir.
     pub(super) fn start(socket: &Path, interval: Duration) -> Self {
         let (updates, receiver) = mpsc::channel();
         let socket = socket.to_owned();
@@ -60,11 +61,11 @@ fn snapshot(client: &mut Option<ControlClient>, socket: &Path) -> Result<Snapsho
     }
 }
 
-/// Signals that end the view. Without this they would leave the terminal as it is.
+/// Signals that end the view. Without a handler, they would leave the terminal in the mode of the view.
 #[derive(Debug)]
 pub(crate) struct Termination(Arc<Arrival>);
 
-/// Whether a signal came, for those who ask and those who wait.
+/// Flag that a signal has arrived, which threads can test or wait for.
 #[derive(Debug, Default)]
 struct Arrival {
     came: Mutex<bool>,
@@ -72,7 +73,7 @@ struct Arrival {
 }
 
 impl Termination {
-    /// From now on SIGTERM, SIGHUP and SIGINT are seen by [`Termination::came`].
+    /// Installs handlers, after which [`Termination::came`] reports SIGTERM, SIGHUP and SIGINT.
     pub(crate) fn listen() -> io::Result<Self> {
         let arrival = Arc::new(Arrival::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -97,12 +98,12 @@ impl Termination {
         Ok(Self(arrival))
     }
 
-    /// Whether one of them came.
+    /// Returns true if a signal has arrived.
     pub(crate) fn came(&self) -> bool {
         *self.0.came.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for one of them, as long as this at most, without waking up in between.
+    /// Waits for a signal, at most for `patience`, without polling. Returns true if one has arrived.
     #[cfg(feature = "lab")]
     pub(crate) fn came_within(&self, patience: Duration) -> bool {
         let came = self.0.came.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +127,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// Answers one caller's next command with a snapshot, then hangs up.
+    /// Answers the next command of one client with a snapshot, then closes the connection.
     fn answer_once(listener: &UnixListener, pid: u32) {
         let (mut stream, _) = listener.accept().unwrap();
         BufReader::new(stream.try_clone().unwrap()).read_line(&mut String::new()).unwrap();

@@ -2,13 +2,13 @@
 
 use ratatui::text::{Line, Span};
 
-/// Breaks a text into lines of this width, at blanks where it has some.
+/// Breaks a text into lines of this width, at spaces if possible.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut lines = Vec::new();
     let mut rest: Vec<char> = text.chars().collect();
     while rest.len() > width {
-        // Blanks at the beginning indent the line.
+        // Leading spaces indent the line.
         let indent = rest.iter().take_while(|c| **c == ' ').count();
         let blank = rest[..=width].iter().rposition(|c| *c == ' ').filter(|at| *at > indent);
         let next = rest.split_off(blank.unwrap_or(width));
@@ -19,7 +19,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Keeps the leading parts that fit as a whole: half a number would be another number.
+/// Keeps the leading parts that fit completely: half a number would be another number.
 pub(super) fn whole_parts(parts: Vec<Span<'static>>, width: usize) -> Line<'static> {
     let mut taken = 0;
     let fitting = parts.into_iter().enumerate().take_while(|(at, part)| {

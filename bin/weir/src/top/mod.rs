@@ -1,5 +1,5 @@
-//! `weir top`: a live view of pools and servers in the terminal. Survives restarts of the server that it watches, and
-//! gives the terminal back however it ends.
+//! `weir top`: a live view of pools and servers in the terminal. It survives restarts of the Weir that it
+//! watches, and always restores the terminal.
 
 mod app;
 mod draw;
@@ -50,16 +50,16 @@ pub(crate) struct TopArgs {
     once: bool,
 }
 
-/// Why the view could not be shown.
+/// Reason why the view could not be shown.
 #[derive(Debug)]
 pub(crate) enum TopError {
-    /// Standard output is no terminal.
+    /// Standard output is not a terminal.
     NoTerminal,
     /// The terminal failed.
     Terminal(io::Error),
 }
 
-/// Shows the view until it is ended.
+/// Shows the view until the user or a signal ends it.
 pub(crate) fn run(args: &TopArgs) -> ExitCode {
     if args.once {
         return once(&args.socket, &NameFilter::new(&args.filter));
@@ -71,7 +71,8 @@ pub(crate) fn run(args: &TopArgs) -> ExitCode {
     }
 }
 
-/// Shows the live view of the server behind `socket` until its user or a signal ends it. `panel`: lines below the table.
+/// Shows the live view of the Weir behind `socket` until the user or a signal ends it. `panel`: lines below
+/// the table.
 pub(crate) fn watch(socket: &Path, interval: Duration, panel: Vec<String>) -> Result<(), TopError> {
     show_live(App { panel, ..App::new(socket) }, interval)
 }
@@ -82,11 +83,12 @@ fn show_live(app: App, interval: Duration) -> Result<(), TopError> {
     }
     let termination = Termination::listen().map_err(TopError::Terminal)?;
     let feed = Feed::start(&app.socket, interval);
-    // From here on a panic gives the terminal back, too.
+    // After this call a panic restores the terminal, too.
     let mut terminal = ratatui::try_init().map_err(TopError::Terminal)?;
     let ended = show(&mut terminal, &feed.updates, &termination, app);
     if ratatui::try_restore().is_err() {
-        // The terminal is gone. When dropped, this would complain about it, there, and panic because it cannot.
+        // The terminal is gone. Dropping this would print an error to that terminal, and panic because it
+        // cannot.
         std::mem::forget(terminal);
     }
     ended.map_err(TopError::Terminal)
@@ -98,7 +100,7 @@ fn show(
     termination: &Termination,
     mut app: App,
 ) -> io::Result<()> {
-    /// How soon a key, a new snapshot or a signal is seen.
+    /// Time within which a key, a new snapshot or a signal is handled.
     const TICK: Duration = Duration::from_millis(50);
     let mut changed = true;
     while !termination.came() {
@@ -122,15 +124,15 @@ fn show(
     Ok(())
 }
 
-/// Waits until there is something to read, at most for `tick`. False if the terminal is gone (its window was closed):
-/// crossterm would read its end over and over again.
+/// Waits until there is input, at most for `tick`. Returns false if the terminal is gone (its window was
+/// closed): crossterm would read its end of file in a busy loop.
 pub(crate) fn wait_for_input(tick: Duration) -> io::Result<bool> {
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
     let tick = Timespec::try_from(tick).map_err(io::Error::other)?;
     match poll(&mut polled, Some(&tick)) {
         Ok(_) => Ok(!polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL)),
-        // A change of the window's size, for instance.
+        // SIGWINCH interrupts the poll when the window changes its size, for instance.
         Err(Errno::INTR) => Ok(true),
         Err(error) => Err(error.into()),
     }
@@ -140,7 +142,7 @@ fn once(socket: &Path, names: &NameFilter) -> ExitCode {
     match ControlClient::connect(socket).and_then(|mut client| client.snapshot()) {
         Ok(snapshot) => {
             let text = tables::snapshot(&snapshot, names, Style::of(io::stdout().is_terminal()));
-            // Whoever closed the pipe does not want to know.
+            // Ignores a closed pipe: the reader needs no more.
             let _ = io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }

@@ -1,4 +1,4 @@
-//! Draws the live view as SVG, from the cells that it draws for a terminal.
+//! Draws the live view as SVG, from the cells of its terminal output.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -19,7 +19,7 @@ const MARGIN: f64 = 14.0;
 /// Distance of the baseline from the upper edge of a line, in pixels.
 const BASELINE: f64 = 13.0;
 
-/// Style sheet with a class for each colour of the view.
+/// Style sheet with a class for each color of the view.
 const STYLE: &str = "text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",monospace;white-space:pre;fill:#dbe2ea}\
     .b{font-weight:600}.g{fill:#6ee7a0}.c{fill:#67d7e8}.y{fill:#fcd34d}.r{fill:#fca5a5}.u{fill:#7aa7ff}.d{fill:#8895a6}";
 
@@ -89,7 +89,7 @@ fn class(cell: &Cell) -> &'static str {
     }
 }
 
-/// Returns whether the cell shows a block character. Fonts draw gaps between them, so they become rectangles.
+/// Returns true if the cell shows a block character. Fonts draw gaps between them, so they become rectangles.
 fn is_bar(cell: &Cell) -> bool {
     cell.symbol().chars().next().is_some_and(|c| eighths(c) > 0)
 }

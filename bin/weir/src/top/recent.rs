@@ -1,9 +1,11 @@
+//! Computes recent error rates and latencies from the last snapshots.
+
 use std::collections::{HashMap, VecDeque};
 
 use weir_control::{Latency, Snapshot};
 
-/// What happened in the last moments: the difference between now and some snapshots ago. Totals since the start would
-/// hide what goes wrong right now.
+/// Differences between the newest snapshot and one some snapshots ago. Totals since the start would hide a
+/// current problem.
 #[derive(Debug, Default)]
 pub(super) struct Recent {
     past: VecDeque<Past>,
@@ -21,24 +23,25 @@ struct Counted {
     total: Latency,
 }
 
-/// The last moments of one server.
+/// Recent figures of one server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LastMoments {
     /// Failed connects, broken responses and 5xx per second.
     pub(super) errors_per_second: f64,
-    /// The median and the 99th percentile; `None` = there were no requests.
+    /// Median and 99th percentile. `None` if there were no requests.
     pub(super) p50_us: Option<u64>,
     pub(super) p99_us: Option<u64>,
 }
 
 impl Recent {
-    /// Snapshots that are looked back. Fewer where there are many servers: each keeps a histogram in memory.
+    /// Number of snapshots to look back. Only one if there are many servers, because each keeps a histogram
+    /// in memory.
     const DEPTH: usize = 5;
     const MANY_SERVERS: usize = 1_000;
 
-    /// Takes in the newest snapshot.
+    /// Adds the newest snapshot.
     pub(super) fn push(&mut self, snapshot: &Snapshot) {
-        // A clock that went back, or another server: what was before cannot be compared.
+        // The clock was set back or Weir has restarted, so older snapshots cannot be compared.
         if self.past.back().is_some_and(|last| last.time_unix_ms >= snapshot.time_unix_ms) {
             self.past.clear();
         }
@@ -50,7 +53,8 @@ impl Recent {
         }
     }
 
-    /// The last moments of a server up to the newest snapshot; `None` if there is nothing yet to compare with.
+    /// Returns a server's recent figures up to the newest snapshot. Returns `None` if there is no older
+    /// snapshot to compare with.
     pub(super) fn of(&self, pool: &str, server: &str) -> Option<LastMoments> {
         let (first, last) = (self.past.front()?, self.past.back()?);
         let key = (pool.to_owned(), server.to_owned());

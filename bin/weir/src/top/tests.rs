@@ -1,3 +1,5 @@
+//! Tests the screens of the live view and its keys.
+
 use std::path::Path;
 
 use ratatui::Terminal;
@@ -48,7 +50,7 @@ fn press(app: &mut App, code: KeyCode) -> bool {
     app.key(KeyEvent::new(code, KeyModifiers::NONE)).is_break()
 }
 
-/// The first words of the lines from the table's header on.
+/// Returns the first words of the lines below the table's header.
 fn order(app: &mut App) -> Vec<String> {
     let screen = screen(app, 20);
     let table = screen.lines().skip_while(|line| !line.starts_with("SERVER")).skip(1);
@@ -223,7 +225,7 @@ fn no_number_loses_its_unit_at_80_columns() {
     app.update(busy());
     let screen = screen_of(&mut app, 80, 24);
     assert!(screen.starts_with("weir 0.1.0 on lb1  up 1d 2h  4 workers\n"), "{screen}");
-    // Of the next part there would be room for "p99 41".
+    // The next part would have room only for "p99 41".
     let listener = screen.lines().find(|line| line.starts_with("http ")).unwrap();
     assert!(listener.ends_with("  5xx 1988  p50 799us"), "{screen}");
     assert_eq!(screen.matches(" 12.3k/50.0k ").count(), 5, "{screen}");

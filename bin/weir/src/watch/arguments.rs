@@ -1,3 +1,5 @@
+//! Defines the command line of `weir watch`.
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,8 +9,9 @@ use weir_lab::watch::Figures;
 
 /// Watch what the machine, its processes, disks and network do
 ///
-/// Without a choice of its own: the machine as a whole, network interfaces, TCP, disks, and energy, for which CPU-seconds stand in where
-/// the machine does not count it. Figures are the kernel's; what follows from them (rates, shares, times) is said beside them.
+/// Without a choice of its own: the machine as a whole, network interfaces, TCP, disks, and energy, for which
+/// CPU-seconds stand in where the machine does not count it. Figures are the kernel's; what follows from them
+/// (rates, shares, times) is said beside them.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_long_help = "\
@@ -63,7 +66,8 @@ pub(crate) struct LookArgs {
     /// Processes by number.
     #[arg(long, value_name = "PID", value_delimiter = ',', help_heading = "What is watched")]
     pub(super) pid: Vec<u32>,
-    /// Control groups (version 2), below /sys/fs/cgroup: system.slice/weir.service; also what their processes have.
+    /// Control groups (version 2), below /sys/fs/cgroup: system.slice/weir.service; also what their processes
+    /// have.
     #[arg(long, value_name = "PATH", value_delimiter = ',', help_heading = "What is watched")]
     pub(super) cgroup: Vec<String>,
     /// The machine as a whole: processors by mode, load, memory, pressure, interrupts.
@@ -104,7 +108,8 @@ pub(crate) struct LookArgs {
     /// What CSV files have: figures as the kernel has them (raw), what follows from them (derived), or all.
     #[arg(long, value_name = "WHICH", default_value = "raw", value_parser = figures, requires = "output", help_heading = "Where figures go")]
     pub(super) figures: Figures,
-    /// Write all figures into this SQLite database, a table for each kind of thing; one that is there is continued.
+    /// Write all figures into this SQLite database, a table for each kind of thing; one that is there is
+    /// continued.
     #[arg(long, value_name = "FILE", help_heading = "Where figures go")]
     pub(super) sqlite: Option<PathBuf>,
     /// Draw an SVG file for each kind of thing into this directory: each minute, and at the end.
@@ -118,7 +123,7 @@ pub(crate) struct LookArgs {
     pub(super) listen: Option<SocketAddr>,
 }
 
-/// The shortest time between two looks.
+/// Shortest interval between two readings.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
 
 fn interval(text: &str) -> Result<Duration, String> {

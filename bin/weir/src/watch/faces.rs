@@ -1,4 +1,4 @@
-//! Where figures go for programs and for later: files, plots, lines of JSON, Prometheus.
+//! Writes the figures for programs and for later use: CSV files, SQLite, plots, lines of JSON, Prometheus.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use weir_lab::watch::{CONTENT_TYPE, CsvFiles, History, Moment, SqliteFile, expos
 
 use super::LookArgs;
 
-/// All that were asked for.
+/// All outputs that the options select.
 pub(super) struct Faces {
     files: Option<CsvFiles>,
     database: Option<SqliteFile>,
     plots: Option<Plots>,
     json: bool,
-    /// What Prometheus gets.
+    /// Text that Prometheus fetches.
     exposed: Option<Arc<Mutex<String>>>,
 }
 
-/// Curves that grow, and where they are drawn.
+/// Curves so far, and the directory in which they are drawn.
 struct Plots {
     directory: PathBuf,
     history: History,
     drawn: Instant,
 }
 
-/// How often plots are drawn before the end.
+/// Interval between drawings of the plots.
 const DRAW: Duration = Duration::from_secs(60);
 
 impl Faces {
@@ -77,7 +77,7 @@ impl Faces {
         Ok(())
     }
 
-    /// After the last moment.
+    /// Writes the rest after the last reading.
     pub(super) fn finish(&mut self) -> Result<(), String> {
         if let Some(files) = &mut self.files {
             files.flush().map_err(|cause| cause.to_string())?;
@@ -87,7 +87,7 @@ impl Faces {
 }
 
 impl Plots {
-    /// Says at once if the directory cannot be written to.
+    /// Creates the plots and draws them once, which reports at once if the directory cannot be written to.
     fn open(directory: &Path) -> Result<Self, String> {
         let mut plots =
             Self { directory: directory.to_owned(), history: History::default(), drawn: Instant::now() };

@@ -1,5 +1,5 @@
-//! `weir watch`: what machine, processes, disks and network do, on the screen, in files, as plots, for Prometheus. `weir_lab::watch`
-//! reads the figures.
+//! `weir watch`: shows figures of machine, processes, disks and network on the screen, in files, as plots and
+//! for Prometheus. `weir_lab::watch` reads the figures.
 
 mod arguments;
 mod faces;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &WatchArgs) -> ExitCode {
     }
 }
 
-/// Says which files it has drawn.
+/// Draws the plots of a database and prints the names of the files.
 fn plot(args: &PlotArgs) -> Result<(), String> {
     let history = stored(&args.file).map_err(|cause| cause.to_string())?;
     let paths = write_plots(&history, &args.svg).map_err(|cause| cause.to_string())?;
@@ -76,7 +76,7 @@ fn watch(args: &LookArgs) -> Result<(), String> {
             Err(cause) => break Err(cause),
         }
     };
-    // What was seen until then is drawn, whatever the end was.
+    // The figures so far are drawn even after an error.
     ended.and(faces.finish())?;
     match was_there || missing.is_empty() {
         true => Ok(()),
@@ -84,7 +84,7 @@ fn watch(args: &LookArgs) -> Result<(), String> {
     }
 }
 
-/// Tells on standard error what must be known of the figures, and what is not there (yet), which it returns.
+/// Prints to standard error the notes about the figures, and the names of missing things. Returns the latter.
 fn said_at_start(watch: &mut Watch, args: &LookArgs, notes: &[String]) -> Result<Vec<String>, String> {
     let missing = watch.missing().map_err(|cause| cause.to_string())?;
     let until = if args.once { "" } else { "; it is recorded from when it comes" };
@@ -93,13 +93,13 @@ fn said_at_start(watch: &mut Watch, args: &LookArgs, notes: &[String]) -> Result
     Ok(missing)
 }
 
-/// Whether nobody asks what follows from the kernel's figures.
+/// Returns true if every output only needs the kernel's raw figures.
 fn is_raw(args: &LookArgs) -> bool {
     let only_csv = !args.json && args.sqlite.is_none() && args.svg.is_none() && args.listen.is_none();
     only_csv && args.output.is_some() && args.figures == Figures::Raw
 }
 
-/// Those that were asked for, or the usual ones.
+/// Returns the selected sources, or the default ones.
 fn sources(args: &LookArgs) -> Result<Vec<Box<dyn Source>>, WatchError> {
     let mut sources: Vec<Box<dyn Source>> = Vec::new();
     let names = args.process.iter().map(|name| Which::Name(name.clone()));
@@ -135,18 +135,18 @@ fn sources(args: &LookArgs) -> Result<Vec<Box<dyn Source>>, WatchError> {
     Ok(sources)
 }
 
-/// When it is looked again.
+/// Schedule of the readings.
 #[derive(Debug)]
 struct Turns {
     start: Instant,
     every: Duration,
-    /// Looks that are left; `None` = without end.
+    /// Readings that are left. `None` if there is no limit.
     left: Option<u64>,
 }
 
 impl Turns {
     fn new(args: &LookArgs) -> Self {
-        // With a look at the start and one at the end.
+        // One reading at the start and one at the end.
         let of = |duration: Duration| {
             u64::try_from(duration.as_nanos() / args.every.as_nanos()).unwrap_or(u64::MAX).saturating_add(1)
         };
@@ -154,7 +154,8 @@ impl Turns {
         Self { start: Instant::now(), every: args.every, left: looks }
     }
 
-    /// By the clock of the start: looks that took too long are left out, and the others come when they would have.
+    /// Returns the time of the next reading. Times are multiples of the interval since the start: a reading
+    /// that takes too long skips some, but does not shift the others.
     fn next(&mut self, now: Instant) -> Option<Instant> {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(1);

@@ -1,4 +1,4 @@
-//! Figures for people: a screen that changes, or, where there is no terminal, tables one after another.
+//! Shows the figures: as a live screen or, without a terminal, as a sequence of tables.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use weir_lab::watch::{Moment, table};
 
 use crate::top::{Termination, wait_for_input};
 
-/// How soon a signal is seen where keys are awaited.
+/// Time within which a signal is noticed while the screen waits for keys.
 const TICK: Duration = Duration::from_millis(50);
 
 pub(super) enum Screen {
@@ -20,7 +20,7 @@ pub(super) enum Screen {
 }
 
 impl Screen {
-    /// `live`: it may take the whole terminal.
+    /// Opens the screen. `live`: it may take the whole terminal.
     pub(super) fn open(is_shown: bool, live: bool) -> Self {
         if !is_shown {
             return Self::Nothing;
@@ -31,12 +31,12 @@ impl Screen {
         }
     }
 
-    /// Whether what was said on standard error is covered.
+    /// Returns true if the screen covers messages on standard error.
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Self::Terminal(_))
     }
 
-    /// `remarks`: what whoever looks at the terminal must know as well.
+    /// Shows the figures. `remarks` are messages that a terminal would cover.
     pub(super) fn show(&mut self, moment: &Moment, remarks: &[String]) -> Result<(), String> {
         let shown = match self {
             Self::Terminal(terminal) => {
@@ -55,7 +55,7 @@ impl Screen {
         shown.map_err(|cause| format!("standard output: {cause}"))
     }
 
-    /// Waits for the next look. True = it is to end.
+    /// Waits until the next reading. Returns true if the user or a signal ends the program.
     pub(super) fn wait(&mut self, until: Instant, termination: &Termination) -> Result<bool, String> {
         loop {
             let left = until.saturating_duration_since(Instant::now());

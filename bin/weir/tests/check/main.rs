@@ -1,4 +1,4 @@
-//! `weir check`, the real program.
+//! Tests `weir check` with the real program.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 
 use std::fs;
@@ -136,7 +136,7 @@ fn a_port_that_another_program_has_is_an_error_unless_ports_are_left_out() {
     let config = GOOD.replace("127.0.0.1:0", &taken.local_addr().unwrap().to_string());
     let output = check(directory.path(), &config, &[]);
     assert_eq!(output.status.code(), Some(1));
-    // It is this one.
+    // This test process holds the port.
     let holder = format!("(process {})", std::process::id());
     assert!(err(&output).contains("in use by ") && err(&output).contains(&holder), "{}", err(&output));
     assert!(err(&output).contains("weir.toml:2:8"), "{}", err(&output));
@@ -158,7 +158,7 @@ fn a_port_that_another_program_would_share_is_in_use_all_the_same() {
     assert!(told.contains(&format!("listener web: {address}: in use by ")), "{told}");
     assert!(told.contains(&format!("(process {})", std::process::id())), "{told}");
     drop(socket);
-    // A program that another test is just starting may hold it a little longer.
+    // A child that another test has just started may hold the port a little longer.
     wait_until("the port is free", PATIENCE, || {
         check(directory.path(), &config, &[]).status.code() == Some(0)
     });
@@ -192,7 +192,7 @@ fn certificates_must_load_and_their_keys_must_be_theirs() {
     let good = authority.issue(&Request::names(&["a.example"])).write_to(directory.path(), "good");
     let other = authority.issue(&Request::names(&["b.example"])).write_to(directory.path(), "other");
     fs::write(directory.path().join("junk.pem"), "junk").unwrap();
-    // Relative to where the program runs, so that columns do not depend on where that is.
+    // The names are relative to the working directory, so that columns do not depend on its path.
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     let tls = |more: &str| format!("{GOOD}[listener.web.tls]\n{more}\n");
     let pair = |certificate: &Path, key: &Path| {
@@ -235,7 +235,7 @@ fn errors_of_the_text_do_not_hide_those_of_certificates_ports_and_files() {
     ] {
         assert!(text.contains(part), "{part} is missing in:\n{text}");
     }
-    // Without the ports, where these are not asked for.
+    // With `--no-ports` the ports are not checked.
     let text = err(&check(directory.path(), &config, &["--no-ports"]));
     assert!(!text.contains("in use by") && text.contains("weir.toml: 5 errors"), "{text}");
 }
@@ -367,7 +367,7 @@ fn a_token_endpoint_that_no_request_comes_to_is_warned_of() {
     for route in [
         "path = \"/\"",
         "path = [\"/data\", \"/oauth\"]\nhost = \"*.example.org\"",
-        // Nobody knows who comes.
+        // The check cannot know which clients send requests.
         "client = \"192.0.2.0/24\"",
     ] {
         assert!(!warned(route), "{route}");

@@ -1,4 +1,4 @@
-//! Readers of the admin face, and the user of the process.
+//! Tests the checks of access to the admin listener, and of the user of the process.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

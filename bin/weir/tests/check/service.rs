@@ -1,4 +1,4 @@
-//! Verbs that other programs have.
+//! Tests the hints for verbs of service managers, which Weir does not have.
 
 use crate::{directory, err, weir};
 

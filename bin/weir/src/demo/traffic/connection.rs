@@ -1,4 +1,4 @@
-//! One keep-alive connection of the traffic.
+//! Sends requests over one keep-alive connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,21 +9,21 @@ use weir_http::{BodyScanner, HeadLimits, HeaderTable, ResponseHead, ResponseTo, 
 
 use super::tally::{Failure, Kind};
 
-/// Read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 16 * 1024;
 
-/// A connection that carries one request at a time.
+/// Connection that carries one request at a time.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: TcpStream,
     table: HeaderTable,
 }
 
-/// A response that came whole.
+/// Complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// The connection can take another request.
+    /// True if the connection can take another request.
     pub(super) keep_alive: bool,
 }
 
@@ -38,14 +38,14 @@ impl Connection {
         Ok(Self { stream, table: HeaderTable::new() })
     }
 
-    /// Whether it seems to be open still, and nothing came that nobody asked for.
+    /// Returns true if the connection is still open, as far as known, and no unrequested bytes have arrived.
     pub(super) fn is_open(&self) -> bool {
         let mut byte = [0];
         matches!(self.stream.try_read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Sends a request that has no body, and reads the response to its end. The connection must not be used after an
-    /// error.
+    /// Sends a request without a body and reads the response to its end. The connection must not be used
+    /// after an error.
     pub(super) async fn exchange(&mut self, request: &[u8]) -> Result<Answer, Failure> {
         let no_answer = |error: io::Error| Failure::new(Kind::NoAnswer, error.to_string());
         self.stream.write_all(request).await.map_err(no_answer)?;
@@ -64,7 +64,7 @@ impl Connection {
         Ok(Answer { status: head.status, keep_alive: head.keep_alive })
     }
 
-    /// The head of the final response, once it is there. Interim responses are removed.
+    /// Returns the head of the final response once it has arrived. Removes interim responses.
     fn final_head(&mut self, received: &mut Vec<u8>) -> Result<Option<ResponseHead>, Failure> {
         loop {
             let to = ResponseTo::default();

@@ -1,8 +1,9 @@
-//! Steady traffic: requests start by the clock, whether or not earlier ones have been answered (an open loop), and
-//! their time counts from when they were due. A generator that waited for slow answers would leave out what it waited.
+//! Makes steady traffic. Requests start on schedule, even if earlier ones have not been answered (an open
+//! loop), and their latency counts from the scheduled time. A generator that waited for slow responses would
+//! not measure that wait.
 //!
-//! Over keep-alive connections, from the thread that runs the rest of the demo: a load generator for watching, not for
-//! measuring.
+//! It uses keep-alive connections, from the thread that runs the rest of the demo. It is a load generator for
+//! watching, not for measuring.
 
 mod connection;
 mod pace;
@@ -22,16 +23,17 @@ pub(super) use pace::Pace;
 pub(super) use tally::Tally;
 use tally::{Failure, Kind};
 
-/// What is asked for, in turn: a page, a small and a larger body. Safe methods, which a balancer may try again.
+/// Targets that are requested in turn: a page, a small and a larger body. The methods are safe, so the
+/// balancer may retry.
 const TARGETS: [&str; 3] = ["/", "/bytes/1024", "/bytes/65536"];
 
-/// More are not sent until one has ended; they are late, and that counts.
+/// Limit of requests in flight. Further requests wait until one has ended, and that delay counts.
 const IN_FLIGHT_MAX: usize = 256;
 
-/// A request that takes longer has failed.
+/// Time limit for a response.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
 
-/// A connection that was idle for longer is not used again: the balancer may be about to close it.
+/// Idle time after which a connection is not used again, because the balancer may be about to close it.
 const IDLE_MAX: Duration = Duration::from_secs(15);
 
 /// Traffic that goes on until it is stopped or dropped.
@@ -45,18 +47,19 @@ pub(super) struct Traffic {
     driver: JoinHandle<()>,
 }
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Debug)]
 struct Client {
     site: SocketAddr,
     requests: [String; TARGETS.len()],
-    /// Connections that wait for a request, and since when. The last one is taken first: the others can grow old.
+    /// Idle connections, each with the time since which it is idle. The last one is taken first, so that the
+    /// others can expire.
     idle: RefCell<Vec<(Connection, Instant)>>,
     tally: RefCell<Tally>,
 }
 
 impl Traffic {
-    /// Sends requests to `site`. Within a [`tokio::task::LocalSet`].
+    /// Sends requests to `site`. Must be called within a [`tokio::task::LocalSet`].
     pub(super) fn start(site: SocketAddr, pace: Pace) -> Self {
         let (stop, stopped) = watch::channel(false);
         let client = Rc::new(Client {
@@ -70,29 +73,29 @@ impl Traffic {
         Self { client, started, finished: None, pace, stop, driver }
     }
 
-    /// What came of it so far.
+    /// Returns the results so far.
     pub(super) fn tally(&self) -> Ref<'_, Tally> {
         self.client.tally.borrow()
     }
 
-    /// As asked for.
+    /// Returns the requested rate.
     pub(super) fn rate_per_s(&self) -> u32 {
         self.pace.rate_per_s()
     }
 
-    /// From the start until it was stopped, or until now.
+    /// Returns the time from the start until the traffic was stopped, or until now.
     pub(super) fn elapsed(&self) -> Duration {
         self.finished.unwrap_or_else(Instant::now) - self.started
     }
 
-    /// Whether as many requests were sent as were due, but for a few. Else [`IN_FLIGHT_MAX`] of them waited for their
-    /// answers, and what was measured is that, not the rate that was asked for. Of a steady pace.
+    /// Returns true if about as many requests were sent as were due. Otherwise [`IN_FLIGHT_MAX`] of them were
+    /// waiting for responses, and the measurement is not of the requested rate. Only for a steady pace.
     pub(super) fn has_kept_its_rate(&self) -> bool {
         let due = self.elapsed().as_secs_f64() * f64::from(self.rate_per_s());
         self.tally().requests() as f64 >= due * 0.95 - 1.0
     }
 
-    /// Sends nothing more, and waits until everything was answered or has failed.
+    /// Stops sending, and waits until every request was answered or has failed.
     pub(super) async fn finish(&mut self) {
         self.finished = Some(Instant::now());
         // Fails only if the driver has ended.

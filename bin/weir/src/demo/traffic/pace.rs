@@ -1,23 +1,26 @@
+//! Schedules requests at one rate, or at two alternating rates.
+
 use std::time::Duration;
 
-/// How fast requests follow each other.
+/// Rate at which requests are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// So many a second.
+    /// A fixed number of requests per second.
     Steady(u32),
-    /// Two rates take turns, each for so many seconds.
+    /// Two rates in alternation, each for `seconds`.
     Turns { first: u32, then: u32, seconds: u32 },
 }
 
 impl Pace {
-    /// Requests per second; of two rates the first.
+    /// Returns the requests per second; of two rates the first.
     pub(crate) fn rate_per_s(self) -> u32 {
         match self {
             Self::Steady(rate) | Self::Turns { first: rate, .. } => rate,
         }
     }
 
-    /// When a request is due, after the start. From the number, so that small errors do not add up.
+    /// Returns the time after the start at which a request is due. It is computed from the number, so that
+    /// rounding errors do not add up.
     pub(super) fn due(self, number: u64) -> Duration {
         match self {
             Self::Steady(rate) => after(number, rate),

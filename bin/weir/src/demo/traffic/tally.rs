@@ -1,11 +1,11 @@
-//! What came of the requests. Every one that was sent ends up in exactly one place.
+//! Counts the outcomes of requests. Each request that was sent is counted in exactly one of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use weir_stats::Histogram;
 
-/// The counts so far.
+/// Counts so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     sent: u64,
@@ -15,23 +15,23 @@ pub(crate) struct Tally {
     latency: Histogram,
 }
 
-/// A request without a whole answer.
+/// Failure of a request that got no complete response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) kind: Kind,
     pub(super) cause: String,
 }
 
-/// How a request failed.
+/// Kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
-    /// There was no connection.
+    /// The connection could not be opened.
     Connect,
-    /// Not one byte came back.
+    /// No byte of a response arrived.
     NoAnswer,
-    /// The answer was cut, or cannot be understood.
+    /// The response was cut off or cannot be parsed.
     Broken,
-    /// It took too long.
+    /// The response took too long.
     Timeout,
 }
 
@@ -40,7 +40,7 @@ impl Tally {
         self.sent += 1;
     }
 
-    /// A request ended, so long after it was due.
+    /// Counts a request that ended, `took` after it was due.
     pub(super) fn ended(&mut self, outcome: Result<u16, Failure>, took: Duration) {
         match outcome {
             Ok(status) => {
@@ -54,7 +54,7 @@ impl Tally {
         }
     }
 
-    /// Requests that were all answered, with this status in this time.
+    /// Makes a tally of answered requests, each with its status and latency.
     #[cfg(test)]
     pub(crate) fn of(answers: impl IntoIterator<Item = (u16, Duration)>) -> Self {
         let mut tally = Self::default();
@@ -65,34 +65,36 @@ impl Tally {
         tally
     }
 
-    /// Requests that were sent.
+    /// Returns the number of requests that were sent.
     pub(crate) fn requests(&self) -> u64 {
         self.sent
     }
 
-    /// Requests with a whole answer, whatever its status.
+    /// Returns the number of requests with a complete response, of any status.
     pub(crate) fn answered(&self) -> u64 {
         self.statuses.values().sum()
     }
 
-    /// Requests without a whole answer.
+    /// Returns the number of requests without a complete response.
     pub(crate) fn failed(&self) -> u64 {
         self.failures.values().sum()
     }
 
-    /// Requests that were not served: failed, or answered with another status than 200.
+    /// Returns the number of requests that were not served: failed, or answered with a status other than 200.
     pub(crate) fn not_served(&self) -> u64 {
         let other: u64 =
             self.statuses.iter().filter(|(status, _)| **status != 200).map(|(_, count)| count).sum();
         other + self.failed()
     }
 
-    /// From when a request was due to the last byte of its answer, in microseconds.
+    /// Returns the latencies in microseconds, from the time when a request was due to the last byte of its
+    /// response.
     pub(crate) fn latency(&self) -> &Histogram {
         &self.latency
     }
 
-    /// `600 requests: 598 answered 200, 1 answered 503, 1 failed (no answer: ...)`.
+    /// Returns `600 requests: 598 answered with 200, 1 answered with 503, 1 failed (1 no answer; the last
+    /// one: ...)`.
     pub(crate) fn describe(&self) -> String {
         let mut parts: Vec<_> =
             self.statuses.iter().map(|(status, count)| format!("{count} answered with {status}")).collect();

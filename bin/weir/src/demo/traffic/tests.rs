@@ -1,3 +1,5 @@
+//! Tests the traffic of the demo against test servers.
+
 use weir_testkit::{PATIENCE, RawServer, RefusingPort, Step};
 
 use super::*;
@@ -16,7 +18,7 @@ async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     timeout(PATIENCE, poll).await.unwrap_or_else(|_| panic!("not in time: {what}"));
 }
 
-/// Runs until `enough` requests were sent and all of them ended.
+/// Sends requests until `enough` were sent, and waits until all of them have ended.
 fn tally_of(site: SocketAddr, enough: u64) -> Tally {
     run(async {
         let mut traffic = Traffic::start(site, Pace::Steady(500));
