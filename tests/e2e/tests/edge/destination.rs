@@ -1,4 +1,4 @@
-//! WebDAV's `Destination` (RFC 4918 section 10.3) must name what the server knows.
+//! Tests that WebDAV's `Destination` (RFC 4918 section 10.3) names the resource as the server knows it.
 
 use weir_e2e::Weir;
 use weir_testkit::RawServer;
@@ -31,7 +31,7 @@ fn a_prefix_that_is_rewritten_is_rewritten_in_destination_too() {
         ("/dav/b", "/store/b"),
         ("http://dav.example:80/dav/b%20c?x", "http://dav.example/store/b%20c?x"),
         ("http://DAV.example/dav/b", "http://dav.example/store/b"),
-        // Another host, another resource: none of ours.
+        // A resource at another host does not belong to this server.
         ("http://other.example/dav/b", "http://other.example/dav/b"),
         ("/davx/b", "/davx/b"),
     ];

@@ -1,4 +1,5 @@
-//! Expressions of routes in the running program: faults that the config shows, and failures that only a request shows.
+//! Tests expressions of routes in the running program: errors in the config, and failures that depend on the
+//! request.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What servers are told of the client, and what is believed of what clients say.
+//! Tests the headers that tell servers about the client, and the client's own headers that Weir trusts.
 
 use weir_e2e::{Weir, web};
 use weir_testkit::RawServer;

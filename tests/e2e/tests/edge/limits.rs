@@ -1,4 +1,4 @@
-//! Sizes: 413, 414, 431.
+//! Tests the limits of sizes: 413, 414, 431.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{Ending, RawServer, Response, ResponseError};
@@ -7,7 +7,8 @@ fn with_limits(server: &RawServer, limits: &str) -> Weir {
     Weir::start(&format!("{}[listener.web.limits]\n{limits}\n", web(&[server.addr()])))
 }
 
-/// Sends, though the connection may end meanwhile, and reads the answer; nothing more may come after it.
+/// Sends a request, during which Weir may close the connection, and reads the response. Nothing may follow
+/// it.
 fn refused(weir: &Weir, request: &str) -> Response {
     let mut client = weir.client();
     let _ = client.try_send(request);
@@ -24,7 +25,7 @@ fn a_long_target_is_answered_414() {
     assert_eq!(weir.client().exchange(get(&format!("/{}", "x".repeat(99)))).status, 200);
     assert_eq!(refused(&weir, &get(&format!("/{}", "x".repeat(100)))).status, 414);
     assert_eq!(refused(&weir, &get(&format!("/{}", "x".repeat(1_000_000)))).status, 414);
-    // Not even its end has come.
+    // The request line is still incomplete.
     assert_eq!(refused(&weir, &format!("GET /{}", "x".repeat(200))).status, 414);
 }
 
@@ -124,7 +125,7 @@ fn an_answer_to_a_client_that_goes_on_sending_is_not_lost() {
     for _ in 0..20 {
         let mut client = weir.client();
         client.send("PUT /small HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000\r\n\r\n");
-        // More than the kernel would take without being read.
+        // More than the kernel's buffers hold.
         let _ = client.try_send(vec![b'x'; 500_000]);
         assert_eq!(client.response().status, 413);
     }

@@ -1,4 +1,4 @@
-//! What Weir does to requests on their way: routes, headers, limits.
+//! Tests how Weir routes, changes and limits requests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +13,7 @@ mod routes;
 use weir_e2e::Weir;
 use weir_testkit::RawServer;
 
-/// What the server receives of a request that is answered 200.
+/// Sends a request, which must be answered with 200, and returns the bytes that the server received.
 fn seen(weir: &Weir, server: &RawServer, request: &str) -> String {
     let before = server.received_in_all().len();
     let response = weir.client().exchange(request);
@@ -21,7 +21,7 @@ fn seen(weir: &Weir, server: &RawServer, request: &str) -> String {
     String::from_utf8(server.received_in_all().split_off(before)).unwrap()
 }
 
-/// The values of the lines of that name in a head.
+/// Returns the values of the header lines with this name.
 fn values<'a>(head: &'a str, name: &str) -> Vec<&'a str> {
     head.split("\r\n")
         .filter_map(|line| line.split_once(": "))
@@ -30,7 +30,8 @@ fn values<'a>(head: &'a str, name: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// One worker and no reuse: what the server receives stands in the order in which it was sent.
+/// Adds settings that keep the server's received bytes in the order in which requests were sent: one worker
+/// and no reuse of connections.
 fn in_order(config: &str) -> String {
     format!("{config}\nreuse = false\n[weir]\nworkers = 1\n")
 }

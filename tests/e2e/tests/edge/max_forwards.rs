@@ -1,4 +1,4 @@
-//! TRACE and OPTIONS that may be forwarded only so often (RFC 9110 section 7.6.2).
+//! Tests `Max-Forwards`, the limit of hops of TRACE and OPTIONS (RFC 9110 section 7.6.2).
 
 use weir_e2e::{Weir, web};
 use weir_testkit::RawServer;
@@ -39,7 +39,7 @@ fn at_zero_weir_is_who_answers() {
     assert_eq!((trace.status, trace.header("content-type")), (200, Some("message/http")));
     assert_eq!(trace.text(), "TRACE /a?b HTTP/1.1\r\nHost: a\r\nVia: 1.1 front\r\nMax-Forwards: 0\r\n\r\n");
     assert_eq!(server.connections(), 0);
-    // It was an answer as any other.
+    // The connection stays open after such a response.
     assert_eq!(client.exchange("OPTIONS /a HTTP/1.1\r\nHost: a\r\n\r\n").text(), "hi");
 }
 

@@ -1,11 +1,12 @@
-//! Rules for paths hold for every spelling of a path, and a server gets nothing that a rule has not seen.
+//! Tests that path rules apply to every spelling of a path, and that a server gets only paths that the rules
+//! have seen.
 
 use weir_e2e::{Weir, get};
 use weir_testkit::{RawServer, TempDir};
 
 use crate::seen;
 
-/// A listener with these keys, whose route `/admin` is denied, and a server behind everything else.
+/// Starts a listener with these keys, whose route `/admin` is denied, and a server for all other paths.
 fn closed_admin(listener: &str) -> (Weir, RawServer) {
     let server = RawServer::answering("hi");
     let config = format!(
@@ -17,7 +18,7 @@ fn closed_admin(listener: &str) -> (Weir, RawServer) {
     (Weir::start(&config), server)
 }
 
-/// The request target that the server got of a request for this one.
+/// Sends a request for this target and returns the target that the server got.
 fn target(weir: &Weir, server: &RawServer, sent: &[u8]) -> String {
     let before = server.received_in_all().len();
     let request = [b"GET ", sent, b" HTTP/1.1\r\nHost: a.example\r\n\r\n"].concat();
@@ -71,7 +72,7 @@ fn a_denied_path_is_denied_or_refused_in_every_spelling() {
     {
         let response = client.exchange(get(spelling));
         assert_eq!(response.status, expected, "{spelling}");
-        // A request that was read costs nobody a connection.
+        // A request that was parsed does not close the connection.
         match spelling.starts_with('\\') {
             true => client = weir.client(),
             false => assert!(!response.says_close(), "{spelling}"),
@@ -80,7 +81,7 @@ fn a_denied_path_is_denied_or_refused_in_every_spelling() {
     assert_eq!(server.connections(), 0);
 }
 
-/// A small generator of numbers; its seed is printed with a failure.
+/// Small random number generator. Its seed is printed with a failure.
 struct Random(u64);
 
 impl Random {
@@ -95,7 +96,7 @@ impl Random {
     }
 }
 
-/// A spelling of `/admin/x`, or of something that a careless reader takes for it.
+/// Returns a spelling of `/admin/x`, or of a path that a careless server could take for it.
 fn spelling(random: &mut Random) -> String {
     const BETWEEN: [&str; 24] = [
         "/",
@@ -138,12 +139,13 @@ fn spelling(random: &mut Random) -> String {
     path
 }
 
-/// How servers come from a path to a name.
+/// Way in which a server decodes a path and splits it into names.
 #[derive(Debug, Clone, Copy)]
 struct Reader {
-    /// Parameters are removed before the path is decoded, or after that.
+    /// Order of removing parameters and decoding. `Some(true)` removes them before, `Some(false)` after,
+    /// `None` keeps them.
     parameters: Option<bool>,
-    /// Segments are told apart after the path was decoded, too.
+    /// True if decoded slashes separate segments, too.
     decodes_slashes: bool,
     backslash_is_slash: bool,
     ends_at_nul: bool,
@@ -175,7 +177,7 @@ impl Reader {
             text.push(b'/');
             match self.decodes_slashes {
                 true => text.extend(segment),
-                // A character that separates nothing.
+                // Stands for a decoded slash that does not separate segments.
                 false => text.extend(segment.into_iter().map(|byte| if byte == b'/' { 1 } else { byte })),
             }
         }
@@ -266,7 +268,7 @@ fn a_request_whose_path_was_resolved_keeps_its_body_and_what_follows_it() {
     assert_eq!(received.matches("POST /a/c HTTP/1.1\r\n").count(), 2, "{received}");
     assert_eq!(received.matches("\r\n\r\nhello").count(), 2, "{received}");
     assert_eq!(received.matches("GET /d HTTP/1.1\r\n").count(), 1, "{received}");
-    // The same, a byte at a time.
+    // Sends the same bytes one at a time.
     let mut client = weir.client();
     for byte in request.bytes() {
         client.send([byte]);
@@ -406,7 +408,7 @@ fn a_destination_is_denied_as_a_request_for_it_would_be() {
     assert_eq!(status("COPY", "Destination: https://other.example/admin\r\n"), 403);
     assert_eq!(server.connections(), 0);
     assert_eq!(status("COPY", "Destination: https://other.example/b\r\n"), 200);
-    // To other methods the header means nothing.
+    // Other methods ignore the header.
     assert_eq!(status("GET", "Destination: Paris\r\n"), 200);
     let moved = "MOVE /a HTTP/1.1\r\nHost: a.example\r\nDestination: http://a.example/x/../b%20c?d\r\n\r\n";
     assert_eq!(crate::values(&seen(&weir, &server, moved), "destination"), ["http://a.example/b%20c?d"]);

@@ -1,4 +1,4 @@
-//! Which route takes a request, and what it does with it.
+//! Tests the choice of a route for a request, and the actions of routes.
 
 use weir_e2e::{Weir, get};
 use weir_testkit::{RawServer, Response};
@@ -7,7 +7,7 @@ use crate::{seen, values};
 
 struct Site {
     weir: Weir,
-    /// The server of the listener's own pool; it runs until the site is dropped.
+    /// Server of the listener's own pool. It runs until the site is dropped.
     _main: RawServer,
     api: RawServer,
 }

@@ -1,4 +1,4 @@
-//! Clients that are bound to a server, and have to wait for it.
+//! Tests clients that are bound to a server and have to wait for it.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -10,13 +10,13 @@ use weir_testkit::{PATIENCE, RawClient, RawServer, wait_until};
 
 use crate::{Gate, queue_length, wait_for_queue};
 
-/// Two servers of a pool, with the same keys.
+/// Returns two servers of a pool, with the same keys.
 fn both(servers: [SocketAddr; 2], each: &str) -> String {
     let [a, b] = servers.map(|server| format!("{{ address = \"{server}\"{each} }}"));
     format!("[{a}, {b}]")
 }
 
-/// A sticky pool `web` of two servers. New clients get the first one that can take them.
+/// Returns a config with a sticky pool `web` of two servers. New clients get the first one with a free slot.
 fn sticky(servers: [&Gate; 2], each: &str, keys: &str) -> String {
     let servers = both(servers.map(Gate::addr), each);
     format!(
@@ -26,7 +26,7 @@ fn sticky(servers: [&Gate; 2], each: &str, keys: &str) -> String {
     )
 }
 
-/// The Cookie line of a client that is bound to `server`, which is the one that takes it.
+/// Binds a client to `server`, which must be the one that gets it, and returns its Cookie line.
 fn bound_to(server: &Gate, weir: &Weir) -> String {
     server.open(1);
     let response = weir.client().exchange(get("/new"));
@@ -34,18 +34,18 @@ fn bound_to(server: &Gate, weir: &Weir) -> String {
     format!("Cookie: {cookie}\r\n")
 }
 
-/// One who is bound to a server, which has one place.
+/// Clients that are bound to a server with one slot.
 struct Bound {
-    /// Its Cookie line.
+    /// Their Cookie line.
     cookie: String,
-    /// Has its request `/first` at the server.
+    /// Client whose request `/first` is at the server.
     first: RawClient,
-    /// Waits with `/waits`.
+    /// Client that waits with `/waits`.
     waiting: RawClient,
 }
 
 impl Bound {
-    /// Binds somebody to `server`, which has taken nothing yet.
+    /// Binds clients to `server`, which must not have received a request yet.
     fn to(server: &Gate, weir: &Weir) -> Self {
         let cookie = bound_to(server, weir);
         let (mut first, mut waiting) = (weir.client(), weir.client());
@@ -56,7 +56,7 @@ impl Bound {
         Self { cookie, first, waiting }
     }
 
-    /// Has both answered by the server, and nothing else by it.
+    /// Lets the server answer both, and asserts that it got no other requests.
     fn finish(mut self, server: &Gate) {
         server.open(2);
         assert_eq!((self.first.response().status, self.waiting.response().status), (200, 200));
@@ -73,7 +73,7 @@ fn with(cookie: &str, target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: a\r\n{cookie}\r\n")
 }
 
-/// The request is the first one that the queue has no place for.
+/// Asserts that the request is refused because the queue is full, and is the first such request.
 #[track_caller]
 fn assert_refused(weir: &Weir, request: String) {
     assert_eq!(weir.client().exchange(request).status, 503);
@@ -132,7 +132,7 @@ fn where_the_pool_is_full_they_wait_for_a_place_at_any_server() {
     b.wait_for(2);
     second.send(with(&to_a, "/second"));
     wait_for_queue(&weir, 1);
-    // Its own server has had room all the time; the pool has only now.
+    // The server that it is bound to has always had a free slot. The pool has only now.
     b.open(1);
     assert_eq!(first.response().status, 200);
     a.wait_for(2);
@@ -217,7 +217,7 @@ fn nobody_is_forgotten_when_many_wait_for_servers_and_for_the_pool() {
     }
 }
 
-/// A Weir that keeps connections of one address at one of two servers, each with one place.
+/// Starts a Weir in TCP mode that binds client addresses to one of two servers, each with one slot.
 fn in_tcp_mode(servers: &[RawServer; 2], keys: &str) -> Weir {
     let servers = both(servers.each_ref().map(RawServer::addr), ", max-connections = 1");
     Weir::start(&format!(
@@ -251,10 +251,10 @@ fn in_tcp_mode_a_place_goes_to_the_one_who_has_waited_for_it() {
             client
         })
         .collect();
-    // Another network's client may have any server that has a place.
+    // A client of another network may use any server with a free slot.
     let mut other = RawClient::connect_from("127.0.0.2".parse().unwrap(), weir.addr("web"));
     says(&mut other, "b2");
-    // One of those who wait goes at about the time at which it would be its turn.
+    // One of the waiting clients leaves at about the time when it would get the slot.
     waiting.remove(0).reset();
     drop(first);
     for mut client in waiting {
@@ -279,7 +279,7 @@ fn who_finds_as_many_waiting_for_its_server_as_may_goes_to_another_and_stays_the
     assert_eq!(b.came(), ["/diverted"]);
     let moved = diverted.header("set-cookie").unwrap().split(';').next().unwrap();
     assert!(!bound.cookie.contains(moved), "{moved}");
-    // Both are busy now: who finds that waits for either.
+    // Both servers are busy now. A client that finds this waits for either.
     let (mut second, mut third) = (weir.client(), weir.client());
     second.send(with(&format!("Cookie: {moved}\r\n"), "/second"));
     b.wait_for(2);
@@ -302,8 +302,8 @@ fn who_is_not_to_leave_its_server_is_refused_when_as_many_wait_for_that_as_may()
     assert!(b.came().is_empty());
 }
 
-/// A server that keeps all requests of this test's address, the other one, and a Weir in front of both with one request that is being
-/// answered and one that waits.
+/// Starts a Weir in front of two servers. One request is at the server that this client address hashes to,
+/// and one waits for it. Returns that server first.
 fn one_waits_for_its_own<'a>(algorithm: &str, gates: &'a [Gate; 2]) -> (Weir, [&'a Gate; 2], [RawClient; 2]) {
     let servers = both(gates.each_ref().map(Gate::addr), ", max-connections = 1");
     let weir = Weir::start(&format!(

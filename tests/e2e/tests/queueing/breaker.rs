@@ -1,4 +1,4 @@
-//! A pool that fails is left alone for a while.
+//! Tests that the circuit breaker stops requests to a failing pool for a while.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawClient, RawServer, RefusingPort, wait_until};
 
-/// A server that answers what it is told to.
+/// Server whose status the test sets.
 struct Moody {
     server: RawServer,
     status: Arc<AtomicU16>,
@@ -39,7 +39,7 @@ fn breaker(weir: &Weir) -> f64 {
     weir.metrics().get("weir_pool_breaker", &["pool=\"web\""])
 }
 
-/// Whether the server was asked; else the breaker has answered.
+/// Sends a request and returns true if the server answered it, false if the breaker did.
 fn is_asked(weir: &Weir) -> bool {
     let response = weir.client().exchange(get("/"));
     let is_asked = response.header("x-from").is_some();
@@ -56,7 +56,7 @@ fn it_opens_when_requests_fail_and_answers_at_once() {
     let mut weir = Weir::start(&config(server.server.addr(), ", open = \"1h\"", ""));
     assert_eq!(breaker(&weir), 0.0);
     let asked = (0..20).filter(|_| is_asked(&weir)).count();
-    // Which five are the first is a matter of how many workers look at it.
+    // The number depends on how many workers count the failures.
     assert!((5..=6).contains(&asked), "{asked}");
     assert_eq!(breaker(&weir), 2.0);
     weir.wait_for_log("pool web: breaker open for 1h");
@@ -74,7 +74,7 @@ fn it_closes_when_its_probes_succeed_and_stays_open_while_they_fail() {
     let server = Moody::new();
     let mut weir = Weir::start(&config(server.server.addr(), ", open = \"100ms\"", ""));
     wait_until("it opens", PATIENCE, || !is_asked(&weir));
-    // Probes go on and fail.
+    // The breaker goes on sending probes, which fail.
     let opened = |weir: &Weir| weir.metrics().get("weir_pool_breaker_opened_total", &["pool=\"web\""]);
     wait_until("a probe fails", PATIENCE, || {
         is_asked(&weir);
@@ -107,7 +107,7 @@ fn a_breaker_that_a_reload_takes_away_refuses_nobody_any_more() {
     let mut weir = Weir::start(&config);
     wait_until("it opens", PATIENCE, || !is_asked(&weir));
     let fixed = config.replace("127.0.0.1:0", &weir.addr("web").to_string());
-    // It stays as it is where the rule stays.
+    // The breaker keeps its state across a reload that keeps its rule.
     weir.reload(&fixed.replace("retry = false", "retry = { attempts = 1 }"));
     assert!(!is_asked(&weir));
     let (before, _) = fixed.split_once("breaker").unwrap();
@@ -120,7 +120,7 @@ fn in_tcp_mode_connections_count_that_cannot_be_made() {
     let refusing = RefusingPort::new();
     let weir = Weir::start(&config(refusing.addr(), ", open = \"1h\"", "mode = \"tcp\""));
     wait_until("it opens", PATIENCE, || {
-        // Whoever is reset at once may not even see its connection made.
+        // The reset may arrive before the client sees that the connection was established.
         let _ = RawClient::try_connect(weir.addr("web")).map(|mut client| client.ending());
         breaker(&weir) == 2.0
     });

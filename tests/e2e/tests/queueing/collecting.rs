@@ -1,4 +1,4 @@
-//! Small bodies that are read before a server is chosen.
+//! Tests small bodies, which Weir reads before it chooses a server.
 
 use weir_e2e::{Weir, get};
 use weir_testkit::{PATIENCE, RawServer, RefusingPort, Step, wait_until};
@@ -52,7 +52,7 @@ fn a_client_that_waits_to_be_asked_for_a_small_body_is_asked_by_weir() {
         assert_eq!(client.send(format!("{SLOW}Expect: 100-continue\r\n\r\n")).response_to_head().status, 100);
         assert_eq!(client.send("1234567890").response().text(), "1234567890");
     }
-    // One that does not wait is not asked.
+    // A client that does not wait gets no 100 (Continue).
     let response = client.send(format!("{SLOW}Expect: 100-continue\r\n\r\n1234567890")).response();
     assert_eq!((response.status, response.text().as_str()), (200, "1234567890"));
     assert_eq!(server.failures(), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! Limits that follow latency.
+//! Tests concurrency limits that follow latency.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,7 +10,7 @@ use weir_testkit::{PATIENCE, RawClient, RawServer, SetOnDrop, wait_until};
 
 #[test]
 fn a_server_that_gets_slow_under_load_gets_less_of_it() {
-    // It works on one request at a time: its latency is proportional to how many it has.
+    // The server works on one request at a time, so its latency is proportional to the number of requests.
     let one = Arc::new(Mutex::new(()));
     let server = RawServer::start(move |peer| {
         while peer.request().is_ok() {
@@ -43,7 +43,7 @@ fn a_server_that_gets_slow_under_load_gets_less_of_it() {
     });
 }
 
-/// Works on some requests at once, for 20 ms each; the others wait for their turns.
+/// Limits the requests that are worked on at once, for 20 ms each. The others wait.
 struct Desk {
     free: Mutex<i32>,
     changed: Condvar,
@@ -95,7 +95,7 @@ fn a_gradient_gives_a_server_more_while_it_keeps_up_and_less_when_it_does_not() 
         let _end = SetOnDrop(&over);
         wait_until("the limit rises", PATIENCE, || limit() >= 36.0);
         desk.add(8 - CLIENTS);
-        // Half of 36, to which it falls for a moment to measure, is more than this.
+        // To measure, the limit falls briefly to half of 36, which is more than 16.
         wait_until("the limit falls", PATIENCE, || limit() <= 16.0);
         desk.add(CLIENTS - 8);
         wait_until("the limit rises again", PATIENCE, || limit() >= 24.0);

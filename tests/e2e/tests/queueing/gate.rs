@@ -1,9 +1,12 @@
+//! A test server that holds requests until the test lets it answer them.
+
 use std::sync::{Arc, Condvar, Mutex};
 
 use weir_e2e::Weir;
 use weir_testkit::{PATIENCE, RawServer, wait_until};
 
-/// A server that notes each request and answers it when the test says so, whichever came first.
+/// Server that records each request and answers it only when the test permits it. The test may permit answers
+/// in advance.
 pub(crate) struct Gate {
     server: RawServer,
     shared: Arc<Shared>,
@@ -17,9 +20,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Targets, as they came.
+    /// Targets, in order of arrival.
     came: Vec<String>,
-    /// How many may be answered.
+    /// Number of requests that may be answered.
     open: usize,
 }
 
@@ -42,7 +45,7 @@ impl Gate {
         self.server.addr()
     }
 
-    /// The targets of all requests so far, in the order in which they came.
+    /// Returns the targets of all requests so far, in order of arrival.
     pub(crate) fn came(&self) -> Vec<String> {
         self.shared.state.lock().unwrap().came.clone()
     }
@@ -51,7 +54,7 @@ impl Gate {
         wait_until("the requests come", PATIENCE, || self.came().len() >= count);
     }
 
-    /// From now on so many more requests are answered.
+    /// Lets the server answer `count` more requests.
     pub(crate) fn open(&self, count: usize) {
         let mut state = self.shared.state.lock().unwrap();
         state.open = state.open.saturating_add(count);
@@ -74,7 +77,7 @@ impl Drop for Gate {
     }
 }
 
-/// Waits until so many requests wait in front of the pool `web`.
+/// Waits until `length` requests are in the queue of the pool `web`.
 pub(crate) fn wait_for_queue(weir: &Weir, length: usize) {
     wait_until("they wait", PATIENCE, || queue_length(weir) == length as f64);
 }

@@ -1,4 +1,4 @@
-//! A second try beside a slow first one.
+//! Tests hedging: a second try in parallel with a slow first one.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,7 +45,7 @@ fn the_first_servers_response_wins_if_it_comes_first() {
     let (slow, silent) = (
         RawServer::start(|peer| {
             peer.request()?;
-            // Until the second try is there, then a little more slowly than at once.
+            // Long enough that the second try starts first.
             std::thread::sleep(std::time::Duration::from_millis(300));
             peer.respond("slow")
         }),
@@ -63,7 +63,8 @@ fn the_first_servers_response_wins_if_it_comes_first() {
 #[test]
 fn what_is_not_safe_or_has_a_body_is_sent_once() {
     let (slow, other) = (
-        // It keeps its connections: one that it closed could be taken for the next request in that very moment.
+        // The server keeps its connections open. Weir could otherwise reuse one for the next request at the
+        // moment when it closes.
         RawServer::start(|peer| {
             while peer.request().is_ok() {
                 std::thread::sleep(std::time::Duration::from_millis(200));
@@ -99,7 +100,7 @@ fn the_retry_budget_holds_for_second_tries() {
 
 #[test]
 fn a_first_try_that_breaks_leaves_the_request_to_the_second() {
-    // The first one closes once the second one has been asked; the second one answers after that.
+    // The first server closes once the second one has the request. The second one answers after that.
     let (tell, told) = std::sync::mpsc::channel::<()>();
     let told = std::sync::Mutex::new(told);
     let breaking = RawServer::start(move |peer| {
@@ -120,7 +121,7 @@ fn a_first_try_that_breaks_leaves_the_request_to_the_second() {
     assert_eq!(total(&weir, "weir_pool_retries_total"), 0.0);
 }
 
-/// A server whose handler waits until the test, or another server, says so.
+/// Starts a server that handles its request when the test, or another server, tells it to.
 fn told(
     told: Receiver<()>,
     then: impl Fn(&mut Peer) -> std::io::Result<()> + Send + Sync + 'static,
@@ -133,7 +134,7 @@ fn told(
     })
 }
 
-/// A server that says when it is asked.
+/// Starts a server that reports when it gets a request.
 fn telling(
     tell: Sender<()>,
     then: impl Fn(&mut Peer) -> std::io::Result<()> + Send + Sync + 'static,
@@ -178,13 +179,14 @@ fn a_second_try_ends_when_the_head_of_the_first_response_comes_not_when_its_body
 fn a_second_try_that_is_left_alone_has_only_what_is_left_of_the_time_and_has_not_won_before_it_answers() {
     let (asked, is_asked) = channel();
     let first = told(is_asked, |peer| {
-        // Most of the time is over then. The second one would answer well within a time of its own.
+        // Most of the time limit is over then. The second server would answer well within a full time limit
+        // of its own.
         thread::sleep(Duration::from_millis(2_000));
         reset(peer)
     });
     let second = telling(asked, |peer| {
         thread::sleep(Duration::from_millis(4_000));
-        // Nobody is there any more.
+        // Weir has closed the connection.
         let _ = peer.respond("late");
         Ok(())
     });
@@ -213,7 +215,7 @@ fn a_second_try_that_is_left_alone_is_timed_from_when_it_was_asked() {
     let is_gone = Mutex::new(is_gone);
     let second = RawServer::start(move |peer| {
         peer.request()?;
-        // It has been at work for so long when the first one breaks.
+        // The second server has worked on the request for this long when the first one fails.
         thread::sleep(LATER);
         let _ = asked.send(());
         let _ = is_gone.lock().unwrap().recv_timeout(PATIENCE);
@@ -225,7 +227,7 @@ fn a_second_try_that_is_left_alone_is_timed_from_when_it_was_asked() {
     let label = format!("server=\"{}\"", second.addr());
     let name = "weir_server_first_byte_seconds_sum";
     let is_counted = |line: &str| line.starts_with(name) && line.contains(&label);
-    // Only after it has been counted there is something to be told.
+    // The metric exists only once the response has been counted.
     wait_until("it is counted", PATIENCE, || weir.metrics().text().lines().any(is_counted));
     let timed = weir.metrics().get(name, &["pool=\"web\"", &label]);
     assert!(timed >= LATER.as_secs_f64(), "{timed}");
@@ -238,7 +240,8 @@ fn a_second_try_whose_kept_connection_has_ended_goes_on_over_a_fresh_one() {
         let mut requests = 0;
         while peer.request().is_ok() {
             requests += 1;
-            // Its first connection ends when it is used again, as one that is closed for idleness in that moment.
+            // The first connection closes when it is reused, like one that a server closes as idle at that
+            // moment.
             if peer.number() == 0 && requests == 2 {
                 break;
             }
@@ -254,7 +257,7 @@ fn a_second_try_whose_kept_connection_has_ended_goes_on_over_a_fresh_one() {
     }
     assert_eq!(second.connections(), 2);
     let counted = |name: &str| total(&weir, &format!("weir_pool_{name}_total"));
-    // A response is passed on before it is counted.
+    // Weir forwards a response before it counts it.
     wait_until("both are counted", PATIENCE, || counted("hedges_won") == 2.0);
     assert_eq!((counted("hedges"), counted("retries")), (2.0, 1.0));
     assert_eq!(counted("tries"), 5.0, "two requests, two second tries, one of them twice");
@@ -268,7 +271,8 @@ fn a_request_whose_kept_connection_has_ended_gets_its_second_try_over_a_fresh_on
         let mut is_used = false;
         while let Ok(request) = peer.request() {
             if request.request_line().contains("/held") {
-                // A used connection ends in that moment, as one that is closed for idleness; over a fresh one nothing comes.
+                // A reused connection closes at this moment, as if it had been idle too long. On a new
+                // connection no response comes.
                 if !is_used {
                     peer.hold();
                 }
@@ -288,7 +292,7 @@ fn a_request_whose_kept_connection_has_ended_gets_its_second_try_over_a_fresh_on
     let keys = "hedge = { delay = \"500ms\" }\n[weir]\nworkers = 1";
     let weir = Weir::start(&config(&[&first, &second], keys));
     let mut client = weir.client();
-    // From here on a connection to each of them is kept.
+    // From here on Weir keeps one connection to each server.
     assert_eq!(client.exchange(get("/held")).text(), "second");
     wait_until("the first one answers", PATIENCE, || client.exchange(get("/")).text() == "first");
     let counted = |name: &str| total(&weir, &format!("weir_pool_{name}_total"));
@@ -332,14 +336,15 @@ fn without_a_delay_of_its_own_a_second_try_waits_as_long_as_95_of_100_responses_
         }
         Ok(())
     });
-    // Gone before the server is, which waits for it: a failure is told at once.
+    // Dropped before `first`, whose drop waits for its handler, which waits for this. A failed test then ends
+    // at once.
     let release = release;
     let second = RawServer::answering("second");
     let weir = Weir::start(&config(&[&first, &second], "hedge = {}"));
     let mut client = weir.client();
     let counted = || (total(&weir, "weir_pool_hedges_total"), total(&weir, "weir_pool_hedges_won_total"));
     let mut before = counted();
-    // It is measured every ten seconds; until then nobody is asked twice.
+    // The delay is measured every ten seconds. Until then no request is hedged.
     wait_until("a response that is held back is not waited for", PATIENCE * 2, || {
         (0..50).for_each(|_| assert_eq!(client.exchange(get("/")).status, 200));
         before = counted();
@@ -347,7 +352,7 @@ fn without_a_delay_of_its_own_a_second_try_waits_as_long_as_95_of_100_responses_
         held.send(get("/held"));
         held.try_response().is_ok_and(|response| response.text() == "second")
     });
-    // A response is passed on before it is counted.
+    // Weir forwards a response before it counts it.
     wait_until("it is counted", PATIENCE, || counted().1 - before.1 == 1.0);
     assert_eq!(counted().0 - before.0, 1.0);
     drop(release);
@@ -359,7 +364,8 @@ fn a_server_that_is_always_overtaken_is_known_to_be_slow() {
         let stalled = RawServer::silent();
         let steady = RawServer::start(|peer| {
             while peer.request().is_ok() {
-                // Slower than what is supposed of a server that has not answered yet, and faster than the second try comes.
+                // Slower than the assumed latency of a server that has not answered yet, but faster than the
+                // delay of the second try.
                 thread::sleep(Duration::from_millis(10));
                 peer.respond("steady")?;
             }

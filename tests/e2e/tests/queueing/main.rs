@@ -1,4 +1,4 @@
-//! Who waits for a server, who is next, and who is turned away.
+//! Tests which requests wait for a server, in which order they are served, and which are refused.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -20,7 +20,7 @@ use weir_testkit::RawClient;
 
 use gate::{Gate, queue_length, wait_for_queue};
 
-/// A pool `web` with one server that takes one request at a time.
+/// Returns a config with a pool `web` of one server that takes one request at a time.
 fn one_at_a_time(server: impl Display, keys: &str) -> String {
     format!(
         "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n[pool.web]\n\
@@ -56,7 +56,7 @@ impl<'a> Waiting<'a> {
         self.add(self.weir.client(), &get(target));
     }
 
-    /// Has all of them answered.
+    /// Lets the server answer all of them.
     fn finish(self, gate: &Gate) {
         gate.open(self.clients.len());
         for mut client in self.clients {

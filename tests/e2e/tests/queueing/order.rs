@@ -1,4 +1,4 @@
-//! Who is next.
+//! Tests the order in which waiting requests are served.
 
 use std::net::IpAddr;
 
@@ -24,7 +24,7 @@ fn one_who_comes_while_others_wait_does_not_overtake_them() {
     let weir = Weir::start(&one_at_a_time(gate.addr(), ""));
     let mut waiting = Waiting::behind(&weir, &gate);
     waiting.get("/waits");
-    // The first client comes back over its connection the moment it has its answer.
+    // The first client sends its next request over its connection as soon as it has the response.
     let mut first = waiting.clients.remove(0);
     first.send(get("/again"));
     gate.open(1);
@@ -74,7 +74,7 @@ fn a_lower_priority_goes_first_by_route_and_by_header() {
 #[test]
 fn a_head_start_counts_as_having_come_earlier_by_route_and_by_header() {
     let gate = Gate::new();
-    // More than the test can take.
+    // More than the duration of the test.
     let routes = "[[route]]\npath = \"/early\"\npool = \"web\"\npriority = { offset-ms = -200000 }\n\
                   [[route]]\npath = \"/told\"\npool = \"web\"\n\
                   priority = { offset-ms = 100000, offset-header = \"X-Offset\" }\n";
@@ -176,11 +176,11 @@ fn tcp_connections_wait_in_order_too() {
         waiting.push(weir.client());
         wait_for_queue(&weir, length);
     }
-    // Those in the middle have sent something, which is unread for as long as they wait.
+    // The clients in the middle have sent bytes, which Weir does not read while they wait.
     for client in &mut waiting[1..3] {
         client.send("early");
     }
-    // One of them leaves; its place goes with it.
+    // One of them leaves, and so leaves the queue.
     waiting.remove(1).reset();
     wait_for_queue(&weir, 3);
     drop(first);

@@ -1,4 +1,4 @@
-//! Who is not to wait.
+//! Tests requests that are refused instead of queued.
 
 use std::sync::Mutex;
 use std::thread;
@@ -20,7 +20,7 @@ fn a_full_queue_turns_away_at_once() {
     let mut waiting = Waiting::behind(&weir, &gate);
     waiting.get("/1");
     waiting.get("/2");
-    // The time to wait is as long as this test is patient: an answer says that it was not waited for.
+    // The queue timeout is as long as the patience of this test, so a response shows that Weir did not wait.
     let refused = weir.client().exchange(get("/3"));
     assert_eq!(refused.status, 503);
     assert!(refused.header("retry-after").is_some());
@@ -36,7 +36,7 @@ fn who_would_wait_too_long_is_told_at_once_and_when_to_come_back() {
     let origin = Origin::builder().name("only").start().unwrap();
     let config = one_at_a_time(origin.addr(), "").replace("queue = \"20s\"", "queue = \"1s\"");
     let weir = Weir::start(&config);
-    // Each takes a tenth of a second: no more than ten can be served in the time that one may wait.
+    // Each request takes 100 ms, so no more than ten can be served within the queue timeout.
     let refused: Mutex<Vec<Response>> = Mutex::default();
     thread::scope(|scope| {
         for _ in 0..40 {
@@ -57,6 +57,6 @@ fn who_would_wait_too_long_is_told_at_once_and_when_to_come_back() {
     let waits = refused.into_inner().unwrap();
     let waits: Vec<u32> =
         waits.iter().map(|response| response.header("retry-after").unwrap().parse().unwrap()).collect();
-    // Those whose time ran out are told what `when-empty` says: ten seconds.
+    // Requests whose queue timeout expired get the `Retry-After` of `when-empty`: ten seconds.
     assert!(waits.iter().any(|wait| (1..10).contains(wait)), "{waits:?}");
 }

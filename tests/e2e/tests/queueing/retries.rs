@@ -1,4 +1,4 @@
-//! How many requests may be tried again at once.
+//! Tests the limit of concurrent retries.
 
 use std::sync::{Arc, Barrier};
 
@@ -9,7 +9,7 @@ use crate::Gate;
 
 #[test]
 fn no_more_requests_are_tried_again_at_once_than_may_be() {
-    // Breaks both connections when both requests have come.
+    // Resets both connections once both requests have arrived.
     let both = Arc::new(Barrier::new(2));
     let breaking = RawServer::start(move |peer| {
         peer.request()?;
@@ -29,7 +29,8 @@ fn no_more_requests_are_tried_again_at_once_than_may_be() {
     clients.iter_mut().for_each(|client| {
         client.send(get("/"));
     });
-    // The one that may be is with the other server, and stays there: so this is the answer to the one that may not be.
+    // The permitted retry is at the other server and stays there. So this response belongs to the request
+    // without a retry.
     gate.wait_for(1);
     weir_testkit::wait_until("one is refused", weir_testkit::PATIENCE, || {
         weir.metrics().get("weir_pool_retries_denied_total", &["pool=\"web\""]) == 1.0

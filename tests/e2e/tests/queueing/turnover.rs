@@ -1,4 +1,4 @@
-//! Places that become free, and waiters that go.
+//! Tests slots that become free, and waiting clients that leave.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -29,7 +29,7 @@ fn a_client_that_leaves_with_most_of_its_body_unread_frees_its_place() {
     let gate = Gate::new();
     let weir = Weir::start(&one_at_a_time(gate.addr(), "queue = { max-length = 3 }"));
     let mut waiting = Waiting::behind(&weir, &gate);
-    // More than what is read with the head.
+    // More than Weir reads together with the head.
     let body = "b".repeat(50_000);
     for target in ["/1", "/2", "/3"] {
         let request =
@@ -53,7 +53,7 @@ fn a_reload_loses_nobody_and_a_higher_limit_calls_those_who_wait() {
         waiting.clients
     };
     let fixed = config.replace("127.0.0.1:0", &weir.addr("web").to_string());
-    // Nothing of the pool's servers: they wait on.
+    // Does not change the pool's servers, so the requests go on waiting.
     weir.reload(&format!("{fixed}retry = false\n"));
     assert_eq!(queue_length(&weir), 4.0);
     weir.reload(&fixed.replace("max-connections = 1", "max-connections = 3"));
@@ -162,7 +162,7 @@ fn a_server_that_has_come_up_takes_few_requests_at_once_at_first() {
     set_state(&weir, "b", "drain");
     set_state(&weir, "b", "ready");
     set_state(&weir, "a", "drain");
-    // A tenth.
+    // A tenth of 20.
     assert_eq!(limit(&weir), 2.0);
     let mut clients: Vec<RawClient> = (0..5).map(|_| weir.client()).collect();
     for client in &mut clients {

@@ -1,4 +1,4 @@
-//! The access log, line by line.
+//! Tests the lines of the access log.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{FullListener, PATIENCE, RawServer, RefusingPort, Signal, Step, TempDir, wait_until};
 
-/// A Weir whose access log is a file.
+/// Weir whose access log is a file.
 pub(crate) struct Logged {
     pub(crate) weir: Weir,
     directory: TempDir,
@@ -24,12 +24,12 @@ impl Logged {
         self.directory.path().join("access.log")
     }
 
-    /// The lines, once there are so many.
+    /// Waits for `count` lines and returns all lines.
     pub(crate) fn lines(&self, count: usize) -> Vec<String> {
         lines_of(&self.path(), count)
     }
 
-    /// The lines of a log in JSON, once there are so many.
+    /// Waits for `count` lines of JSON and returns all of them.
     pub(crate) fn json(&self, count: usize) -> Vec<serde_json::Value> {
         self.lines(count).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -87,7 +87,7 @@ fn a_client_cannot_forge_a_line() {
         let logged = Logged::start(&web(&[server.addr()]), format);
         let request = "GET /a%0d%0ab HTTP/1.1\r\nHost: a\r\nUser-Agent: x\" 200 \u{1b}[31m\u{85}\t\r\n\r\n";
         logged.weir.client().exchange(request);
-        // A last request, so that all of the first one's lines are there.
+        // A last request, after which all lines of the first one are written.
         logged.weir.client().exchange(get("/last"));
         let lines = logged.lines(2);
         assert_eq!(lines.len(), 2, "{format}: {lines:?}");
@@ -95,14 +95,14 @@ fn a_client_cannot_forge_a_line() {
     }
 }
 
-/// The termination state of the one request that was made.
+/// Returns the termination state of the only request.
 fn state(config: &str, run: impl FnOnce(&Weir)) -> String {
     let logged = Logged::start(config, "httplog");
     run(&logged.weir);
     let line = logged.lines(1).remove(0);
     let fields: Vec<&str> = line.split(' ').collect();
-    // HAProxy's configuration manual, section 8.2.3: client, date, listener, pool/server, timers, status, bytes, two
-    // cookies, state.
+    // HAProxy's configuration manual, section 8.2.3: client, date, listener, pool/server, timers, status,
+    // bytes, two cookies, state.
     fields[9].to_owned()
 }
 
@@ -113,7 +113,7 @@ fn a_server_that_trickles_is_not_judged_by_the_minimum_rate_of_clients() {
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 60\r\n\r\n")?;
         peer.send_slowly([b'x'; 60], Duration::from_millis(20))
     });
-    // At most 50 bytes a second come, over three times the time of an idle body.
+    // At most 50 bytes per second arrive, for three times the timeout of an idle body.
     let config = format!(
         "{}[listener.web.timeouts]\nbody = \"400ms\"\nmin-body-rate = \"1KiB/s\"\n",
         web(&[server.addr()])
@@ -352,7 +352,7 @@ fn a_file_that_was_moved_is_opened_anew_on_sigusr1_and_no_line_is_lost() {
     for number in 0..5 {
         client.exchange(get(&format!("/after/{number}")));
     }
-    // Lines that waited to be written may go to the new file; each goes to one.
+    // Lines that waited to be written may go to the new file. Each line is in exactly one file.
     let mut all = Vec::new();
     wait_until("all lines", PATIENCE, || {
         all = [lines_of(&moved, 0), lines_of(&logged.path(), 5)].concat();
@@ -426,7 +426,7 @@ fn of_a_tcp_connection_the_line_says_how_often_it_was_tried_and_where_last() {
     let logged = Logged::start(&config, "json");
     match weir_testkit::RawClient::try_connect(logged.weir.addr("db")) {
         Ok(mut client) => assert_eq!(client.read_to_end().0, b""),
-        // Reset before this side had seen that it was accepted.
+        // The reset arrived before the client saw that the connection was accepted.
         Err(cause) => assert_eq!(cause.kind(), std::io::ErrorKind::ConnectionReset),
     }
     let line: serde_json::Value = serde_json::from_str(&logged.lines(1)[0]).unwrap();

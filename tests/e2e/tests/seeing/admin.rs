@@ -1,4 +1,4 @@
-//! The admin face with users and TLS, as curl sees it.
+//! Tests the admin listener with users and TLS, with curl as the client.
 
 use std::process::Command;
 

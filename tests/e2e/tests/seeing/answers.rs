@@ -1,11 +1,11 @@
-//! Weir's own answers, in the log with what went out of them.
+//! Tests the log lines of Weir's own responses: they count the bytes that were sent.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{PATIENCE, RefusingPort, Signal, is_stopped, wait_until};
 
 use crate::access_log::Logged;
 
-/// More than the kernels between a client and Weir have room for.
+/// More than the kernel's buffers between a client and Weir hold.
 const LARGE: usize = 8_000_000;
 
 #[test]
@@ -18,7 +18,7 @@ fn of_an_answer_that_its_client_does_not_take_the_log_has_what_went_out() {
         web(&[refusing.addr()])
     );
     let logged = Logged::start(&config, "json");
-    // Where something was wrong before, that stays the reason.
+    // An earlier failure remains the logged reason.
     for (at, (path, status, termination)) in
         [("/fixed", 200, "CD--"), ("/", 502, "SC--")].into_iter().enumerate()
     {
@@ -61,7 +61,7 @@ fn answers_of_weirs_own_are_timed_like_all_others() {
     let mut client = weir.client();
     assert_eq!(client.exchange(get("/fixed")).status, 200);
     assert_eq!(client.exchange(get("/")).status, 502);
-    // Both happen when an answer has gone out.
+    // Weir counts a response after it was sent.
     for name in ["answered_total", "request_duration_seconds_count"] {
         let name = format!("weir_listener_{name}");
         wait_until(&name, PATIENCE, || weir.metrics().get(&name, &["listener=\"web\""]) == 2.0);
@@ -75,13 +75,14 @@ fn an_answer_of_which_nothing_went_out_is_no_response() {
     let weir = &logged.weir;
     let mut client = weir.client();
     assert_eq!(client.exchange(get("/")).status, 200);
-    // When it goes on, it finds the request, and behind it that the client has gone.
+    // When Weir continues, it finds the request and, behind it, the client's reset.
     weir.signal(Signal::STOP);
     wait_until("it stands still", PATIENCE, || is_stopped(weir.pid()));
     client.send(get("/"));
     let ports = (weir.addr("web").port(), client.local_addr().port());
     client.reset();
-    // As proc_net_tcp(5) writes Weir's end of the connection, which goes when the reset has come there.
+    // Weir's end of the connection in the format of proc_net_tcp(5). The entry disappears when the reset
+    // arrives.
     let end = format!(" 0100007F:{:04X} 0100007F:{:04X} ", ports.0, ports.1);
     let is_reset = || !std::fs::read_to_string("/proc/net/tcp").unwrap().contains(&end);
     wait_until("the reset is there", PATIENCE, is_reset);

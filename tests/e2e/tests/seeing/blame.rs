@@ -1,9 +1,9 @@
-//! Whose doing it was that a request did not end as it should, and who answered it in the end.
+//! Tests the attribution of failed requests to the client, the server or Weir, in the log and the metrics.
 
 use weir_e2e::{Metrics, Weir, get, web};
 use weir_testkit::{PATIENCE, RawClient, RawServer, RefusingPort, Step, wait_until};
 
-/// The metrics, once this one has come to so much.
+/// Waits until this metric has this value and returns all metrics.
 fn when(weir: &Weir, name: &str, labels: &[&str], value: f64) -> Metrics {
     let mut metrics = weir.metrics();
     wait_until(&format!("{name} {labels:?} is {value}"), PATIENCE, || {
@@ -13,7 +13,7 @@ fn when(weir: &Weir, name: &str, labels: &[&str], value: f64) -> Metrics {
     metrics
 }
 
-/// One column of the CSV page, of the line of this proxy and service.
+/// Returns one column of the CSV page, from the line of this proxy and service.
 fn csv(weir: &Weir, pxname: &str, svname: &str, column: &str) -> String {
     let page = weir.admin("/status.csv");
     let mut lines = page.lines();
@@ -53,7 +53,7 @@ fn a_server_that_breaks_off_every_response_fails_in_a_row() {
         );
         let mut weir = Weir::start(&config);
         for _ in 0..10 {
-            // Whole or not.
+            // The response may or may not be complete.
             let _ = weir.client().send(get("/")).try_response();
         }
         weir.wait_for_log("ejected for");
@@ -122,7 +122,7 @@ fn what_a_rule_refuses_is_denied_and_nothing_else_is() {
     }
     assert_eq!(ask("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n"), 405);
     assert_eq!(ask("nonsense\r\n\r\n"), 400);
-    // Too large by what its head says, and by what comes.
+    // The first body is too large by its Content-Length, the second by its chunks.
     assert_eq!(ask("PUT /small HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\nhello world"), 413);
     let chunks =
         "PUT /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nhello world\r\n0\r\n\r\n";

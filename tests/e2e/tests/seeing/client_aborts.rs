@@ -1,4 +1,5 @@
-//! Clients that close while Weir waits for a server: the request ends there, too, and the log says in which phase.
+//! Tests clients that close while Weir waits for a server: the request also ends at the server, and the log
+//! names the phase.
 
 use std::time::Duration;
 
@@ -7,10 +8,10 @@ use weir_testkit::{Ending, FullListener, PATIENCE, RawClient, RawServer, Step, p
 
 use crate::access_log::Logged;
 
-/// How far apart pieces of a slow response are.
+/// Interval between the pieces of a slow response.
 const PIECE_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The termination state of the first line of the log.
+/// Returns the termination state of the first line of the log.
 fn state(logged: &Logged) -> String {
     let line = logged.lines(1).remove(0);
     line.split(' ').nth(9).unwrap().to_owned()
@@ -20,7 +21,7 @@ fn client_aborts(weir: &Weir) -> f64 {
     weir.metrics().get("weir_listener_client_aborts_total", &["listener=\"web\""])
 }
 
-/// `web`, with clients that may end their direction.
+/// Sets `half-close` for the listener `web`: clients may close their sending direction.
 fn half_closing(config: &str) -> String {
     config.replacen("bind = ", "half-close = true\nbind = ", 1)
 }
@@ -54,7 +55,7 @@ fn a_client_that_closes_in_the_queue_is_not_served() {
     let mut first = logged.weir.client();
     first.send(get("/first"));
     server.wait_for_bytes(0, 20);
-    // The body of the second one is more than what is read with its head.
+    // The body of the second request is more than Weir reads together with its head.
     let large =
         format!("POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: 50000\r\n\r\n{}", "b".repeat(50_000));
     for (count, request) in [get("/small"), large].into_iter().enumerate() {
@@ -107,7 +108,7 @@ fn a_client_that_has_sent_its_body_and_closes_is_noticed_while_its_server_reads_
     let mut client = logged.weir.client();
     let body = vec![b'x'; 8 << 20];
     client.send(format!("PUT /large HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n", body.len()));
-    // As much as all buffers on the way take.
+    // As much as all buffers between the client and the server hold.
     let _ = client.timeout(Duration::from_millis(500)).try_send(body);
     server.wait_for_end(0);
     assert_eq!(state(&logged), "CH--");
@@ -117,7 +118,7 @@ fn a_client_that_has_sent_its_body_and_closes_is_noticed_while_its_server_reads_
 fn a_client_that_ends_its_direction_is_answered_where_that_is_configured() {
     for version in ["1.0", "1.1"] {
         let response = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate".to_vec();
-        // The end of the client's direction has come to Weir long before the last byte.
+        // Weir sees the end of the client's direction long before the last byte is sent.
         let server = RawServer::script([Step::ReadHead, Step::SendSlowly(response, PIECE_INTERVAL)]);
         let weir = Weir::start(&half_closing(&web(&[server.addr()])));
         let mut client = weir.client();

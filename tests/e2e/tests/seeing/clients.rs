@@ -1,4 +1,4 @@
-//! Who the client is: the same one for routes, expressions, templates and every format of the log.
+//! Tests that routes, expressions, templates and every format of the log use the same client address.
 
 use weir_testkit::{RawServer, Response};
 
@@ -6,7 +6,8 @@ use crate::access_log::Logged;
 
 const BEHIND: &str = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.5, 198.51.100.9\r\n\r\n";
 
-/// Only the client 198.51.100.9 comes to the server or to the redirect, by an expression and by a network.
+/// Starts a Weir that lets only the client 198.51.100.9 reach the server (by an expression) or the redirect
+/// (by a network).
 fn start(server: &RawServer, format: &str) -> Logged {
     let config = format!(
         "[listener.web]\nbind = \"127.0.0.1:0\"\nforwarded = {{ trusted = \"127.0.0.0/8\" }}\n\n\

@@ -1,4 +1,5 @@
-//! What is told of connections rather than of requests: those that get no further than their beginning, and those of TCP mode.
+//! Tests log lines and metrics of connections without a request: those that fail at their beginning, and
+//! those of TCP mode.
 
 use std::time::Duration;
 
@@ -7,7 +8,8 @@ use weir_testkit::{FullListener, PATIENCE, RawClient, RawServer, RefusingPort, w
 
 use crate::access_log::Logged;
 
-/// A TCP listener `db` with these keys, in front of a pool `db` with this server and these keys.
+/// Returns the config of a TCP listener `db` with these keys, and of a pool `db` with this server and these
+/// keys.
 fn tcp(server: impl std::fmt::Display, listener: &str, pool: &str) -> String {
     format!(
         "[listener.db]\nbind = \"127.0.0.1:0\"\nmode = \"tcp\"\n{listener}\n\n[pool.db]\nservers = \"{server}\"\n{pool}\n"
@@ -33,7 +35,7 @@ fn a_connection_without_the_proxy_header_that_it_must_begin_with_has_a_line_and_
         (b"PROXY TCP4 999.0.2.7 192.0.2.1 4711 80\r\n", false, refused, "PR--"),
         (b"\r\n\r\n\0\r\nQUIT\n\x37", false, refused, "PR--"),
         (b"PROXY TCP4 192.", false, late, "cR--"),
-        // It ends within its header.
+        // The connection ends within its header.
         (b"PROXY TCP4 192.", true, None, "CR--"),
     ];
     for (at, (bytes, ends, rule, termination)) in cases.into_iter().enumerate() {
@@ -54,7 +56,7 @@ fn a_connection_without_the_proxy_header_that_it_must_begin_with_has_a_line_and_
         assert_eq!(line["termination"], termination, "{line}");
         assert!(line.get("status").is_none() && line["bytes_out"] == 0, "{line}");
     }
-    // Whoever only looks whether somebody listens has no line, and is no error.
+    // A connection that is closed without a byte, such as a port probe, has no line and is not an error.
     assert_eq!(logged.weir.client().half_close().read_to_end().0, b"");
     let mut client = logged.weir.client();
     client.send("PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n");
@@ -105,7 +107,7 @@ fn what_a_tcp_client_was_waited_for_is_no_time_of_connecting() {
         let bytes = peer.take(3)?;
         peer.send(bytes)
     });
-    // What is no TLS goes to the listener's own pool, as soon as that is seen.
+    // A connection without TLS goes to the listener's own pool as soon as Weir detects it.
     let keys = "pool = \"db\"\nsni = [{ host = \"a.example\", pool = \"db\" }]";
     let logged = Logged::start(&tcp(echo.addr(), keys, ""), "json");
     let mut client = RawClient::connect(logged.weir.addr("db"));
@@ -126,7 +128,7 @@ fn a_tcp_connection_that_is_tried_again_at_its_only_server_has_not_moved() {
     let refusing = RefusingPort::new();
     let pool = "eject = false\nretry = { attempts = 1 }";
     let logged = Logged::start(&tcp(refusing.addr(), "pool = \"db\"", pool), "json");
-    // Its reset may even come before connecting has ended.
+    // The reset may arrive even before the connect has finished.
     if let Ok(mut client) = RawClient::try_connect(logged.weir.addr("db")) {
         assert_eq!(client.read_to_end().0, b"");
     }

@@ -1,4 +1,5 @@
-//! What operators see: the access log and the metrics tell what happened.
+//! Tests the access log, the metrics and the control socket: everything through which operators see what
+//! happened.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

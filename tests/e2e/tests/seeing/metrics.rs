@@ -1,9 +1,10 @@
-//! The numbers add up.
+//! Tests that the metrics add up.
 
 use weir_e2e::{Metrics, Weir, get, web};
 use weir_testkit::{PATIENCE, RawServer, Step, wait_until};
 
-/// The metrics, once the listener has counted so many responses: that happens after they were sent.
+/// Waits until the listener has counted so many responses and returns the metrics. Weir counts a response
+/// after it was sent.
 fn counted(weir: &Weir, responses: f64) -> Metrics {
     let mut metrics = weir.metrics();
     wait_until(&format!("{responses} responses are counted"), PATIENCE, || {

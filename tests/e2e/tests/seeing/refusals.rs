@@ -1,11 +1,12 @@
-//! Why a request was refused: in the log and in the metrics, beside what really came and went.
+//! Tests the reason of a refused request in the log and in the metrics, and the bytes that were received and
+//! sent.
 
 use weir_e2e::{Weir, web};
 use weir_testkit::RawServer;
 
 use crate::access_log::Logged;
 
-/// How often a rule has refused.
+/// Returns the number of refusals by a rule.
 fn refused(weir: &Weir, rule: &str) -> f64 {
     let rule = format!("rule=\"{rule}\"");
     weir.metrics().get("weir_listener_refused_total", &["listener=\"web\"", &rule])
@@ -102,7 +103,7 @@ fn a_request_whose_body_is_refused_tells_the_rule_beside_itself() {
     }
     assert_eq!(logged.weir.client().exchange(put("/", "Content-Length: 1\r\n\r\nx")).status, 200);
     assert!(logged.json(cases.len() + 1).remove(cases.len()).get("refused_by").is_none());
-    // The counter of an answer runs when it has gone out.
+    // Weir counts a response after it was sent.
     weir_testkit::wait_until("all are counted", weir_testkit::PATIENCE, || {
         logged.weir.metrics().get("weir_listener_refused_total", &[]) == cases.len() as f64
     });

@@ -1,11 +1,11 @@
-//! A request's id: in every answer that there is, Weir's own included, and in its line of the log.
+//! Tests that a request's id is in every response, including Weir's own, and in its log line.
 
 use weir_e2e::get;
 use weir_testkit::{RawServer, RefusingPort};
 
 use crate::access_log::Logged;
 
-/// The id of its answer, which must be that of its line, too.
+/// Returns the id of the response, and asserts that the log line has the same one.
 fn id_of(logged: &Logged, number: usize, request: &str, status: u16) -> String {
     let response = logged.weir.client().exchange(request);
     assert_eq!(response.status, status, "{request}");
@@ -50,7 +50,7 @@ fn every_answer_of_weirs_own_has_the_id_that_its_line_has() {
         (get("/refusing"), 502),
         (get("/gone"), 503),
         (get("/silent"), 504),
-        // Not read as requests: the id is that of the answer.
+        // These cannot be parsed as requests, so the id belongs to the response.
         ("GET / HTTP/1.1\r\n\r\n".to_owned(), 400),
         ("GET / HTTP/1.1\r\nHo".to_owned(), 408),
     ];

@@ -1,4 +1,5 @@
-//! A browser, Debian's Chromium without a window: pages whose scripts use what the web has, and the status page.
+//! Tests Weir with a browser, Debian's headless Chromium: pages whose scripts use HTTP and WebSockets, and
+//! the status page.
 
 use serde_json::{Value, json};
 use weir_e2e::Weir;
@@ -8,30 +9,32 @@ use weir_testkit::certificates::{Authority, Request};
 
 use crate::tool::{self, text};
 
-/// A page that tells what its script saw.
+/// Page that writes the results of its script into itself.
 const PAGE: &str = include_str!("browser.html");
 
-/// A page that uses that of the directory `/data/` of its own site, and tells what it saw. It needs `/hang`, which is never answered.
+/// Page that uses the page of the directory `/data/` of its own site and writes the results into itself. It
+/// needs `/hang`, which is never answered.
 pub(crate) const DIRECTORY_PAGE: &str = include_str!("directory_page.html");
 
-/// Opens a page, and returns it as it stands once everything in it has been loaded.
+/// Opens a page and returns its DOM once everything in it has been loaded.
 fn open(url: &str) -> String {
     let (dom, complaints) = open_with(&[], url);
     assert_eq!(complaints, Vec::<String>::new());
     dom
 }
 
-/// The same with further arguments, and what its console has complained about.
+/// Opens a page with further arguments for the browser. Returns the DOM and the messages of the console.
 pub(crate) fn open_with(more: &[&str], url: &str) -> (String, Vec<String>) {
     let profile = TempDir::new().unwrap();
     let mut chromium = tool::command("chromium");
     chromium.arg(format!("--user-data-dir={}", profile.path().display()));
-    // The sandbox refuses to work for root; /dev/shm is small in containers.
+    // The sandbox does not work for root. /dev/shm is small in containers.
     chromium.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]);
     chromium.args(["--no-first-run", "--disable-background-networking", "--disable-component-update"]);
-    // A proxy of the environment would stand between; the authority of the test's certificate is nobody's.
+    // A proxy from the environment would intercept the requests. The CA of the test's certificate is unknown
+    // to the browser.
     chromium.args(["--no-proxy-server", "--ignore-certificate-errors"]);
-    // What pages complain about goes to standard error.
+    // Messages of the console go to standard error.
     chromium.args(more);
     chromium.args(["--enable-logging=stderr", "--dump-dom", url]);
     let output = tool::finish(chromium);
@@ -41,14 +44,14 @@ pub(crate) fn open_with(more: &[&str], url: &str) -> (String, Vec<String>) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), complaints.collect())
 }
 
-/// What the script of [`PAGE`] wrote into it.
+/// Returns the results that the script of [`PAGE`] wrote into the page.
 pub(crate) fn results(dom: &str) -> Value {
     let behind = dom.split_once("<pre id=\"results\">").unwrap_or_else(|| panic!("no results: {dom}")).1;
     let text = behind.split_once("</pre>").unwrap_or_else(|| panic!("no end: {dom}")).0;
     serde_json::from_str(text).unwrap_or_else(|cause| panic!("{cause}: {text}"))
 }
 
-/// A Weir that has [`PAGE`] at `/page`, and two servers.
+/// Starts a Weir with [`PAGE`] at `/page`, and two servers.
 fn site(more: &str) -> (Weir, [OriginHandle; 2]) {
     let origins = ["a", "b"].map(|name| Origin::builder().name(name).start().unwrap());
     let [a, b] = [origins[0].addr(), origins[1].addr()];
@@ -138,7 +141,7 @@ servers = [{{ name = "postbox", address = "{address}", weight = 7 }}]
         dom.split(part).skip(1).map(|rest| rest.split(['<', ' ']).next().unwrap().to_owned()).collect()
     };
     assert_eq!(cells("<h2>Pool "), ["shop", "mail"], "{dom}");
-    // A listener first; each pool ends with a row for all of its servers.
+    // The listener comes first. Each pool ends with a row for all of its servers.
     assert_eq!(cells("<th scope=\"row\">"), ["web", "till", "spare", "all", "postbox", "all"], "{dom}");
     assert!(dom.contains("</footer>"), "{dom}");
 }

@@ -1,4 +1,4 @@
-//! curl: uploads and downloads, every framing.
+//! Tests uploads and downloads with curl, with every framing.
 
 use crate::site;
 use crate::tool::{run, text};

@@ -1,4 +1,5 @@
-//! The files of `weir demo` in a browser: looking at them and uploading through the balancer; both storage nodes have what came.
+//! Tests the files of `weir demo` in a browser: listing them, and uploading one through the balancer to both
+//! storage nodes.
 
 use serde_json::json;
 use weir_e2e::{Demo, get};
@@ -7,7 +8,7 @@ use weir_testkit::RawClient;
 
 use crate::browser::{DIRECTORY_PAGE, open_with, results};
 
-/// What the driver uploads.
+/// Name of the file that the page uploads.
 const NAME: &str = "from the browser.dat";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Takes the figures from which the picture of the README is drawn.
+//! Records the figures from which the picture of the README is drawn.
 
 use std::path::Path;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn the_data_of_the_picture_of_the_readme_are_those_of_a_demo_that_runs() {
         is_later
     });
     for snapshot in &mut snapshots {
-        // The picture does not show these parts, and not the name of this machine.
+        // The picture does not show these parts, nor the name of this machine.
         for part in ["fleets", "storage"] {
             snapshot[part] = json!([]);
         }

@@ -1,4 +1,4 @@
-//! The page of `weir lab` in a browser: what is drawn can be seen, and tables have rows.
+//! Tests the report page of `weir lab` in a browser: plots are visible, and tables have rows.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ use crate::tool::{command, finish, text};
 const SCENARIO: &str = "rivals = [\"none\", \"weir\"]\nrepeats = 3\nwarm-up = \"20ms\"\npause = \"0ms\"\nwatch = \"20ms\"\n\
     judge = [\"mean\", \"rate\"]\n[servers]\ncount = 2\n[[test]]\nname = \"GET\"\nconnections = [1, 2]\nduration = \"600ms\"\nsize = \"1KiB\"\n";
 
-/// Measures what a person would look at, and writes it to where [`results`] looks.
+/// Measures what is visible on the page, and writes the results to where [`results`] reads them.
 const LOOK: &str = r#"<pre id="results"></pre><script>
 // As a person does who wants to see all of it.
 document.querySelectorAll("details").forEach(fold => fold.open = true);
@@ -35,8 +35,8 @@ const wide = document.documentElement.scrollWidth > document.documentElement.cli
 document.getElementById("results").textContent = JSON.stringify({ plots, tables, verdict, wide });
 </script></body>"#;
 
-/// What the browser shows of a report, and how many figures each rival has in the first table. None on a machine that is too busy for
-/// a single valid run.
+/// Returns the measurements of a report, and the number of figures that each rival has in the first table.
+/// Returns `None` on a machine that is too busy for a single valid run.
 fn shown() -> Option<(Value, [usize; 2])> {
     (0..3).find_map(|_| {
         let directory = TempDir::new().unwrap();
@@ -70,7 +70,7 @@ fn plots_have_marks_and_tables_have_rows() {
         plots.iter().filter(|plot| plot["of"].as_str().unwrap().contains(title)).collect::<Vec<_>>()
     };
     for bars in [of("Mean latency"), of("Answers a second")] {
-        // A bar for each case and rival.
+        // One bar for each case and rival.
         assert_eq!((bars.len(), &bars[0]["marks"]), (1, &Value::from(figures[0] + figures[1])), "{shown}");
     }
     for shares in ["In percent of the best: mean", "In percent of the best: rate"].map(of) {
@@ -91,7 +91,7 @@ fn plots_have_marks_and_tables_have_rows() {
     for table in tables {
         let (columns, rows) = (table["head"].as_array().unwrap().len(), table["rows"].as_array().unwrap());
         let is_comparison = table["head"][0] == "figure";
-        // With one balancer there is nobody to compare it with.
+        // With one balancer there is no comparison.
         assert!(is_comparison || !rows.is_empty(), "{table}");
         assert!(rows.iter().all(|row| row.as_array().unwrap().len() == columns), "{table}");
     }

@@ -1,4 +1,4 @@
-//! Load generators: none of them may see an error.
+//! Tests Weir with load generators, none of which may see an error.
 
 use crate::site;
 use crate::tool::{run, text};
@@ -67,7 +67,7 @@ fn h2load_in_http_1_mode_sees_no_error() {
     assert_eq!(site.requests(), 1000);
 }
 
-/// The number behind a label in a report.
+/// Returns the number after a label in a report.
 fn number(report: &str, label: &str) -> f64 {
     let behind = report.split_once(label).unwrap_or_else(|| panic!("no {label:?} in {report}")).1;
     let number: String =

@@ -1,4 +1,4 @@
-//! `weir load` over HTTP/2 against servers of others: NGINX, with TLS and without, and nghttpd.
+//! Tests `weir load` over HTTP/2 against other servers: NGINX, with TLS and without, and nghttpd.
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use weir_testkit::{Child, PATIENCE, TempDir, wait_until};
 
 use crate::tool;
 
-/// A server that listens, and its files.
+/// Server that listens, and its files.
 struct Server {
     address: SocketAddr,
     directory: TempDir,
@@ -18,7 +18,8 @@ struct Server {
 }
 
 impl Server {
-    /// Starts what `command` makes of a port and a directory. Somebody else may take the port first: then with another.
+    /// Starts the server that `command` returns for a port and a directory. Tries another port if another
+    /// process takes the first one.
     #[track_caller]
     fn start(command: impl Fn(u16, &TempDir) -> Command) -> Self {
         for _ in 0..10 {
@@ -27,7 +28,7 @@ impl Server {
             drop(free);
             let directory = TempDir::new().unwrap();
             std::fs::write(directory.path().join("file"), vec![b'x'; 300_000]).unwrap();
-            // Whoever runs the test, its workers must be able to read that.
+            // The server's workers must be able to read the directory, also if root runs the test.
             let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(directory.path(), everybody).unwrap();
             let mut child = Child::spawn(command(address.port(), &directory));
@@ -43,7 +44,7 @@ impl Server {
         panic!("ten ports were taken by others");
     }
 
-    /// NGINX; `listen` stands behind its address, `more` in its server.
+    /// Starts NGINX. `listen` follows its address, `more` is added to its server block.
     fn nginx(listen: &str, more: &str) -> Self {
         Self::start(|port, directory| {
             let issued = Authority::new("Test CA").issue(&Request::names(&["localhost"]));
@@ -67,7 +68,7 @@ impl Server {
         })
     }
 
-    /// What `weir load` says in JSON of requests over HTTP/2 to a path.
+    /// Returns the JSON report of `weir load` for requests over HTTP/2 to a path.
     #[track_caller]
     fn load(&self, scheme: &str, path: &str, arguments: &[&str]) -> Value {
         let mut command = Command::new(weir_e2e::program());
@@ -88,7 +89,7 @@ fn assert_all_well(summary: &Value, requests: u64, bytes: u64) {
     assert_eq!(summary["faults"], serde_json::json!([]), "{summary}");
 }
 
-/// Closed loop, open loop, sessions, bodies to the server.
+/// Sends requests in a closed loop, in an open loop, in sessions, and with bodies.
 fn ask_in_every_way(server: &Server, scheme: &str) {
     let closed = ["-c", "2", "--streams", "10", "-n", "400"];
     let summary = server.load(scheme, "/file", &closed);

@@ -1,4 +1,5 @@
-//! The page of `weir load` in a browser: curves that answer the pointer, and pictures where scripts do not run.
+//! Tests the report page of `weir load` in a browser: curves that respond to the pointer, and pictures if
+//! scripts do not run.
 
 use std::fs;
 
@@ -9,7 +10,7 @@ use weir_testkit::TempDir;
 use crate::browser::{open_with, results};
 use crate::tool::{command, finish, text};
 
-/// Does what a person would do with the pointer, and writes what then is to be seen to where [`results`] looks.
+/// Simulates a user's pointer, and writes the visible results to where [`results`] reads them.
 const LOOK: &str = r#"<pre id="results"></pre><script>
 addEventListener("load", () => {
   const at = (over, type, x, y) => {
@@ -53,13 +54,13 @@ addEventListener("load", () => {
 });
 </script></body>"#;
 
-/// What is there without scripts.
+/// Counts the pictures of a page without scripts.
 const COUNT: &str = r#"<pre id="results"></pre><script>
 document.getElementById("results").textContent = JSON.stringify({
   svgs: document.querySelectorAll(".plot svg").length, hint: getComputedStyle(document.querySelector(".plot-hint")).display });
 </script></body>"#;
 
-/// The page of a short run.
+/// Returns the report page of a short run.
 fn page(directory: &TempDir) -> String {
     let origin = Origin::builder().start().unwrap();
     let mut weir = command(weir_e2e::program().to_str().unwrap());
@@ -67,7 +68,7 @@ fn page(directory: &TempDir) -> String {
     weir.args(["load", "--rate", "200", "--duration", "1500ms", "--html", "page.html", &url]);
     weir.current_dir(directory.path());
     let output = finish(weir);
-    // Invalid is as good: a busy machine has a page, too.
+    // An invalid run is good enough: a busy machine gets a page, too.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{}", text(&output));
     fs::read_to_string(directory.path().join("page.html")).unwrap()
 }
@@ -90,12 +91,12 @@ fn curves_show_the_values_under_the_pointer_and_parts_of_them_enlarged() {
     assert_eq!(names, ["latency", "rate", "percentiles", "histogram"]);
     for plot in seen {
         let curves = plot["curves"].as_u64().unwrap();
-        // Each curve in its colour, axes, and text.
+        // A color for each curve, and those of axes and text.
         assert!(plot["colours"].as_u64().unwrap() > curves + 1, "{shown}");
         assert!(plot["points"].as_u64().unwrap() > 5 && plot["width"].as_f64().unwrap() > 300.0, "{shown}");
         assert_eq!(plot["svgs"], 0, "the picture has made room: {shown}");
     }
-    // Of both that have one axis of time: the moment, and a value of each curve.
+    // Both plots share a time axis. Each shows the time and a value of each curve.
     for values in shown["pointed"].as_array().unwrap() {
         let values: Vec<&str> = values.as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
         assert!(values.len() == 4 && values[0].ends_with(" s"), "{shown}");

@@ -1,5 +1,5 @@
-//! Programs that people use against a balancer, or behind it, from Debian's packages. One that is not installed fails its
-//! test: `scripts/setup test` installs all of them.
+//! Tests Weir with common client and server programs from Debian's packages. A test fails if its program is
+//! not installed: `scripts/setup test` installs all of them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -23,7 +23,7 @@ mod websocket;
 use weir_e2e::{Weir, web};
 use weir_origin::{Origin, OriginHandle};
 
-/// A Weir in front of two servers.
+/// Weir in front of two servers.
 struct Site {
     weir: Weir,
     origins: [OriginHandle; 2],

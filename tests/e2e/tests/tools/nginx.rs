@@ -1,4 +1,4 @@
-//! NGINX as the server behind Weir.
+//! Tests NGINX as the server behind Weir.
 
 use weir_e2e::{Weir, web};
 
@@ -6,7 +6,7 @@ use crate::tool;
 
 #[test]
 fn nginx_as_a_server_is_understood() {
-    // A server whose framing is nobody's here, over kept connections.
+    // NGINX chooses the framing of its responses itself, over connections that are kept open.
     let directory = weir_testkit::TempDir::new().unwrap();
     std::fs::write(directory.path().join("file"), vec![b'x'; 300_000]).unwrap();
     let root = directory.path().display();

@@ -1,6 +1,8 @@
-//! The NGINX of the guide for sites that come from StoRM: Debian's, with TLS and client certificates, in front of a storage area.
+//! Tests the NGINX config of the guide for StoRM sites: Debian's NGINX, with TLS and client certificates, in
+//! front of a storage area.
 //!
-//! Debian has no VOMS module: in place of its variables stand NGINX's own, of the certificate, and empty ones, of memberships.
+//! Debian has no VOMS module. The test replaces its variables by NGINX's own for the certificate, and by
+//! empty ones for memberships.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +16,7 @@ use weir_testkit::{Child, PATIENCE, TempDir, wait_until};
 use crate::tool;
 
 const HOST: &str = "storage.example.org";
-/// The client, as NGINX sees it.
+/// Client address that NGINX passes on.
 const CLIENT: &str = "192.0.2.7";
 
 struct Front {
@@ -24,7 +26,7 @@ struct Front {
     _nginx: Child,
 }
 
-/// The server block that the guide shows.
+/// Returns the server block of the guide.
 fn shown() -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/coming-from-storm.md");
     let page = fs::read_to_string(page).unwrap();
@@ -61,11 +63,11 @@ impl Front {
             ("10.0.0.11:8443", weir.addr("https").to_string()),
             ("/etc/nginx/", format!("{}/", here.display())),
             ("alias /srv/data/;", format!("alias {}/; add_header By nginx;", root.path().display())),
-            // On a Unix socket there is none.
+            // A Unix socket has no client address.
             ("$remote_addr", CLIENT.to_owned()),
             ("$ssl_client_ee_s_dn", "$ssl_client_s_dn".to_owned()),
             ("$ssl_client_ee_i_dn", "$ssl_client_i_dn".to_owned()),
-            // Of a header that nobody sends.
+            // Variable of a header that no client sends.
             ("$voms_", "$http_not_there_".to_owned()),
         ] {
             assert!(server.contains(in_guide), "{in_guide} in\n{server}");
@@ -81,7 +83,7 @@ impl Front {
         );
         let file = here.join("nginx.conf");
         fs::write(&file, config).unwrap();
-        // It must be able to read what the test writes, whoever runs it.
+        // NGINX's workers must be able to read the test's files, also if root runs the test.
         for directory in [root.path(), here] {
             fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
         }
@@ -92,7 +94,7 @@ impl Front {
         Self { root, files, _weir: weir, _nginx: nginx }
     }
 
-    /// What curl writes of a request for a file.
+    /// Returns the output of curl for a request to a file.
     #[track_caller]
     fn curl(&self, arguments: &[&str]) -> String {
         let here = self.files.path();
@@ -115,7 +117,8 @@ fn who_shows_a_certificate_writes_through_the_nginx_of_the_guide_and_it_sends_th
     let put = ["-o", "/dev/null", "-w", "%{http_code}", "-T", &upload];
     let refused = front.curl(&put);
     assert!(matches!(refused.as_str(), "401" | "403"), "{refused}");
-    // Nor is anybody believed who says so, also where NGINX lets names with underscores through.
+    // A client that sends the identity headers itself is not trusted, even if NGINX accepts names with
+    // underscores.
     for line in ["X-VOMS-ssl_client_ee_s_dn: CN=Jo,O=Example", "X-VOMS-voms_user: CN=Jo,O=Example"] {
         let refused = front.curl(&[&put[..], &["-H", line][..]].concat());
         assert!(matches!(refused.as_str(), "401" | "403"), "{line}: {refused}");

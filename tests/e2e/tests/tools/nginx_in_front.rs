@@ -1,4 +1,4 @@
-//! NGINX in front of a storage area, to which it leaves everything but the sending of files.
+//! Tests NGINX in front of a storage area, for which it only sends the files.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -55,7 +55,7 @@ impl Front {
         std::fs::write(&file, config).unwrap();
         let mut command = tool::command("nginx");
         command.arg("-c").arg(&file).arg("-e").arg("stderr");
-        // It must be able to read what the test writes, whoever runs it.
+        // NGINX's workers must be able to read the test's files, also if root runs the test.
         for directory in [root.path(), files.path()] {
             let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(directory, everybody).unwrap();
@@ -165,9 +165,9 @@ fn who_may_not_gets_neither_the_file_nor_its_name() {
         assert!(!response.text().contains("secret\n") && response.header("by").is_none());
     }
     assert_eq!(front.get("/data/none", "").status, 404);
-    // The internal location is no way in.
+    // The internal location is not accessible from outside.
     assert_eq!(front.get("/protected%20files/secret/a", "").status, 404);
-    // Who comes past the proxy gets the file, and no name.
+    // A client that bypasses the proxy gets the file, and not its name.
     let mut client = RawClient::connect_from([127, 0, 0, 2].into(), front.weir.addr("web"));
     let direct = client.exchange(request("GET", "/data/a", ""));
     assert_eq!((direct.text().as_str(), direct.header("x-accel-redirect")), ("file", None));
@@ -182,7 +182,7 @@ fn the_progress_of_a_copy_comes_through_while_its_source_is_held() {
         let _ = waits.lock().unwrap().recv();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\ncontent")
     });
-    // To be dropped before the source is, which waits for who waits for it.
+    // Dropped before `source`, whose drop waits for its handler, which waits for this.
     let go = sender;
     let front = Front::new();
     let mut client = RawClient::connect_unix(&front.socket);

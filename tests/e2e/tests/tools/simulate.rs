@@ -1,8 +1,8 @@
-//! `weir simulate`, as a person and as a program sees it.
+//! Tests the output of `weir simulate` on a terminal and as JSON.
 
 use crate::tool::{command, finish, text};
 
-/// Long enough to be told of, even where nothing else is to be done.
+/// Arguments of a simulation that is long enough to report progress, even on an idle machine.
 const ARGUMENTS: &str =
     "simulate --servers 50 --algorithms round-robin,random --seeds 2 --requests 1000000 --threads 1";
 

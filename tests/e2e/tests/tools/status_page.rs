@@ -1,4 +1,4 @@
-//! The status page in a browser: the width of its tables, and its filter.
+//! Tests the status page in a browser: the width of its tables, and its filter.
 
 use std::fs;
 

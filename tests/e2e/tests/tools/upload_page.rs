@@ -1,4 +1,5 @@
-//! The page of a directory in a browser: uploading, making and deleting with it, and what pages of others cannot do.
+//! Tests the page of a directory in a browser: uploads, new directories and deletions, and the limits of
+//! pages from other origins.
 
 use serde_json::{Value, json};
 use weir_e2e::Weir;
@@ -7,7 +8,7 @@ use weir_testkit::TempDir;
 
 use crate::browser::{DIRECTORY_PAGE, open_with, results};
 
-/// A page that tries to write to another origin, whose password the browser knows.
+/// Page that tries to write to another origin, whose password the browser knows.
 const FOREIGN: &str = r#"<!doctype html><html lang="en"><meta charset="utf-8"><title>Evil</title>
 <pre id="results">the script has not finished</pre><iframe id="hold" src="/hang"></iframe>
 <script>
@@ -78,7 +79,7 @@ actions = "all"
 principals = { type = "anyone" }"#;
     let weir = Weir::start(&config(root.path(), origin.addr(), everything));
     let url = format!("http://{}/drive#everything", weir.addr("web"));
-    // What another script may not do is complained about.
+    // The console reports the requests that another origin's script may not send.
     let (dom, complaints) = open_with(&["--disable-popup-blocking"], &url);
     let found: Value = results(&dom);
     assert_eq!(found["error"], Value::Null, "{found}\n{complaints:?}");
@@ -113,7 +114,7 @@ fn a_page_of_another_origin_cannot_write_although_the_browser_knows_the_password
     let found: Value = results(&dom);
     assert_eq!(found, json!({ "put": "refused", "post": "opaque 0", "delete": "refused" }), "{dom}");
     assert_eq!(std::fs::read(root.path().join("mine")).unwrap(), b"mine");
-    // Without the browser's own refusal, as an old one would: the server refuses.
+    // An old browser would not refuse the request itself. Then the server refuses it.
     let mut client = weir.client();
     for (more, status) in
         [("", 204), ("Origin: http://evil.example.org\r\n", 403), ("Sec-Fetch-Site: same-site\r\n", 403)]

@@ -1,11 +1,11 @@
-//! A WebSocket client that is no browser.
+//! Tests a WebSocket client that is not a browser.
 
 use crate::site;
 use crate::tool::{missing, run, text};
 
 #[test]
 fn a_websocket_client_is_answered() {
-    // curl speaks WebSocket in newer versions only; for Python there is a package of Debian.
+    // Only newer versions of curl support WebSocket. Debian has a package for Python.
     let site = site();
     let script = format!(
         "import asyncio, websockets\n\
@@ -19,7 +19,7 @@ fn a_websocket_client_is_answered() {
          asyncio.run(main())\n",
         site.weir.addr("web")
     );
-    // Debian's own Python: another that comes first in PATH does not have Debian's packages.
+    // Debian's own Python: another one earlier in PATH does not have Debian's packages.
     let python = |script| run("/usr/bin/python3", &["-I", "-c", script]);
     if !python("import websockets").status.success() {
         missing("python3-websockets");

@@ -1,6 +1,7 @@
-//! A table of certificates and settings: Weir as server and as client beside what OpenSSL says of the same files.
+//! Compares Weir, as server and as client, with OpenSSL for a table of certificates and settings.
 //!
-//! Where Weir is stricter or milder than OpenSSL, the row says so, and docs/guide/tls.md says why.
+//! A row marks the cases in which Weir is stricter or more lenient than OpenSSL. docs/guide/tls.md explains
+//! them.
 
 use std::fmt::Write;
 use std::io::{BufRead, BufReader};
@@ -12,12 +13,12 @@ use weir_testkit::{PATIENCE, TempDir, untested, wait_until};
 
 use crate::s_client::s_client;
 
-/// What a peer shows, what the file of authorities holds, and who accepts it.
+/// Certificate of a peer, content of the `ca` file, and the expected results.
 struct Row {
     name: &'static str,
-    /// The certificate and key of the peer: `NAME.crt`, `NAME.key`.
+    /// Base name of the peer's certificate and key: `NAME.crt`, `NAME.key`.
     shown: &'static str,
-    /// The certificates in `ca`.
+    /// Certificates in `ca`.
     trusted: &'static [&'static str],
     openssl: bool,
     weir: bool,
@@ -51,14 +52,14 @@ const ROWS: &[Row] = &[
     row("RSA key of 1024 bits, named itself", "rsa1024", &["rsa1024"], NO, NO),
     row("version 1, named itself", "v1", &["v1"], YES, YES),
     row("CA:TRUE, issued by the authority, named itself", "sub-ca", &["ca", "sub-ca"], YES, YES),
-    // Stricter than OpenSSL.
+    // Weir is stricter than OpenSSL.
     row("CA:TRUE, issued by the authority", "sub-ca", &["ca"], YES, NO),
     row("version 1, issued by the authority", "v1-issued", &["ca"], YES, NO),
-    // Milder: as curl, and as `openssl -partial_chain`.
+    // Weir is more lenient, like curl and `openssl -partial_chain`.
     row("named itself without its authority", "plain", &["plain"], NO, YES),
 ];
 
-/// Only of servers: their names and purposes.
+/// Rows about names and purposes, which apply only to servers.
 const SERVER_ROWS: &[Row] = &[
     row("for another name", "other", &["ca"], NO, NO),
     row("for another name, named itself", "other", &["other"], NO, NO),
@@ -68,7 +69,7 @@ const SERVER_ROWS: &[Row] = &[
     row("common name only, issued by the authority", "cn-issued", &["ca"], YES, NO),
 ];
 
-/// Lets an OpenSSL peer show weak keys, which it refuses otherwise.
+/// Lets an OpenSSL peer use weak keys, which it refuses otherwise.
 const WEAK: &str = "DEFAULT:@SECLEVEL=0";
 
 const SCRIPT: &str = r#"
@@ -126,7 +127,7 @@ fn ca_of(row: &Row) -> String {
     format!("trusted-{}.pem", row.trusted.join("+"))
 }
 
-/// `openssl s_server` with a certificate, killed with the test.
+/// Running `openssl s_server` with a certificate. It is killed when the test ends.
 struct Server {
     child: Child,
     addr: SocketAddr,
@@ -146,7 +147,7 @@ impl Server {
             .unwrap();
         let mut said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let addr = said.find_map(|line| line.strip_prefix("ACCEPT ")?.parse().ok()).expect("an address");
-        // What it prints later must not fill the pipe.
+        // Reads on, so that later output does not fill the pipe.
         std::thread::spawn(move || said.count());
         Self { child, addr }
     }
@@ -249,7 +250,8 @@ fn clients_are_accepted_as_the_table_says() {
     assert!(wrong.is_empty(), "\n{wrong}\n{}", weir.log().join("\n"));
 }
 
-/// Lists as `openssl ca -gencrl` makes them: with its defaults (version 1), without a number, and of version 2.
+/// Makes revocation lists like `openssl ca -gencrl`: with its defaults (version 1), without a number, and of
+/// version 2.
 const LISTS: &str = r#"
 set -e
 touch index.txt
@@ -291,7 +293,7 @@ fn revocation_lists_of_version_1_and_without_a_number_count() {
         assert!(!is_accepted(list, "self"), "{list}: of another authority");
     }
     wait_until("the list to be stale", PATIENCE, || !is_accepted("stale", "ed25519"));
-    // A list whose authority is unknown is refused when the config is.
+    // A list of an unknown CA is an error of the config.
     let config = path("stranger.toml");
     std::fs::write(&config, format!("{}[[route]]\nrespond = 200\n", listener("stranger", "ca.crt"))).unwrap();
     let refused = Command::new(weir_e2e::program()).args(["check", &config]).output().unwrap();

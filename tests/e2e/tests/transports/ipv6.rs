@@ -1,4 +1,4 @@
-//! Servers that have IPv6 addresses and no others.
+//! Tests servers that have only IPv6 addresses.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};

@@ -1,4 +1,4 @@
-//! What lies below HTTP: TCP mode, the PROXY protocol, Unix sockets, TLS.
+//! Tests the layers below HTTP: TCP mode, the PROXY protocol, Unix sockets, TLS.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

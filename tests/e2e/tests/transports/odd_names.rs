@@ -1,4 +1,4 @@
-//! Server names that no certificate can have: unknown names for OpenSSL's servers, and for Weir.
+//! Tests server names that no certificate can have: OpenSSL's servers and Weir treat them as unknown names.
 
 use std::process::Command;
 
@@ -41,8 +41,8 @@ fn a_name_that_is_none_gets_the_first_certificate_in_every_kind_of_handshake() {
     let session = pki.directory.path().join("session").display().to_string();
     let shows = ["-cert", &mine, "-key", &key];
     for name in names() {
-        // The hash of the handshake is signed by the client, in TLS 1.2 over all messages; X448 has the server ask for another
-        // hello; a session that is resumed has a proof over a part of the hello.
+        // A client signature covers the hash of the handshake (in TLS 1.2, all messages). X448 makes the
+        // server send a HelloRetryRequest. A resumed session has a proof over a part of the ClientHello.
         for kind in [
             &["-tls1_2", "-sess_out", &session][..],
             &["-tls1_2", "-sess_in", &session],

@@ -1,9 +1,9 @@
-//! The PROXY protocol, versions 1 and 2, in and out.
+//! Tests the PROXY protocol, versions 1 and 2, from clients and to servers.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{Ending, RawClient, RawServer};
 
-/// `\r\n\r\n\0\r\nQUIT\n`
+/// Bytes of `\r\n\r\n\0\r\nQUIT\n`.
 const SIGNATURE: [u8; 12] = [0x0d, 0x0a, 0x0d, 0x0a, 0x00, 0x0d, 0x0a, 0x51, 0x55, 0x49, 0x54, 0x0a];
 
 fn v2(command: u8, family: u8, addresses: &[u8]) -> Vec<u8> {
@@ -14,7 +14,7 @@ fn v2(command: u8, family: u8, addresses: &[u8]) -> Vec<u8> {
     header
 }
 
-/// 192.0.2.7:4711 to 192.0.2.1:80.
+/// Addresses 192.0.2.7:4711 to 192.0.2.1:80.
 const INET: [u8; 12] = [192, 0, 2, 7, 192, 0, 2, 1, 0x12, 0x67, 0, 80];
 
 fn accepting() -> (Weir, RawServer) {
@@ -47,7 +47,7 @@ fn a_header_from_a_trusted_peer_says_who_the_client_is() {
         (v2(1, 0x11, &INET), "192.0.2.7"),
         (v2(1, 0x21, &six), "2001:db8::9"),
         (v2(1, 0x11, &with_tlv), "192.0.2.7"),
-        // LOCAL: the peer speaks for itself.
+        // LOCAL: the connection is the peer's own.
         (v2(0, 0x00, &[]), "127.0.0.1"),
     ];
     for (header, expected) in headers {
@@ -64,7 +64,7 @@ fn a_header_from_a_trusted_peer_says_who_the_client_is() {
         let mut client = weir.client();
         client.send([header.as_slice(), get("/").as_bytes()].concat());
         assert_eq!(client.response().status, 200, "{}", header.escape_ascii());
-        // For all requests of the connection.
+        // The header applies to all requests of the connection.
         assert_eq!(client.exchange(get("/")).status, 200);
         assert_eq!(forwarded_for(&server), expected);
     }
@@ -121,7 +121,7 @@ fn servers_get_a_header_of_version_1_if_they_want_one() {
     let local = client.local_addr();
     for number in 0..2 {
         assert_eq!(client.exchange(get("/")).status, 200);
-        // A connection tells of one client: it is not given to another.
+        // A header names one client, so the connection is not reused for another.
         let received = String::from_utf8(server.received(number)).unwrap();
         let expected =
             format!("PROXY TCP4 127.0.0.1 127.0.0.1 {} {}\r\nGET / ", local.port(), weir.addr("web").port());

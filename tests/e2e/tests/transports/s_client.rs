@@ -1,11 +1,12 @@
-//! OpenSSL's client.
+//! Runs OpenSSL's client.
 
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Sends a GET by `openssl s_client` with these arguments, which name files in `directory`, and returns its output.
+/// Sends a GET request with `openssl s_client` and returns its output. The arguments may name files in
+/// `directory`.
 pub(crate) fn s_client(directory: &Path, addr: SocketAddr, arguments: &[&str]) -> Output {
     let mut client = Command::new("openssl")
         .args(["s_client", "-connect", &addr.to_string(), "-ign_eof"])
@@ -17,7 +18,7 @@ pub(crate) fn s_client(directory: &Path, addr: SocketAddr, arguments: &[&str]) -
         .spawn()
         .unwrap();
     let mut input = client.stdin.take().unwrap();
-    // A refused client ends before it reads.
+    // A client that is refused ends before it reads its input.
     let _ = input.write_all(b"GET / HTTP/1.1\r\nHost: s.test\r\nConnection: close\r\n\r\n");
     client.wait_with_output().unwrap()
 }

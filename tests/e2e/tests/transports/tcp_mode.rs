@@ -1,4 +1,4 @@
-//! TCP mode: bytes both ways.
+//! Tests TCP mode, which passes bytes in both directions.
 
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ fn a_server_that_cannot_be_connected_to_is_replaced_by_another() {
 fn without_a_server_the_connection_ends_at_once() {
     let refusing = RefusingPort::new();
     let weir = Weir::start(&tcp(&[refusing.addr().to_string()], "", ""));
-    // Its reset may even come before connecting has ended.
+    // The reset may arrive even before the connect has finished.
     if let Ok(mut client) = RawClient::try_connect(weir.addr("db")) {
         let _ = client.try_send("hello");
         assert_eq!(client.read_to_end().0, b"");

@@ -1,4 +1,4 @@
-//! TLS on both sides, with curl and openssl as the other ends.
+//! Tests TLS on both sides, with curl and openssl as the peers.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use weir_e2e::{Weir, web};
 use weir_testkit::certificates::{Authority, KeyKind, Request};
 use weir_testkit::{PATIENCE, RawServer, TempDir, wait_until};
 
-/// An authority and what it has issued, as files.
+/// CA and the certificates that it has issued, as files.
 pub(crate) struct Pki {
     pub(crate) authority: Authority,
     pub(crate) directory: TempDir,
@@ -26,7 +26,7 @@ impl Pki {
         self.directory.path().join("ca.pem")
     }
 
-    /// `{ certificate = .., key = .. }`.
+    /// Issues a certificate and returns `{ certificate = .., key = .. }`.
     pub(crate) fn issue(&self, name: &str, request: Request) -> String {
         let files = self.authority.issue(&request).write_to(self.directory.path(), name);
         format!("{{ certificate = \"{}\", key = \"{}\" }}", files.certificate.display(), files.key.display())
@@ -206,7 +206,7 @@ fn plain_http_on_a_tls_port_harms_nobody() {
     assert_eq!(server.connections(), 1);
 }
 
-/// A second Weir that ends TLS, as the server of the first.
+/// Starts a second Weir that terminates TLS, as the server of the first.
 fn tls_server(pki: &Pki, certificate: &str, more: &str) -> (Weir, RawServer) {
     let server = RawServer::answering("hi");
     (Weir::start(&tls(&server, certificate, &format!("{more}\n# {}", pki.ca().display()))), server)
@@ -288,7 +288,7 @@ fn tcp_mode_routes_by_server_name_without_ending_tls() {
         b.addr("web")
     );
     let weir = Weir::start(&config);
-    // The right certificate can only come from the right server.
+    // Only the right server has the right certificate.
     assert_eq!(stdout(&pki.curl(&weir, "a.example", &[])), "hi");
     assert_eq!(stdout(&pki.curl(&weir, "b.example", &[])), "hi");
     assert!(!pki.curl(&weir, "c.other", &["--insecure"]).status.success());

@@ -1,4 +1,4 @@
-//! TLS peers that break off, stall, or come with a PROXY header.
+//! Tests TLS peers that break off, stall, or send a PROXY header.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,16 +14,16 @@ use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, ResponseError};
 
 use crate::tls::{Pki, stdout, tls};
 
-/// How a TLS server ends a connection.
+/// Way in which a TLS server ends a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goodbye {
     /// With close_notify, then a FIN.
     Proper,
-    /// With a FIN alone: what came may have been cut by anybody on the way (RFC 8446 section 6.1).
+    /// With a FIN alone: an attacker on the path may have cut the response (RFC 8446 section 6.1).
     Cut,
 }
 
-/// As the server `s.internal`.
+/// Returns the TLS config of the server `s.internal`.
 pub(crate) fn server_config(authority: &Authority) -> Arc<ServerConfig> {
     let issued = authority.issue(&Request::names(&["s.internal"]));
     let chain =
@@ -34,7 +34,8 @@ pub(crate) fn server_config(authority: &Authority) -> Arc<ServerConfig> {
     Arc::new(config.with_no_client_auth().with_single_cert(chain, key).unwrap())
 }
 
-/// Answers each connection with these bytes over TLS, and ends it so. Runs until the test ends.
+/// Starts a server that sends these bytes over TLS on each connection and ends it with `goodbye`. It runs
+/// until the test ends.
 fn tls_server(authority: &Authority, answer: &'static str, goodbye: Goodbye) -> SocketAddr {
     let config = server_config(authority);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -135,7 +136,7 @@ fn a_client_that_never_ends_its_handshake_is_closed() {
     let server = RawServer::answering("hi");
     let config = tls(&server, &pki.issue("a", Request::names(&["a.example"])), "");
     let weir = Weir::start(&format!("{config}[listener.web.timeouts]\nhead = \"300ms\"\n"));
-    // The start of a ClientHello of 512 bytes.
+    // The last one is the start of a ClientHello of 512 bytes.
     for bytes in [&[][..], &[0x16], &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]] {
         let mut client = weir.client();
         client.send(bytes);
@@ -153,7 +154,7 @@ fn a_proxy_header_comes_before_the_handshake() {
     let client = ["--haproxy-protocol", "--haproxy-clientip", "192.0.2.7"];
     let output = pki.curl(&weir, "a.example", &client);
     if String::from_utf8_lossy(&output.stderr).contains("haproxy-clientip") {
-        // An older curl: it tells its own address.
+        // An older curl sends its own address.
         assert_eq!(stdout(&pki.curl(&weir, "a.example", &client[..1])), "hi");
     } else {
         assert_eq!(stdout(&output), "hi");

@@ -1,4 +1,4 @@
-//! TLS peers that do not read.
+//! Tests TLS peers that do not read.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use crate::tls_peers::{in_front_of, server_config};
 #[test]
 fn a_tls_client_that_does_not_read_is_not_taken_for_a_server_that_does_not_send() {
     let pki = Pki::new();
-    // Small enough that the last one has been read whole when the client's kernel, and Weir's, have no more room.
+    // Small enough that Weir has read a whole response when the kernel's buffers of client and Weir are full.
     let server = RawServer::answering(vec![b'x'; 30_000]);
     let certificate = pki.issue("a", Request::names(&["a.example"]));
     let config = tls(&server, &certificate, "").replace(
@@ -31,7 +31,7 @@ fn a_tls_client_that_does_not_read_is_not_taken_for_a_server_that_does_not_send(
     for _ in 0..600 {
         file.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     }
-    // What it receives goes into a pipe that nobody empties.
+    // Its output goes into a pipe that the test does not read.
     let mut openssl = Command::new("openssl");
     openssl
         .args(["s_client", "-quiet", "-connect", &weir.addr("web").to_string(), "-servername", "a.example"])
@@ -60,7 +60,7 @@ fn a_tls_server_that_does_not_read_is_not_taken_for_a_client_that_does_not_send(
         let (stream, _) = listener.accept().unwrap();
         let mut tls = StreamOwned::new(ServerConnection::new(config).unwrap(), stream);
         let read = tls.read(&mut [0; 1024]).unwrap();
-        // The buffers of both sockets fill, and then nothing moves any more.
+        // The buffers of both sockets fill up, and the transfer stops.
         let _ = wait.recv();
         read
     });

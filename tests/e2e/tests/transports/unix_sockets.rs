@@ -1,4 +1,4 @@
-//! Unix sockets, on both sides.
+//! Tests Unix sockets, for clients and for servers.
 
 use std::os::unix::fs::FileTypeExt;
 

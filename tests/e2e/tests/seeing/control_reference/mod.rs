@@ -1,5 +1,6 @@
-//! docs/reference/control-socket.md is made from the commands' and replies' declarations, and from what a running Weir
-//! answers. After a change: `WEIR_UPDATE_DOCS=1 cargo test -p weir-e2e --test seeing control_reference`
+//! Tests that docs/reference/control-socket.md matches the declarations of commands and replies, and the
+//! replies of a running Weir. After a change: `WEIR_UPDATE_DOCS=1 cargo test -p weir-e2e --test seeing
+//! control_reference`
 
 mod page;
 mod source;
@@ -25,7 +26,7 @@ fn find<'a>(all: &'a [Declared], name: &str) -> &'a Declared {
     all.iter().find(|declared| declared.name == name).unwrap_or_else(|| panic!("{name} is not declared"))
 }
 
-/// The names between backticks.
+/// Returns the names between backticks.
 fn quoted(message: &str) -> BTreeSet<&str> {
     message.split('`').skip(1).step_by(2).collect()
 }
@@ -89,14 +90,14 @@ fn the_reference_has_every_field_of_a_running_weirs_snapshot() {
         root.path().join("fleet"),
     ));
     assert_eq!(weir.client().exchange(get("/")).status, 200);
-    // A copy that is under way.
+    // A copy that is in progress.
     let silent = RawServer::silent();
     let mut copy = RawClient::connect(weir.addr("files"));
     let destination = format!("http://{}/", silent.addr());
     copy.send(format!("COPY /f HTTP/1.1\r\nHost: a\r\nDestination: {destination}\r\n\r\n"));
     assert_eq!(copy.response_head().status, 202);
     let mut snapshot = Value::Null;
-    // Then the check is there, too.
+    // The health check has run by then, too.
     wait_until("a check", PATIENCE, || {
         snapshot = weir.obey(&json!({"show": {}}))["snapshot"].take();
         snapshot["pools"][0]["servers"][0]["check"]["code"] == "L4OK"
@@ -113,7 +114,7 @@ fn the_reference_has_every_field_of_a_running_weirs_snapshot() {
     }
 }
 
-/// Goes through a value and its declaration together.
+/// Compares a value with its declaration, recursively.
 fn compare(all: &[Declared], of: &str, value: &Value, seen: &mut BTreeSet<String>) {
     let (of, values) = match (page::inner(of), value) {
         (_, Value::Null) => return,

@@ -1,4 +1,4 @@
-//! The page in Markdown.
+//! Writes the reference page in Markdown.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use weir_e2e::Weir;
 use super::find;
 use super::source::{Declared, Member};
 
-/// What the examples are given to.
+/// Config of the Weir that runs the examples.
 const CONFIG: &str = "\
 [listener.web]
 bind = \"127.0.0.1:0\"
@@ -34,14 +34,14 @@ act = false
 directory = \"DIRECTORY/fleet\"
 ";
 
-/// A Weir that the examples are given to.
+/// Starts the Weir that runs the examples.
 pub(super) fn start() -> Weir {
     let launcher = Weir::launcher("");
     let config = CONFIG.replace("DIRECTORY", &launcher.directory().display().to_string());
     launcher.config(&config).start()
 }
 
-/// The parts of a snapshot, in the order of their sections.
+/// Types of the parts of a snapshot, in the order of their sections.
 pub(super) const SNAPSHOT: [&str; 36] = [
     "Snapshot",
     "ProcessSnapshot",
@@ -121,7 +121,7 @@ pub(super) fn write(all: &[Declared]) -> String {
     page
 }
 
-/// In the order in which the examples are given.
+/// Returns the example commands, in the order in which they are sent.
 fn examples() -> Vec<Value> {
     vec![
         json!({"server-state": {"pool": "web", "server": "w1", "state": "drain"}}),
@@ -193,7 +193,7 @@ fn replies(page: &mut String, all: &[Declared], weir: &Weir) {
 }
 
 fn section(page: &mut String, declared: &Declared, all: &[Declared]) {
-    // How latencies are written stands in their table.
+    // The table of latencies describes how they are written.
     let meaning = declared.meaning.split(" Shown as ").next().unwrap_or_default();
     write!(page, "\n### {}\n\n{}\n\n", declared.name, plain(meaning)).unwrap();
     let members = &find(all, shown_as(&declared.name)).members;
@@ -228,7 +228,7 @@ fn section(page: &mut String, declared: &Declared, all: &[Declared]) {
     }
 }
 
-/// Fields that only JSON has.
+/// Returns the meaning of fields that exist only in JSON.
 fn undocumented(of: &str, field: &str) -> &'static str {
     match (of, field) {
         ("Latency", "count") => "How many values there are.",
@@ -260,9 +260,9 @@ fn row(page: &mut String, field: &Member, all: &[Declared]) {
     writeln!(page, "| `{}` | {value} | {default} | {meaning} |", field.name).unwrap();
 }
 
-/// What a type stands for in JSON.
+/// Describes the JSON value of a type.
 fn value(of: &str, all: &[Declared]) -> String {
-    // Of what is known of a speed, the wire says only that it is to be measured.
+    // Of the known speeds, JSON contains only whether the weight is measured.
     if of == "Option<KnownSpeeds>" {
         return bare("bool").to_owned();
     }
@@ -298,17 +298,17 @@ fn bare(of: &str) -> &'static str {
     }
 }
 
-/// What a list, a box or an option is of.
+/// Returns the type inside a list, a box or an option.
 pub(super) fn inner(of: &str) -> Option<&str> {
     ["Vec<", "Box<", "Option<"].iter().find_map(|start| of.strip_prefix(start)?.strip_suffix('>'))
 }
 
-/// Whose fields a type has in JSON.
+/// Returns the type whose fields a type has in JSON.
 pub(super) fn shown_as(of: &str) -> &str {
     if of == "Latency" { "Shown" } else { of }
 }
 
-/// A comment without what is for readers of the source.
+/// Returns a comment without links, which only readers of the source can use.
 fn plain(comment: &str) -> String {
     let mut text = comment.replace("`None`", "`null`");
     for (link, words) in [("[`Command::Show`]", "`show`"), ("[`What::Runtime`]", "`runtime`")] {

@@ -1,8 +1,9 @@
-//! Reads structs and enums, as they stand in JSON, and what their comments say, from Rust source in this project's style.
+//! Parses structs and enums and their comments from Rust source in this project's style, with the names that
+//! they have in JSON.
 
 use std::path::Path;
 
-/// A struct or an enum.
+/// Struct or enum.
 #[derive(Debug)]
 pub(super) struct Declared {
     pub(super) name: String,
@@ -11,21 +12,21 @@ pub(super) struct Declared {
     pub(super) members: Vec<Member>,
 }
 
-/// A field of a struct, or a variant of an enum.
+/// Field of a struct, or variant of an enum.
 #[derive(Debug)]
 pub(super) struct Member {
-    /// As in JSON.
+    /// Name in JSON.
     pub(super) name: String,
-    /// Empty for a variant that is a mere word.
+    /// Type. Empty for a variant without a value.
     pub(super) of: String,
     pub(super) meaning: String,
-    /// It may be left out.
+    /// True if the field may be left out.
     pub(super) is_optional: bool,
-    /// A variant's own fields.
+    /// Fields of a variant.
     pub(super) fields: Vec<Member>,
 }
 
-/// All of them, of every file under `directory`.
+/// Returns the declarations of every file below `directory`.
 pub(super) fn read(directory: &Path) -> Vec<Declared> {
     let mut paths: Vec<_> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -89,7 +90,7 @@ fn parse(source: &str) -> Vec<Declared> {
     all
 }
 
-/// What `#[serde(rename = "x")]` says.
+/// Returns the name in `#[serde(rename = "x")]`.
 fn renamed(attributes: &str) -> Option<String> {
     let (_, rest) = attributes.split_once("rename = \"")?;
     Some(rest.split_once('"')?.0.to_owned())
