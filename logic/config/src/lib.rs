@@ -3,54 +3,55 @@
 //! Reads no files and opens no sockets: the caller brings the texts. What needs the disk or the network (does this
 //! certificate load, is this port free) is checked by the program.
 //!
-//! The steps, each reporting what it finds and going on, so that all errors are seen at once: `read` parses the TOML
-//! and fills in environment variables, `merge` puts files together, `shape` checks the tree against the tables of
-//! `keys`, `spec` reads typed values, `resolve` makes them fit together.
+//! `load` takes these steps. Each reports what it finds and goes on, so that all errors are seen at once:
+//!
+//! - `syntax` parses the TOML and fills in environment variables;
+//! - `values` puts files together, and checks the tree against the keys that `root` and the sections describe in
+//!   the language of `schema`;
+//! - `spec` reads typed values, section by section;
+//! - `resolve` makes the sections fit together.
+//!
+//! Each section has a folder: `process`, `listener`, `pool`, `fleet`, `storage`, `tls`. There `keys` describes its
+//! keys, `read` reads them, `plan` holds their valid values, `print` writes it back and `diff` compares it. `common`
+//! holds what several sections share. Modules never import each other in a circle: sections import `common`, and
+//! that imports `values`, `syntax` and `schema`. Only what holds the whole (`root`, `spec`, `plan`, `print`, `diff`,
+//! `resolve`, `load`) imports all sections.
 
-mod context;
-mod diagnostic;
+mod common;
 pub mod diff;
-mod environment;
-mod expression;
-mod foreign;
-mod key_reader;
-mod keys;
+mod fleet;
 pub mod lab;
+mod listener;
 mod load;
-mod merge;
-mod outline;
 pub mod plan;
+mod pool;
 mod print;
-mod quantity;
-mod read;
+mod process;
 mod reference;
-mod render;
 mod resolve;
-mod scalar;
+mod root;
 pub mod scaling;
 mod schema;
 mod secrets;
-mod shape;
 pub mod simulation;
-mod source;
 mod spec;
-mod subject;
-mod suggest;
-mod table;
-mod tree;
-mod written;
+mod storage;
+mod syntax;
+mod tls;
+mod values;
 
-pub use diagnostic::{Diagnostic, Place, Severity};
-pub use key_reader::KeyReader;
-pub use load::{Flawed, Loaded, Outside, examine, load, load_with};
+pub use common::patterns::{host_text, path_text};
+pub use load::{Flawed, Loaded, examine, load, load_with};
 pub use plan::Plan;
-pub use print::{host_text, path_text, print};
-pub use reference::reference;
-pub use render::render;
-pub use schema::schema;
+pub use pool::key_reader::KeyReader;
+pub use print::print;
+pub use reference::{reference, schema};
 pub use secrets::Secrets;
-pub use source::Source;
-pub use suggest::closest;
+pub use syntax::diagnostic::{Diagnostic, Place, Severity};
+pub use syntax::outside::Outside;
+pub use syntax::render::render;
+pub use syntax::source::Source;
+pub use values::suggest::closest;
 
 #[cfg(test)]
 mod tests;

@@ -1,15 +1,17 @@
-use std::path::Path;
+//! Loads a config: from the sources to a plan, or to everything that is wrong with them.
 
-use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Problem, Severity};
-use crate::keys::ROOT;
-use crate::outline::Outline;
 use crate::plan::Plan;
+use crate::root::ROOT;
 use crate::secrets::Secrets;
-use crate::source::{Source, SourceMap};
 use crate::spec::Spec;
-use crate::subject::Subject;
-use crate::{merge, read, resolve, shape};
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::{Diagnostic, Problem, Severity};
+use crate::syntax::outline::Outline;
+use crate::syntax::outside::{Outside, SOURCES_BYTES_MAX};
+use crate::syntax::source::{Source, SourceMap};
+use crate::values::subject::Subject;
+use crate::values::{merge, shape};
+use crate::{resolve, syntax};
 
 /// A config that can be used.
 #[derive(Debug, Clone)]
@@ -50,18 +52,6 @@ pub struct Flawed {
     pub rest: Option<Box<Loaded>>,
 }
 
-/// Together; far more than any config, and little enough to be parsed in memory.
-pub(crate) const SOURCES_BYTES_MAX: usize = 64 << 20;
-
-/// What a config may refer to outside of its own text.
-#[derive(Clone, Copy)]
-pub struct Outside<'a> {
-    /// An environment variable's value; `None` = unset.
-    pub env: &'a dyn Fn(&str) -> Option<String>,
-    /// A file's text, or why it cannot be had.
-    pub file: &'a dyn Fn(&Path) -> Result<String, String>,
-}
-
 /// Makes a plan of a config that names no files to be read: see [`load_with`].
 ///
 /// # Errors
@@ -89,10 +79,13 @@ pub fn examine(sources: &[Source], outside: Outside<'_>) -> Result<Loaded, Flawe
             Problem::general(format!("the config has {bytes} bytes; at most {SOURCES_BYTES_MAX} are read"));
         return Err(Flawed { diagnostics: vec![problem.locate(&SourceMap::new(&[]))], rest: None });
     }
-    let cx = Context::new(sources, outside);
-    let files =
-        sources.iter().enumerate().filter_map(|(file, source)| read::read(&cx, file, source)).collect();
-    let root = merge::merge(&cx, files);
+    let cx = Context::new(sources, outside).with_root(&ROOT);
+    let files = sources
+        .iter()
+        .enumerate()
+        .filter_map(|(file, source)| syntax::read::read(&cx, file, source))
+        .collect();
+    let root = merge::merge(&cx, &ROOT, files);
     shape::check_table(&cx, &Subject::default(), &ROOT, &root);
     let spec = Spec::read(&cx, &root);
     let plan = resolve::resolve(&cx, spec);

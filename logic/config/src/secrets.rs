@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use weir_http::{HeaderAction, HeaderRule, HeaderTest, HostPattern, PathPattern, RouteHeaders, RouteMatch};
 
 use crate::Plan;
-use crate::outline::Outline;
 use crate::plan::{CheckKind, FleetProvider, Mode};
-use crate::source::SourceMap;
-use crate::tree::{Node, Value};
+use crate::syntax::outline::Outline;
+use crate::syntax::source::SourceMap;
+use crate::syntax::tree::{Node, Value};
 
 /// Printed in the place of a secret.
 const MASK: &str = "********";

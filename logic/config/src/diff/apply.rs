@@ -1,9 +1,11 @@
+//! Applies changes to a plan.
+
 use weir_model::Name;
 
 use super::Change;
-use super::listener::PoolsMoved;
-use super::named::reorder;
+use super::listeners::PoolsMoved;
 use crate::Plan;
+use crate::common::named::reorder;
 use crate::plan::PoolPlan;
 
 /// The plan that `changes` make of `old`. Changes that were made for another plan are left out where they do not fit.

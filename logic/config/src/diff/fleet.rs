@@ -1,3 +1,5 @@
+//! Finds changed fleets.
+
 use weir_model::Name;
 
 use super::Change;

@@ -5,9 +5,8 @@
 
 mod apply;
 mod fleet;
-mod listener;
-mod named;
-mod pool;
+mod listeners;
+mod pools;
 mod process;
 mod storage;
 
@@ -18,14 +17,15 @@ use serde::Serialize;
 use weir_model::{ListenerName, Name, PoolName, ServerName};
 
 use crate::Plan;
+use crate::common::named;
+pub use crate::listener::diff::ListenerPart;
 use crate::plan::{
-    AccessLogPlan, AdminPlan, AreaPlan, ErrorPage, FleetPlan, ListenerPlan, PoolPlan, ProcessPlan,
-    ResolverPlan, ServerPlan, ThirdPartyCopyPlan, TokenEndpointPlan, TokenIssuerPlan,
+    AccessLogPlan, AdminPlan, AreaPlan, FleetPlan, ListenerPlan, PoolPlan, ProcessPlan, ResolverPlan,
+    ServerPlan, ThirdPartyCopyPlan, TokenEndpointPlan, TokenIssuerPlan,
 };
-
+pub use crate::pool::diff::PoolPart;
+use crate::process::plan::ErrorPage;
 pub use apply::apply;
-pub use listener::ListenerPart;
-pub use pool::PoolPart;
 
 /// One step from a plan to another. Steps hold in the order in which [`diff`] gives them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -131,8 +131,8 @@ pub enum Change {
 pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
     let mut changes = Vec::new();
     process::diff(old, new, &mut changes);
-    pool::diff(&old.pools, &new.pools, &mut changes);
-    listener::diff(old, new, &mut changes);
+    pools::diff(&old.pools, &new.pools, &mut changes);
+    listeners::diff(old, new, &mut changes);
     fleet::diff(old, new, &mut changes);
     storage::diff(old, new, &mut changes);
     changes

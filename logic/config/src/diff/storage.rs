@@ -1,3 +1,5 @@
+//! Finds changes of storage areas and their tokens.
+
 use weir_model::Name;
 
 use super::Change;

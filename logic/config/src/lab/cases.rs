@@ -3,11 +3,11 @@
 use weir_model::Millis;
 
 use super::keys::TEST;
-use super::read::{sizes, span_of};
+use super::values::{sizes, span_of};
 use super::{Case, Demand, Loss};
-use crate::subject::Subject;
-use crate::table::Table;
-use crate::tree::Node;
+use crate::syntax::tree::Node;
+use crate::values::subject::Subject;
+use crate::values::table::Table;
 
 /// What the quick form changes.
 pub(super) struct Quick {

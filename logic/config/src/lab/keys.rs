@@ -1,19 +1,18 @@
 //! Every key of the scenario file.
 
+use super::kinds::{PER_S, SERVERS_COUNT, TIME, TIME_OR_ZERO, key};
 use super::rival_keys::{PRODUCTS, RIVAL};
 use super::topology_keys::TOPOLOGY;
-use crate::keys::Kind::{AnyOf, Choice, Flag, Integer, Map, Number, OneOrMany, Size, Table, Tables, Text};
-use crate::keys::Presence::{Default, Otherwise, Required};
-use crate::keys::{Key, Kind, Presence, Section};
+use crate::schema::Kind::{AnyOf, Choice, Flag, Integer, Map, Number, OneOrMany, Size, Table, Tables, Text};
+use crate::schema::Presence::{Default, Otherwise, Required};
+use crate::schema::{Kind, Section};
 
-pub(super) const TIME: Kind = Kind::Duration { min_ms: 1, max_ms: 86_400_000 };
-pub(super) const TIME_OR_ZERO: Kind = Kind::Duration { min_ms: 0, max_ms: 86_400_000 };
 const COUNT: Kind = Integer { min: 1, max: 1_000_000_000 };
-pub(super) const SERVERS_COUNT: Kind = Integer { min: 1, max: 100 };
+
 /// The most that any of them takes.
 const WEIGHT: Kind = Integer { min: 1, max: 256 };
 const CONNECTIONS: Kind = Integer { min: 1, max: 60_000 };
-pub(super) const PER_S: Kind = Number { min: 0.01, max: 1e6 };
+
 const MARGIN: Kind = Number { min: 0.0, max: 1.0 };
 const SIZE: Kind = Size { min: 0, max: 1 << 40 };
 const SCHEMES: Kind = Choice(&["round-robin", "least-connections", "source", "random"]);
@@ -477,13 +476,3 @@ static QUICK: Section = Section {
         key("size", OneOrMany(&SIZE), Otherwise("as ever"), "\"16MiB\"", "Of each test that has sizes."),
     ],
 };
-
-pub(super) const fn key(
-    name: &'static str,
-    kind: Kind,
-    presence: Presence,
-    example: &'static str,
-    meaning: &'static str,
-) -> Key {
-    Key { name, kind, presence, meaning, example }
-}

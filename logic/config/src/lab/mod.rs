@@ -3,6 +3,7 @@
 
 mod cases;
 mod keys;
+mod kinds;
 mod read;
 mod rival;
 mod rival_keys;
@@ -10,21 +11,23 @@ mod rivals;
 mod scenario;
 mod topology;
 mod topology_keys;
+mod values;
 
+use crate::lab;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::{Diagnostic, Problem, Severity};
+use crate::syntax::outside::{Outside, SOURCES_BYTES_MAX};
+use crate::syntax::read as text;
+use crate::syntax::source::{Source, SourceMap, Span};
+use crate::syntax::tree::{Node, Value};
+use crate::values::shape;
+use crate::values::subject::Subject;
+use keys::SCENARIO;
 pub use rival::{FleetPolicy, FleetSetup, Product, Rival, Scheme, Way};
 pub use scenario::{
     BalancerSetup, Case, Demand, Host, Hosts, Links, Loss, Mark, Measure, PairSetup, Published, Scenario,
     ServerKind, Servers, Topology, Watched,
 };
-
-use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Problem, Severity};
-use crate::load::{Outside, SOURCES_BYTES_MAX};
-use crate::source::{Source, SourceMap, Span};
-use crate::subject::Subject;
-use crate::tree::{Node, Value};
-use crate::{read as text, shape};
-use keys::SCENARIO;
 
 /// Makes a scenario of its text; `quick` takes its quick form.
 ///
@@ -45,7 +48,7 @@ pub fn load(
     let entries = text::read(&cx, 0, source).unwrap_or_default();
     let root = Node { span: Span::new(0, 0..0), value: Value::Table(entries) };
     shape::check_table(&cx, &Subject::default(), &SCENARIO, &root);
-    let scenario = read::scenario(&cx, &root, quick);
+    let scenario = lab::read::scenario(&cx, &root, quick);
     let (mut errors, _) = cx.finish();
     // The quick form reads a test a second time.
     errors.dedup();
@@ -63,12 +66,12 @@ pub fn complaint(source: &Source, mark: Mark, severity: Severity, message: Strin
 
 /// The reference page of the scenario file, in Markdown.
 pub fn reference() -> String {
-    crate::reference::page(INTRODUCTION, &SCENARIO)
+    crate::schema::page::page(INTRODUCTION, &SCENARIO)
 }
 
 /// Every key of the scenario file, for the tests that prove what they say.
 #[cfg(test)]
-pub(crate) fn root() -> &'static crate::keys::Section {
+pub(crate) fn root() -> &'static crate::schema::Section {
     &SCENARIO
 }
 

@@ -4,21 +4,20 @@ use std::path::PathBuf;
 
 use weir_model::Millis;
 
-use super::cases::{self, Quick};
+use super::cases::Quick;
 use super::keys::{PUBLISHED, SCENARIO};
 use super::rivals::{check_abilities, check_unequal, check_ways, rivals};
 use super::scenario::named;
-use super::topology;
+use super::values::span_of;
 use super::{
     BalancerSetup, Case, Mark, Measure, PairSetup, Published, Scenario, ServerKind, Servers, Topology,
-    Watched,
+    Watched, cases, topology,
 };
-use crate::context::Context;
-use crate::scalar;
-use crate::source::Span;
-use crate::subject::Subject;
-use crate::table::Table;
-use crate::tree::Node;
+use crate::syntax::context::Context;
+use crate::syntax::tree::Node;
+use crate::values::scalar;
+use crate::values::subject::Subject;
+use crate::values::table::Table;
 
 /// More runs are a mistyped number.
 const RUNS_MAX: usize = 100_000;
@@ -219,15 +218,4 @@ fn published(table: &Table<'_, '_>, cases: &[Case], of_full: &[Case]) -> Vec<Pub
 
 fn find<'c>(cases: &'c [Case], name: &str) -> Option<&'c Case> {
     cases.iter().find(|case| case.name == name)
-}
-
-/// Where a key's value stands, or else its table.
-pub(super) fn span_of(table: &Table<'_, '_>, key: &str) -> Span {
-    table.get(key).map_or(table.span(), |node| node.span)
-}
-
-/// Sizes of a list, in bytes.
-pub(super) fn sizes(table: &Table<'_, '_>, key: &str) -> Vec<u64> {
-    let size = |node: &Node| scalar::size(node.text()?, 0, 1 << 40).ok().map(|size| size.0);
-    table.many(key).iter().filter_map(size).collect()
 }

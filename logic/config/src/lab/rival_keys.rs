@@ -1,9 +1,10 @@
 //! Keys of who is compared.
 
-use super::keys::{PER_S, SERVERS_COUNT, TIME, TIME_OR_ZERO, key};
-use crate::keys::Kind::{Choice, Table, Text};
-use crate::keys::Presence::{Default, Otherwise, Required};
-use crate::keys::{ALGORITHM_NAMES, BALANCE, Kind, Section};
+use super::kinds::{PER_S, SERVERS_COUNT, TIME, TIME_OR_ZERO, key};
+use crate::pool::balance::keys::{ALGORITHM_NAMES, BALANCE};
+use crate::schema::Kind::{Choice, Table, Text};
+use crate::schema::Presence::{Default, Otherwise, Required};
+use crate::schema::{Kind, Section};
 
 pub(super) const PRODUCTS: Kind = Choice(&[
     "none", "weir", "haproxy", "nginx", "apache", "envoy", "caddy", "traefik", "pound", "sozu", "lvs",

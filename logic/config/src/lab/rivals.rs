@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use super::read::span_of;
 use super::scenario::named;
+use super::values::span_of;
 use super::{
     BalancerSetup, Case, Demand, FleetPolicy, FleetSetup, Mark, Product, Rival, Scheme, ServerKind, Servers,
     Topology, Way,
 };
-use crate::source::Span;
-use crate::spec::balance;
-use crate::table::Table;
-use crate::tree::Value;
+use crate::pool::balance;
+use crate::syntax::source::Span;
+use crate::syntax::tree::Value;
+use crate::values::table::Table;
 
 /// One who is asked for, before algorithms come to it.
 struct Asked {
@@ -138,7 +138,7 @@ fn balance(rival: &Table<'_, '_>, product: Product) -> Option<String> {
         rival.error("balance", node.span, "only `weir` has it");
     }
     // For what is wrong with it.
-    let _ = balance::read(rival);
+    let _ = balance::read::read(rival);
     node.to_toml()
 }
 

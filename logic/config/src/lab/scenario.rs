@@ -5,7 +5,7 @@ use serde::Serialize;
 use weir_model::Millis;
 
 use super::Rival;
-use crate::source::Span;
+use crate::syntax::source::Span;
 
 /// A place in the scenario's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use super::read::span_of;
+use super::values::span_of;
 use super::{Host, Hosts, Links, Mark, Rival, Topology, Way};
-use crate::table::Table;
-use crate::tree::Node;
+use crate::syntax::tree::Node;
+use crate::values::table::Table;
 
 const RATES: [&str; 3] = ["client-rate", "balancer-rate", "server-rate"];
 const OF_HOSTS: [&str; 6] =

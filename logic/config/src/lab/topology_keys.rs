@@ -1,9 +1,9 @@
 //! Keys of where a scenario is played.
 
-use super::keys::{TIME, key};
-use crate::keys::Kind::{Choice, Number, OneOrMany, Text};
-use crate::keys::Presence::{Default, Otherwise};
-use crate::keys::{Kind, Section};
+use super::kinds::{TIME, key};
+use crate::schema::Kind::{Choice, Number, OneOrMany, Text};
+use crate::schema::Presence::{Default, Otherwise};
+use crate::schema::{Kind, Section};
 
 const MBIT: Kind = Number { min: 0.1, max: 1e6 };
 

@@ -2,10 +2,10 @@ use std::collections::HashMap;
 
 use weir_model::BindAddress;
 
-use crate::context::Context;
-use crate::diagnostic::Problem;
-use crate::source::Span;
 use crate::spec::Spec;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
+use crate::syntax::source::Span;
 
 /// Reports addresses that two listeners, or one of them twice, would accept on.
 pub(super) fn check(cx: &Context<'_>, spec: &Spec) {

@@ -3,10 +3,11 @@ use std::path::Path;
 use weir_scale::SignalKind;
 
 use super::pools::unknown;
-use crate::context::Context;
-use crate::diagnostic::Problem;
+use crate::fleet::read::FleetSpec;
 use crate::plan::{FleetBalancer, FleetPlan, HaproxyBackend};
-use crate::spec::{FleetSpec, PoolSpec};
+use crate::pool::read::PoolSpec;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
 
 /// What each fleet has to have for itself, or they would get into each other's way unnoticed.
 const FILES: [(&str, PathsOf); 4] = [

@@ -4,11 +4,11 @@ use super::pools::{Pools, Traffic};
 use super::route::Placed;
 use super::storage::Areas;
 use super::unreachable;
-use crate::context::Context;
-use crate::diagnostic::Problem;
+use crate::listener::read::{ListenerSpec, ModeSpec, SniSpec};
 use crate::plan::{HttpPlan, ListenerPlan, Mode, Priority, RoutePlan, SniRoute, TcpPlan};
-use crate::spec::{ListenerSpec, ModeSpec, SniSpec};
-use crate::subject::Subject;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
+use crate::values::subject::Subject;
 
 /// The listeners with their routes; `routes` has one list for each.
 pub(super) fn resolve(

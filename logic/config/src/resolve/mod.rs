@@ -11,11 +11,13 @@ mod token_endpoint;
 mod unreachable;
 
 use crate::Plan;
-use crate::context::Context;
-use crate::diagnostic::Problem;
 use crate::plan::{ListenerPlan, Mode};
-use crate::source::Located;
-use crate::spec::{AreaSpecs, PoolSpec, Spec};
+use crate::pool::read::PoolSpec;
+use crate::spec::Spec;
+use crate::storage::read::AreaSpecs;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
+use crate::syntax::source::Located;
 
 /// The plan that a spec stands for; meaningless if an error has been reported by now.
 pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {

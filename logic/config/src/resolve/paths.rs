@@ -4,10 +4,11 @@ use std::slice;
 
 use weir_http::{PathPattern, PathRewrite, PathSet, PatternFault, check_pattern};
 
-use crate::context::Context;
-use crate::diagnostic::Problem;
-use crate::print::path_text;
-use crate::spec::{ListenerSpec, ModeSpec, RouteSpec};
+use crate::common::patterns::path_text;
+use crate::listener::read::{ListenerSpec, ModeSpec};
+use crate::listener::route::read::RouteSpec;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
 
 /// Reports the paths of a route that never match, and a rewrite that never applies. `listeners` are those of the route.
 pub(super) fn check(cx: &Context<'_>, route: &RouteSpec, listeners: &[&ListenerSpec]) {

@@ -2,14 +2,14 @@ use std::collections::HashMap;
 
 use weir_balance::Algorithm;
 
-use crate::context::Context;
-use crate::diagnostic::Problem;
 use crate::plan::{KeyPlan, StickyBy};
-use crate::source::{Located, Span};
-use crate::spec::PoolSpec;
-use crate::subject::Subject;
-use crate::suggest;
-use crate::tree::short;
+use crate::pool::read::PoolSpec;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
+use crate::syntax::source::{Located, Span};
+use crate::syntax::tree::short;
+use crate::values::subject::Subject;
+use crate::values::suggest;
 
 /// The pools by name, and which of them something refers to.
 pub(super) struct Pools {

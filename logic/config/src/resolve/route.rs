@@ -4,12 +4,15 @@ use weir_http::Action;
 
 use super::pools::{Pools, Traffic, unknown};
 use super::storage::Areas;
-use crate::context::Context;
-use crate::diagnostic::Problem;
+use crate::listener::read::{ListenerSpec, ModeSpec};
+use crate::listener::route::read::{ActionSpec, RouteSpec};
 use crate::plan::RoutePlan;
-use crate::source::{Located, Span};
-use crate::spec::{ActionSpec, LIMIT_HELP, ListenerSpec, ModeSpec, RouteSpec, Spec};
-use crate::subject::Subject;
+use crate::pool::limits::read::LIMIT_HELP;
+use crate::spec::Spec;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
+use crate::syntax::source::{Located, Span};
+use crate::values::subject::Subject;
 
 /// A route of one listener.
 pub(super) struct Placed {

@@ -3,12 +3,12 @@ use std::collections::HashMap;
 use weir_model::Name;
 
 use super::pools::unknown;
-use crate::context::Context;
-use crate::diagnostic::Problem;
 use crate::plan::{AreaPlan, TokenIssuerPlan};
-use crate::source::{Located, Span};
-use crate::spec::{AreaSpecs, IssuerSpec};
-use crate::subject::Subject;
+use crate::storage::read::{AreaSpecs, IssuerSpec};
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
+use crate::syntax::source::{Located, Span};
+use crate::values::subject::Subject;
 
 /// The storage areas by name, and which of them something refers to.
 pub(super) struct Areas {
@@ -91,7 +91,7 @@ pub(super) fn resolve(
                 "token issuer {}: audiences is not set: tokens that {} issues for any other service are accepted here, so that whoever \
                  runs such a service can read and write as its users",
                 issuer.plan.name,
-                crate::tree::short(&issuer.plan.issuer)
+                crate::syntax::tree::short(&issuer.plan.issuer)
             );
             let help =
                 "set the audience that clients ask for when they use this service: audiences = \"https://storage.example.org\""
@@ -114,7 +114,11 @@ fn unknown_issuer<'n>(
     if names.clone().next().is_some() {
         return unknown(cx, subject, "token issuer", named, names);
     }
-    let message = format!("{subject}: there is no token issuer {:?}", crate::tree::short(&named.value));
-    let help = format!("define it: [token-issuer.NAME] with issuer = {:?}", crate::tree::short(&named.value));
+    let message =
+        format!("{subject}: there is no token issuer {:?}", crate::syntax::tree::short(&named.value));
+    let help = format!(
+        "define it: [token-issuer.NAME] with issuer = {:?}",
+        crate::syntax::tree::short(&named.value)
+    );
     Problem::error(named.span, message).help(help)
 }

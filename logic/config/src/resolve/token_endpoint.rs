@@ -1,8 +1,9 @@
 use super::pools::unknown;
-use crate::context::Context;
-use crate::diagnostic::Problem;
 use crate::plan::TokenEndpointPlan;
-use crate::spec::{AreaSpecs, EndpointSpec, IssuerSpec};
+use crate::storage::read::{AreaSpecs, IssuerSpec};
+use crate::storage::token_endpoint::read::EndpointSpec;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
 
 /// Endpoints as the plan has them: each that an area names is there, and nobody else has its issuer.
 pub(super) fn resolve(

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::route::Placed;
-use crate::context::Context;
-use crate::diagnostic::Problem;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::Problem;
 
 use weir_http::{HeaderMatch, HostPattern, PathPattern, RouteMatch};
 

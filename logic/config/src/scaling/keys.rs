@@ -1,10 +1,10 @@
 //! Every key of the file of rules.
 
-use crate::keys::Kind::{
+use crate::schema::Kind::{
     AnyOf, Choice, Duration, Flag, Integer, Named, Number, OneOrMany, Percent, Table, Tables, Text,
 };
-use crate::keys::Presence::{Default, Otherwise, Required};
-use crate::keys::{Key, Kind, Presence, Section};
+use crate::schema::Presence::{Default, Otherwise, Required};
+use crate::schema::{Key, Kind, Presence, Section};
 
 const DAY_MS: u64 = 86_400_000;
 pub(crate) const TIME: Kind = Duration { min_ms: 100, max_ms: 30 * DAY_MS };

@@ -8,13 +8,15 @@ pub(crate) mod read;
 use weir_model::Name;
 use weir_scale::Rules;
 
-use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Problem};
-use crate::load::{Outside, SOURCES_BYTES_MAX};
-use crate::source::{Source, SourceMap, Span};
-use crate::subject::Subject;
-use crate::tree::{Node, Value};
-use crate::{read as text, shape};
+use crate::scaling;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::{Diagnostic, Problem};
+use crate::syntax::outside::{Outside, SOURCES_BYTES_MAX};
+use crate::syntax::read as text;
+use crate::syntax::source::{Source, SourceMap, Span};
+use crate::syntax::tree::{Node, Value};
+use crate::values::shape;
+use crate::values::subject::Subject;
 use keys::FILE;
 
 /// Rules with a name.
@@ -44,19 +46,19 @@ pub fn load(
     let entries = text::read(&cx, 0, source).unwrap_or_default();
     let root = Node { span: Span::new(0, 0..0), value: Value::Table(entries) };
     shape::check_table(&cx, &Subject::default(), &FILE, &root);
-    let rules = read::file(&cx, &root);
+    let rules = scaling::read::file(&cx, &root);
     let (errors, _) = cx.finish();
     if errors.is_empty() { Ok(rules) } else { Err(errors) }
 }
 
 /// The reference page of the file, in Markdown.
 pub fn reference() -> String {
-    crate::reference::page(INTRODUCTION, &FILE)
+    crate::schema::page::page(INTRODUCTION, &FILE)
 }
 
 /// Every key of the file, for the tests that prove what they say.
 #[cfg(test)]
-pub(crate) fn root() -> &'static crate::keys::Section {
+pub(crate) fn root() -> &'static crate::schema::Section {
     &FILE
 }
 

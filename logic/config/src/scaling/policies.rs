@@ -3,8 +3,8 @@ use weir_scale::policy::{Cron, Floor, Predictive, Reactive, Schedule, Step, Targ
 use weir_scale::{Bounds, Policy};
 
 use super::keys::{FLOOR, POLICY};
-use crate::table::Table;
-use crate::tree::Node;
+use crate::syntax::tree::Node;
+use crate::values::table::Table;
 
 /// Which keys are whose.
 const OWNERS: [(&str, &[&str]); 17] = [

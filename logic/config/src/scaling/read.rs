@@ -5,19 +5,18 @@ use weir_scale::{
     Bounds, CapacityRule, Combination, CoolDown, Rules, SignalKind, SignalRule, Standby, Statistic,
 };
 
-use super::NamedRules;
 use super::keys::{FILE, RULES, SIGNAL};
-use super::policies;
-use crate::context::Context;
-use crate::keys::Section;
-use crate::subject::Subject;
-use crate::table::Table;
-use crate::tree::Node;
+use super::{NamedRules, policies};
+use crate::schema::Section;
+use crate::syntax::context::Context;
+use crate::syntax::tree::Node;
+use crate::values::subject::Subject;
+use crate::values::table::Table;
 
 pub(super) fn file(cx: &Context<'_>, root: &Node) -> Vec<NamedRules> {
     let table = Table::new(cx, Subject::default(), &FILE, root);
     let entries = table.get("rules").map_or(&[][..], Node::entries);
-    let read = |(name, node): &(crate::source::Located<String>, Node)| {
+    let read = |(name, node): &(crate::syntax::source::Located<String>, Node)| {
         let table = Table::new(cx, Subject::default().named("rules", &name.value), &RULES, node);
         match Name::new(&name.value) {
             Ok(named) => {
@@ -25,9 +24,9 @@ pub(super) fn file(cx: &Context<'_>, root: &Node) -> Vec<NamedRules> {
                 Some(NamedRules { name: named, rules: rules(&table, &SIGNAL, capacity) })
             }
             Err(cause) => {
-                cx.report(crate::diagnostic::Problem::error(
+                cx.report(crate::syntax::diagnostic::Problem::error(
                     name.span,
-                    format!("rules {}: {cause}", crate::tree::short(&name.value)),
+                    format!("rules {}: {cause}", crate::syntax::tree::short(&name.value)),
                 ));
                 None
             }

@@ -5,15 +5,16 @@ mod balancer;
 mod events;
 mod priorities;
 
-use crate::keys::Kind::{
+use super::keys::agent::AGENT;
+use super::keys::balancer::BALANCER;
+use super::keys::events::{DRAIN, FAIL, SLOW};
+use super::keys::priorities::PRIORITIES;
+use crate::pool::balance::keys::ALGORITHM_NAMES;
+use crate::schema::Kind::{
     AnyOf, Choice, Flag, Integer, Number, OneOrMany, Percent, Size, Table, Tables, Text,
 };
-use crate::keys::Presence::{Default, Otherwise, Required};
-use crate::keys::{ALGORITHM_NAMES, Key, Kind, Presence, Section};
-use agent::AGENT;
-use balancer::BALANCER;
-use events::{DRAIN, FAIL, SLOW};
-use priorities::PRIORITIES;
+use crate::schema::Presence::{Default, Otherwise, Required};
+use crate::schema::{Key, Kind, Presence, Section};
 
 const TIME: Kind = Text("a time such as \"1.5ms\"");
 const COUNT: Kind = Integer { min: 1, max: u32::MAX as u64 };

@@ -8,22 +8,23 @@ mod read;
 mod scenario;
 mod time;
 
+use crate::simulation;
+use crate::syntax::context::Context;
+use crate::syntax::diagnostic::{Diagnostic, Problem};
+use crate::syntax::outside::{Outside, SOURCES_BYTES_MAX};
+use crate::syntax::read as text;
+use crate::syntax::source::{Source, SourceMap, Span};
+use crate::syntax::tree::{Node, Value};
+use crate::values::shape;
+use crate::values::subject::Subject;
 pub use balancer::{AtOnceRule, BalancerPlan, BudgetRule, FoundWeights, SimKey, StickySessions};
+use keys::SCENARIO;
 pub use scenario::{
     AgentWord, Arrivals, Burst, CachePlan, Disturbance, Drain, Failure, Group, LogFormat, LoggedTimes,
     Measure, Pattern, PoolRules, Population, PriorityShare, Replay, Scenario, Service, ServiceLaw, Sharing,
     SlowDown, Volume,
 };
 pub use time::{BadTime, SimTime};
-
-use crate::context::Context;
-use crate::diagnostic::{Diagnostic, Problem};
-use crate::load::{Outside, SOURCES_BYTES_MAX};
-use crate::source::{Source, SourceMap, Span};
-use crate::subject::Subject;
-use crate::tree::{Node, Value};
-use crate::{read as text, shape};
-use keys::SCENARIO;
 
 /// Makes a scenario of its text.
 ///
@@ -40,19 +41,19 @@ pub fn load(source: &Source, env: &dyn Fn(&str) -> Option<String>) -> Result<Sce
     let entries = text::read(&cx, 0, source).unwrap_or_default();
     let root = Node { span: Span::new(0, 0..0), value: Value::Table(entries) };
     shape::check_table(&cx, &Subject::default(), &SCENARIO, &root);
-    let scenario = read::scenario(&cx, &root);
+    let scenario = simulation::read::scenario(&cx, &root);
     let (errors, _) = cx.finish();
     if errors.is_empty() { Ok(scenario) } else { Err(errors) }
 }
 
 /// The reference page of the scenario file, in Markdown.
 pub fn reference() -> String {
-    crate::reference::page(INTRODUCTION, &SCENARIO)
+    crate::schema::page::page(INTRODUCTION, &SCENARIO)
 }
 
 /// Every key of the scenario file, for the tests that prove what they say.
 #[cfg(test)]
-pub(crate) fn root() -> &'static crate::keys::Section {
+pub(crate) fn root() -> &'static crate::schema::Section {
     &SCENARIO
 }
 

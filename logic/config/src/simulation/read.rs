@@ -8,13 +8,14 @@ use super::{
     FoundWeights, Group, LogFormat, LoggedTimes, Measure, Pattern, PoolRules, Population, PriorityShare,
     Replay, Scenario, Service, ServiceLaw, Sharing, SimKey, SimTime, SlowDown, StickySessions, Volume,
 };
-use crate::context::Context;
 use crate::plan::{WhenBusy, WhenGone};
-use crate::source::Span;
-use crate::spec;
-use crate::subject::Subject;
-use crate::table::Table;
-use crate::tree::Node;
+use crate::pool;
+use crate::pool::{auto_weight, limits, spread};
+use crate::syntax::context::Context;
+use crate::syntax::source::Span;
+use crate::syntax::tree::Node;
+use crate::values::subject::Subject;
+use crate::values::table::Table;
 
 /// More servers are no pool.
 const SERVERS_MAX: u64 = 100_000;
@@ -257,12 +258,12 @@ fn balancer(table: &Table<'_, '_>) -> BalancerPlan {
         is_fair: table.flag("fair"),
         connections_max: table.number_if("max-connections"),
         sticky: (!table.is_off("sticky")).then(|| sticky(&table.table("sticky"))),
-        slow_start: spec::slow_start(table),
+        slow_start: spread::read::slow_start(table),
         auto_weight: found_weights(&table.table("auto-weight")),
-        concurrency: spec::concurrency(table),
-        ejection: (!table.is_off("eject")).then(|| spec::ejection(&table.table("eject"))),
-        breaker: spec::breaker(table),
-        hedge: spec::hedge(table),
+        concurrency: limits::read::concurrency(table),
+        ejection: (!table.is_off("eject")).then(|| pool::read::ejection(&table.table("eject"))),
+        breaker: limits::read::breaker(table),
+        hedge: limits::read::hedge(table),
         down_after: time(table, "down-after"),
         up_after: time(table, "up-after"),
         network: time(table, "network"),
@@ -283,7 +284,7 @@ fn budget(table: &Table<'_, '_>) -> BudgetRule {
 }
 
 fn found_weights(table: &Table<'_, '_>) -> FoundWeights {
-    FoundWeights { interval: table.duration("interval"), rule: spec::auto_weight_rule(table) }
+    FoundWeights { interval: table.duration("interval"), rule: auto_weight::rule(table) }
 }
 
 fn sticky(table: &Table<'_, '_>) -> StickySessions {
@@ -323,7 +324,7 @@ fn groups(root: &Table<'_, '_>) -> Vec<Group> {
 }
 
 fn group(table: &Table<'_, '_>, index: usize) -> Group {
-    let (weight, auto_weight) = spec::server_weight(table);
+    let (weight, auto_weight) = auto_weight::weight(table);
     let count = table.number("count");
     let fails = table.many("fail").len();
     let mut disturbances: Vec<Disturbance> =

@@ -42,7 +42,7 @@ impl SimTime {
 impl FromStr for SimTime {
     type Err = BadTime;
     fn from_str(text: &str) -> Result<Self, BadTime> {
-        let bad = || BadTime(crate::tree::short(text));
+        let bad = || BadTime(crate::syntax::tree::short(text));
         let trimmed = text.trim();
         if trimmed == "0" {
             return Ok(Self(0));

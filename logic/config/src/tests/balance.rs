@@ -22,7 +22,7 @@ fn pool(balance: &str) -> PoolPlan {
 
 #[test]
 fn a_name_alone_is_the_table_with_nothing_else() {
-    let keyless = |algorithm: &Algorithm| !crate::spec::needs_key(*algorithm);
+    let keyless = |algorithm: &Algorithm| !crate::pool::balance::read::needs_key(*algorithm);
     for algorithm in Algorithm::ALL.into_iter().filter(keyless) {
         let short = pool(&format!("\"{algorithm}\""));
         assert_eq!(short, pool(&format!("{{ algorithm = \"{algorithm}\" }}")));

@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::load_text;
-use crate::keys::{Kind, ROOT, Section};
-use crate::schema::definition_name;
+use crate::root::ROOT;
+use crate::schema::json::definition_name;
+use crate::schema::{Kind, Section};
 use crate::{reference, schema};
 
 /// Every section once.

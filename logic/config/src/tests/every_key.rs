@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{keys_read, load_text};
-use crate::context::Context;
-use crate::keys::{Kind, Presence, ROOT, Section};
-use crate::subject::Subject;
-use crate::{Outside, read, shape};
+use crate::root::ROOT;
+use crate::schema::{Kind, Presence, Section};
+use crate::syntax::context::Context;
+use crate::values::shape;
+use crate::values::subject::Subject;
+use crate::{Outside, syntax};
 
 const EVERY_KEY: &str = include_str!("every_key.toml");
 
@@ -41,7 +43,7 @@ pub(super) fn values_are_right(root: &'static Section) -> usize {
         let sources = [super::source("key", &format!("x = {value}"))];
         let outside = Outside { env: &|_| Some("x".to_owned()), file: &|_| Ok(String::new()) };
         let cx = Context::new(&sources, outside);
-        let entries = read::read(&cx, 0, &sources[0]).unwrap();
+        let entries = syntax::read::read(&cx, 0, &sources[0]).unwrap();
         shape::check(&cx, &Subject::default(), kind, &entries[0].1);
         let (errors, _) = cx.finish();
         assert!(errors.is_empty(), "{path} = {value}: {}", errors[0]);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{every_key, keys_read};
-use crate::lab::{self, Demand, Links, Product, Scenario, Scheme, ServerKind, Topology};
-use crate::{Source, render};
+use crate::lab::{Demand, Links, Product, Scenario, Scheme, ServerKind, Topology};
+use crate::{Source, lab, render};
 
 const EVERY_KEY: &str = include_str!("every_lab_key.toml");
 

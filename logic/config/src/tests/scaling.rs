@@ -7,8 +7,8 @@ use weir_scale::policy::{Predictive, Reactive, Target};
 use weir_scale::{Policy, Rules};
 
 use super::{every_key, keys_read};
-use crate::scaling::{self, NamedRules};
-use crate::{Source, render};
+use crate::scaling::NamedRules;
+use crate::{Source, render, scaling};
 
 const EVERY_KEY: &str = include_str!("every_scaling_key.toml");
 

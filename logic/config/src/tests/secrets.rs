@@ -1,8 +1,7 @@
 //! Secrets where a plan is shown.
 
-use crate::{Outside, load_with, print};
-
 use super::source;
+use crate::{Outside, load_with, print};
 
 const CONFIG: &str = r#"
 [listener.web]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{every_key, keys_read};
-use crate::simulation::{self, Scenario};
-use crate::{Source, render};
+use crate::simulation::Scenario;
+use crate::{Source, render, simulation};
 
 const EVERY_KEY: &str = include_str!("every_simulation_key.toml");
 

@@ -1,6 +1,7 @@
 //! Stickiness: what it becomes, and what is told of what cannot be meant.
 
-use super::{complaints, load_text, messages, print::assert_round_trip, with};
+use super::print::assert_round_trip;
+use super::{complaints, load_text, messages, with};
 use crate::plan::{CookieMode, CookieValue, LearnFrom, StickyBy, StickyPlan, WhenBusy, WhenGone};
 
 fn config(sticky: &str) -> String {

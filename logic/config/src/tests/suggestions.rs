@@ -2,9 +2,10 @@
 
 use super::every_key::tables;
 use super::{complaints, with};
-use crate::keys::{Kind, ROOT, Section};
-use crate::suggest::{Meant, did_you_mean, for_key, for_value};
-use crate::tree::{Text, Value};
+use crate::root::ROOT;
+use crate::schema::{Kind, Section};
+use crate::syntax::tree::{Text, Value};
+use crate::values::suggest::{Meant, did_you_mean, for_key, for_value};
 
 fn sections(section: &'static Section, found: &mut Vec<&'static Section>) {
     found.push(section);
@@ -41,7 +42,7 @@ fn every_key_is_known_in_capitals_with_underscores_and_without_a_letter() {
         for key in section.keys {
             for wrong in [key.name.to_uppercase(), key.name.replace('-', "_")] {
                 if section.key(&wrong).is_none() {
-                    let meant = for_key(section, &wrong);
+                    let meant = for_key(Some(&ROOT), section, &wrong);
                     let is_it = matches!(meant, Some(Meant::Key(name)) if name == key.name);
                     assert!(is_it, "{}: {wrong}", section.title);
                     tried += 1;
@@ -50,7 +51,7 @@ fn every_key_is_known_in_capitals_with_underscores_and_without_a_letter() {
             let mut wrong = key.name.to_owned();
             if wrong.len() >= 6 {
                 wrong.remove(2);
-                let meant = for_key(section, &wrong);
+                let meant = for_key(Some(&ROOT), section, &wrong);
                 let is_one = matches!(meant, Some(Meant::Key(_)));
                 assert!(is_one || section.key(&wrong).is_some(), "{}: {wrong}", section.title);
             }

@@ -1,9 +1,9 @@
 //! Those of what agents say.
 
 use super::{COUNT, TIME, key};
-use crate::keys::Kind::Text;
-use crate::keys::Presence::{Default, Required};
-use crate::keys::Section;
+use crate::schema::Kind::Text;
+use crate::schema::Presence::{Default, Required};
+use crate::schema::Section;
 
 pub(super) static AGENT: Section = Section {
     noun: "",

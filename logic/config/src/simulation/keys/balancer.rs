@@ -1,9 +1,12 @@
 //! Those of the balancer.
 
 use super::{COUNT, TIME, key};
-use crate::keys::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, Percent, Table};
-use crate::keys::Presence::{Default, Otherwise};
-use crate::keys::{AUTO_WEIGHT_KEYS, BREAKER_KEYS, CONCURRENCY_KEYS, EJECT_KEYS, SLOW_START_KEYS, Section};
+use crate::pool::failures::{BREAKER_KEYS, EJECT_KEYS};
+use crate::pool::limits::keys::CONCURRENCY_KEYS;
+use crate::pool::spread::keys::{AUTO_WEIGHT_KEYS, SLOW_START_KEYS};
+use crate::schema::Kind::{AnyOf, Choice, Duration, Flag, Integer, Off, Percent, Table};
+use crate::schema::Presence::{Default, Otherwise};
+use crate::schema::Section;
 
 pub(super) static BALANCER: Section = Section {
     noun: "",

@@ -1,9 +1,9 @@
 //! Those of what happens to servers.
 
 use super::{COUNT, TIME, key};
-use crate::keys::Kind::{Flag, Number};
-use crate::keys::Presence::{Default, Required};
-use crate::keys::{Key, Section};
+use crate::schema::Kind::{Flag, Number};
+use crate::schema::Presence::{Default, Required};
+use crate::schema::{Key, Section};
 
 const AT: Key = key("at", TIME, Required, "\"30s\"", "When, from the start.");
 const FOR: Key = key("for", TIME, Required, "\"10s\"", "For how long.");

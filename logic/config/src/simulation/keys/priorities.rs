@@ -1,10 +1,10 @@
 //! Those of requests that do not wait like the others.
 
 use super::key;
-use crate::keys::Kind::{Number, Signed};
-use crate::keys::Presence::{Default, Required};
-use crate::keys::Section;
 use crate::plan::Priority;
+use crate::schema::Kind::{Number, Signed};
+use crate::schema::Presence::{Default, Required};
+use crate::schema::Section;
 
 pub(super) static PRIORITIES: Section = Section {
     noun: "",

@@ -1,0 +1,5 @@
+//! `redirect`: clients that are sent on to a server.
+
+pub(crate) mod keys;
+pub(crate) mod plan;
+pub(crate) mod read;

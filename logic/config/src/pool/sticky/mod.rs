@@ -1,0 +1,6 @@
+//! `sticky`: clients that keep their server.
+
+pub(crate) mod keys;
+pub(crate) mod plan;
+pub(crate) mod print;
+pub(crate) mod read;

@@ -1,0 +1,9 @@
+//! Checks a tree against the description of its keys, and reads typed values out of it.
+
+pub(crate) mod merge;
+pub(crate) mod quantity;
+pub(crate) mod scalar;
+pub(crate) mod shape;
+pub(crate) mod subject;
+pub(crate) mod suggest;
+pub(crate) mod table;
