@@ -87,10 +87,13 @@ impl Mode {
 }
 
 /// What a good run looks like.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
-    /// Statuses that count as success; empty = 200 to 399.
+    /// Statuses that count as success, or the first digits of classes of them: 2 = 200 to 299. Empty = 200 to 399.
     pub statuses: Vec<u16>,
+    /// At least this share of the requests is answered as expected, in percent; with fewer the server has failed.
+    #[serde(default = "Expected::success_min_percent")]
+    pub success_min_percent: f64,
     /// Bytes of each successful answer's body.
     pub body_bytes: Option<u64>,
     /// What the server should take before it answers, at least, in nanoseconds.
@@ -105,7 +108,27 @@ pub struct Expected {
 impl Expected {
     /// Whether a status is one of those that are expected.
     pub fn accepts(&self, status: u16) -> bool {
-        if self.statuses.is_empty() { (200..400).contains(&status) } else { self.statuses.contains(&status) }
+        match self.statuses.as_slice() {
+            [] => (200..400).contains(&status),
+            some => some.iter().any(|one| *one == status || *one == status / 100),
+        }
+    }
+
+    fn success_min_percent() -> f64 {
+        99.0
+    }
+}
+
+impl Default for Expected {
+    fn default() -> Self {
+        Self {
+            statuses: Vec::new(),
+            success_min_percent: Self::success_min_percent(),
+            body_bytes: None,
+            think_ns: None,
+            balance: None,
+            accept_late: false,
+        }
     }
 }
 
@@ -188,6 +211,9 @@ pub struct Facts {
     pub streams_allowed: Option<u64>,
     /// Kept connections that the server closed while nothing was asked.
     pub closed_idle: u64,
+    /// Kept connections on which bytes came after the answer, while nothing was asked: what goes on after its announced end.
+    #[serde(default)]
+    pub unasked: u64,
     /// The longest time in which requests were under way and not a byte came, in nanoseconds.
     pub silence_ns: u64,
     /// The least memory that could be had while it ran, of the machine or within the limits of its control groups, in bytes; `None` = unknown.
@@ -196,6 +222,12 @@ pub struct Facts {
     pub stopped: bool,
     /// Requests that are missing in the result file because the disk did not keep up.
     pub unrecorded: u64,
+    /// The first complete answer; of several threads that of the first of them that had one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_answer: Option<FirstAnswer>,
+    /// The quota of CPU time that it ran out of most often; `None` = no control group of it that can be seen has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaFacts>,
     /// Sessions: how long connections lasted, and how many requests each carried.
     pub sessions: Option<SessionFacts>,
 }
@@ -218,6 +250,28 @@ pub struct ThreadFacts {
     /// that it was not the kernel's timer: it was kept waiting, out of its quota, or stopped.
     #[serde(default)]
     pub stalled_ns: u64,
+}
+
+/// What an answer said of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct FirstAnswer {
+    /// Its Server header; empty = it had none.
+    pub software: String,
+    /// Bytes of its body.
+    pub body_bytes: u64,
+}
+
+/// A control group's quota of CPU time during the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QuotaFacts {
+    /// Its path, from where control groups begin.
+    pub group: String,
+    /// So many CPUs' time it may have in a period.
+    pub cpus: f64,
+    /// Periods in which it ran.
+    pub periods: u64,
+    /// Of these, periods in which it used its quota up and had to wait.
+    pub throttled: u64,
 }
 
 /// Connections as sessions have them, in milliseconds.

@@ -145,12 +145,23 @@ pub(crate) fn flaws(head: &Head, tally: &Tally, facts: Option<&Facts>, servers: 
     flaws
 }
 
-/// What the server did not do, if that is over 1% of the requests. What failed for want of something here is not the server's.
-pub(crate) fn server_failed(head: &Head, tally: &Tally) -> Option<String> {
+/// Requests that were not answered as expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ServerFailures {
+    /// They are few enough that the server did not fail.
+    pub(crate) is_tolerated: bool,
+    /// How many, and why.
+    pub(crate) text: String,
+}
+
+/// What the server did not do; `None` = it did everything. Failures for want of something here are not the server's.
+pub(crate) fn server_failures(head: &Head, tally: &Tally, facts: Option<&Facts>) -> Option<ServerFailures> {
     let is_own = |fault: Fault| matches!(fault, Fault::Descriptors | Fault::Ports | Fault::Memory);
     let sent = tally.all.sent;
     let failed = (sent - tally.all.succeeded.min(sent)).saturating_sub(tally.failed_by(is_own));
-    if failed as f64 <= sent as f64 * TOLERATED {
+    let unasked = facts.map_or(0, |facts| facts.unasked);
+    let failed = (failed + unasked).min(sent);
+    if failed == 0 {
         return None;
     }
     let statuses = tally
@@ -163,13 +174,33 @@ pub(crate) fn server_failed(head: &Head, tally: &Tally) -> Option<String> {
         statuses.map(|(status, count)| (*count, format!("status {status}"))).collect();
     let faults = tally.faults().filter(|(fault, count)| *count > 0 && !is_own(*fault));
     reasons.extend(faults.map(|(fault, count)| (count, fault.to_string())));
+    if unasked > 0 {
+        reasons.push((unasked, "bytes that no request asked for came after the answer".to_owned()));
+    }
     reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let reasons: Vec<String> =
         reasons.into_iter().map(|(count, reason)| format!("{count} times {reason}")).collect();
+    // The share that may fail, without the error of a difference of fractions.
+    let may_fail = sent as f64 * (100.0 - head.expected.success_min_percent) / 100.0;
+    Some(ServerFailures {
+        is_tolerated: failed as f64 <= may_fail + 1e-6,
+        text: format!(
+            "{failed} of {sent} requests ({}) were not answered as expected: {}",
+            percent(failed, sent),
+            reasons.join("; ")
+        ),
+    })
+}
+
+/// The quota of CPU time that was used up, if one was.
+pub(crate) fn quota(facts: &Facts) -> Option<String> {
+    let quota = facts.quota.as_ref().filter(|quota| quota.throttled > 0)?;
     Some(format!(
-        "{failed} of {sent} requests ({}) were not answered as expected: {}",
-        percent(failed, sent),
-        reasons.join("; ")
+        "the CPU quota of control group {} ({} CPUs) was used up in {} of {} periods",
+        quota.group,
+        units::number(quota.cpus),
+        quota.throttled,
+        quota.periods
     ))
 }
 
@@ -195,7 +226,8 @@ fn schedule(tally: &Tally, facts: Option<&Facts>, add: &mut impl FnMut(FlawKind,
     if tally.late as f64 > sent as f64 * TOLERATED {
         let starved = tally.late_starved;
         let starved = (starved > 0).then(|| format!("{starved} of them because all connections were in use"));
-        let causes = starved.into_iter().chain(facts.and_then(busy_machine));
+        let quota = facts.and_then(quota).map(|quota| format!("{quota}; raise it"));
+        let causes = starved.into_iter().chain(quota.or_else(|| facts.and_then(busy_machine)));
         let cause: String = causes.map(|cause| format!("; {cause}")).collect();
         add(
             FlawKind::Late,
@@ -223,6 +255,11 @@ fn schedule(tally: &Tally, facts: Option<&Facts>, add: &mut impl FnMut(FlawKind,
 }
 
 fn resources(facts: &Facts, add: &mut impl FnMut(FlawKind, String)) {
+    let quota = quota(facts);
+    let cause = |others: &str| match &quota {
+        Some(quota) => quota.clone(),
+        None => format!("{others}, or a quota was used up"),
+    };
     for (at, thread) in facts.threads.iter().enumerate() {
         let wall = thread.wall_ns.max(1) as f64;
         let busy = thread.busy_ns as f64 / wall;
@@ -240,8 +277,9 @@ fn resources(facts: &Facts, add: &mut impl FnMut(FlawKind, String)) {
             add(
                 FlawKind::Cpu,
                 format!(
-                    "the generator was kept waiting for a CPU: thread {at} for {:.1}% of its time (others were running, or a quota was used up)",
-                    delayed * 100.0
+                    "the generator was kept waiting for a CPU: thread {at} for {:.1}% of its time ({})",
+                    delayed * 100.0,
+                    cause("others were running")
                 ),
             );
         }
@@ -250,8 +288,9 @@ fn resources(facts: &Facts, add: &mut impl FnMut(FlawKind, String)) {
             add(
                 FlawKind::Cpu,
                 format!(
-                    "the generator stood still: thread {at} for {:.1}% of its time (it was stopped, or a quota was used up)",
-                    stalled * 100.0
+                    "the generator stood still: thread {at} for {:.1}% of its time ({})",
+                    stalled * 100.0,
+                    cause("it was stopped")
                 ),
             );
         }

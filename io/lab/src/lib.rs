@@ -34,7 +34,7 @@ pub mod watch;
 mod windows;
 
 pub use engine::{Progress, Running};
-pub use facts::{Balance, Expected, Facts, Head, Mode, SessionFacts, ThreadFacts};
+pub use facts::{Balance, Expected, Facts, FirstAnswer, Head, Mode, QuotaFacts, SessionFacts, ThreadFacts};
 pub use judge::{Flaw, FlawKind};
 pub use load::{Load, LoadError};
 pub use record::{Fault, Record};

@@ -119,6 +119,8 @@ faults! {
     Reset = "reset", "the connection was reset";
     /// The body was shorter than announced.
     Truncated = "truncated", "the answer's body was shorter than announced";
+    /// More came than the answer's head announced: a body longer than its Content-Length, bytes after the last chunk, a body where there is none.
+    Surplus = "surplus", "more bytes came than the answer announced";
     /// It is no HTTP answer, or one that two readers could read differently.
     Framing = "framing", "the answer is not well-formed HTTP";
     /// The digest of the body is not the one that was given or announced.
@@ -159,7 +161,12 @@ impl Fault {
     pub fn is_wrong_bytes(self) -> bool {
         matches!(
             self,
-            Self::Truncated | Self::Framing | Self::Checksum | Self::NoChecksum | Self::UploadChecksum
+            Self::Truncated
+                | Self::Surplus
+                | Self::Framing
+                | Self::Checksum
+                | Self::NoChecksum
+                | Self::UploadChecksum
         )
     }
 

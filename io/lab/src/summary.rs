@@ -31,8 +31,10 @@ pub struct Summary {
     pub flaws: Vec<Flaw>,
     /// What would have made it invalid, and was accepted.
     pub marks: Vec<Flaw>,
-    /// What the server did not do; `None` = at least 99% of the requests were answered as expected.
+    /// What the server did not do; `None` = as many requests were answered as expected as should be, by default 99%.
     pub server_failed: Option<String>,
+    /// What it did not do, if that is tolerated.
+    pub tolerated_failures: Option<String>,
     /// What was asked for.
     pub asked: Head,
     /// Requests.
@@ -193,10 +195,20 @@ impl Run {
         self.judged().1
     }
 
-    /// What the server did not do, if over 1% of the requests were not answered as expected: another verdict than whether the generator
-    /// did what it was asked to.
+    /// What the server did not do, if more requests than are tolerated were not answered as expected: another verdict than whether the
+    /// generator did what it was asked to.
     pub fn server_failed(&self) -> Option<String> {
-        judge::server_failed(&self.head, &self.tally)
+        self.failures(false)
+    }
+
+    /// The same, if they are no more than are tolerated.
+    pub fn tolerated_failures(&self) -> Option<String> {
+        self.failures(true)
+    }
+
+    fn failures(&self, are_tolerated: bool) -> Option<String> {
+        let failures = judge::server_failures(&self.head, &self.tally, self.facts.as_ref());
+        failures.filter(|failures| failures.is_tolerated == are_tolerated).map(|failures| failures.text)
     }
 
     /// The flaws that count, and those that are accepted.
@@ -265,6 +277,7 @@ impl Run {
             flaws,
             marks,
             server_failed: self.server_failed(),
+            tolerated_failures: self.tolerated_failures(),
             asked: self.head.clone(),
             requests: Requests {
                 sent: tally.all.sent,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use weir_lab::{Balance, units};
 
+use super::others::{AbArgs, HttperfArgs};
+
 /// Make load on a server, and say whether the figures can be trusted
 ///
 /// By the clock (--rate: open loop), by connections that ask again when they are answered (--connections: closed loop), or by
@@ -29,14 +31,21 @@ Examples:
       HTTP/2: ten connections with twenty requests at a time on each.
   weir load --rate 100 --targets targets.txt --output run.weir
       What a file in vegeta's format asks for; every request is kept in run.weir.
+  weir load ab -n 5000 -c 50 -k http://10.0.0.1/file
+  weir load httperf --server 10.0.0.1 --rate 99.3 --num-conns 6000 --num-calls 10
+      The command lines of ab and httperf; `weir load ab --help` says which of their options.
   weir load report --type hdr run.weir
       Another report of a run that was kept.
 
 The run is INVALID if it says nothing about the server: over 1% of the starts were over 1 ms late, less than 99% was sent, the
 generator was out of CPU time, descriptors, ports or memory, bytes are not what was announced, or what --expect-... says is not
-so. docs/guide/load.md explains each. THE SERVER FAILED if over 1% of the requests were not answered as expected.
+so. docs/guide/load.md explains each. THE SERVER FAILED if over 1% of the requests (--expect-success) were not answered as
+expected: refused, reset, cut off, or with another status than --expect-status says.
 
-Exits with 0 if the run is valid and the server did not fail, with 1 if not, and with 2 if it could not be made.")]
+Exit status:
+  0  the run is valid, and the server did not fail
+  1  the run is INVALID, or THE SERVER FAILED, or both
+  2  the run could not be made: arguments, names, files")]
 pub(crate) struct LoadArgs {
     #[command(subcommand)]
     pub(super) verb: Option<LoadVerb>,
@@ -48,6 +57,9 @@ pub(crate) struct LoadArgs {
 pub(crate) enum LoadVerb {
     /// Report a run once more from the file that --output wrote
     Report(ReportArgs),
+    Ab(AbArgs),
+    #[command(infer_long_args = true)]
+    Httperf(HttperfArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -182,27 +194,26 @@ pub(crate) struct MakeArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Connections")]
     pub(super) threads: Option<u32>,
 
-    /// These statuses count as success, instead of 200 to 399.
-    #[arg(long, value_name = "STATUSES", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(200..=999), help_heading = "What is expected: a run is invalid if it is not so")]
+    /// These statuses are what the server should answer with: 200, or 2xx for all that begin so. Every other answer is a failure.
+    #[arg(long, visible_alias = "expect", value_name = "STATUSES", value_delimiter = ',', default_value = "2xx,3xx", value_parser = statuses, help_heading = "What is expected of the server")]
     pub(super) expect_status: Vec<u16>,
+    /// At least so many of the requests are answered as expected; with fewer the server has failed.
+    #[arg(long, value_name = "PERCENT", default_value = "99%", value_parser = percent, help_heading = "What is expected of the server")]
+    pub(super) expect_success: f64,
     /// Bytes of each answer's body.
-    #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = "What is expected: a run is invalid if it is not so")]
+    #[arg(long, value_name = "SIZE", value_parser = units::size, help_heading = "What is expected of the server")]
     pub(super) expect_size: Option<u64>,
     /// What the server takes before it answers, at least.
-    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "What is expected: a run is invalid if it is not so")]
+    #[arg(long, value_name = "TIME", value_parser = units::duration, help_heading = "What is expected of the server")]
     pub(super) expect_think_time: Option<Duration>,
     /// How requests are spread over servers: equal, equal:3, each:3 (none without any), one (all to the same), or a=2,b=1.
-    #[arg(long, value_name = "SHARES", help_heading = "What is expected: a run is invalid if it is not so")]
+    #[arg(long, value_name = "SHARES", help_heading = "What is expected of the server")]
     pub(super) expect_balance: Option<Balance>,
     /// The header by which answers tell which server they are from; with --expect-balance it is X-Origin unless told otherwise.
-    #[arg(long, value_name = "NAME", help_heading = "What is expected: a run is invalid if it is not so")]
+    #[arg(long, value_name = "NAME", help_heading = "What is expected of the server")]
     pub(super) server_header: Option<String>,
     /// Check each answer's body: against what it announces (announced), or a checksum such as adler32=0a1b2c3d, crc32c=..., sha-256=... (hexadecimal). With announced also what PUT and POST send, against the checksum by which the server says what it got; uploads of which it says none are counted as not verified.
-    #[arg(
-        long,
-        value_name = "CHECKSUM",
-        help_heading = "What is expected: a run is invalid if it is not so"
-    )]
+    #[arg(long, value_name = "CHECKSUM", help_heading = "What is expected of the server")]
     pub(super) verify: Option<String>,
 
     /// Keep every request in this file, for `weir load report`.
@@ -225,6 +236,23 @@ fn timeout(text: &str) -> Result<Duration, String> {
         Duration::ZERO => Err("must be more than 0".to_owned()),
         timeout => Ok(timeout),
     }
+}
+
+/// A status, or the first digit of a class of them (see `Expected`).
+fn statuses(text: &str) -> Result<u16, String> {
+    let class = text.strip_suffix("xx").or_else(|| text.strip_suffix("XX"));
+    match (class, text.parse::<u16>()) {
+        (Some(digit), _) => digit.parse().ok().filter(|class| (2..=9).contains(class)),
+        (None, status) => status.ok().filter(|status| (200..=999).contains(status)),
+    }
+    .ok_or_else(|| "write statuses from 200 to 999 or classes, as in 2xx,404".to_owned())
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
+    percent
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .ok_or_else(|| "write 0% to 100%, as in 99.5%".to_owned())
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

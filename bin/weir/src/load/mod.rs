@@ -2,6 +2,7 @@
 
 mod arguments;
 mod live;
+mod others;
 mod plan;
 mod tell;
 #[cfg(test)]
@@ -18,17 +19,27 @@ use weir_lab::{Run, Running};
 pub(crate) use arguments::LoadArgs;
 use arguments::{LoadVerb, MakeArgs, ReportArgs};
 use live::View;
+use others::Translated;
 
 /// Runs the verb.
 pub(crate) fn run(args: &LoadArgs) -> ExitCode {
     let told = match &args.verb {
         Some(LoadVerb::Report(args)) => report(args),
+        Some(LoadVerb::Ab(args)) => args.translated().and_then(|translated| make_translated(&translated)),
+        Some(LoadVerb::Httperf(args)) => {
+            args.translated().and_then(|translated| make_translated(&translated))
+        }
         None => make(&args.load),
     };
     told.unwrap_or_else(|message| {
         eprintln!("weir load: {message}");
         ExitCode::from(2)
     })
+}
+
+fn make_translated(translated: &Translated) -> Result<ExitCode, String> {
+    eprintln!("weir load: this is {}", translated.line);
+    make(&translated.args)
 }
 
 fn make(args: &MakeArgs) -> Result<ExitCode, String> {

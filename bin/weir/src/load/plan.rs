@@ -107,6 +107,7 @@ pub(super) fn load(args: &MakeArgs, notes: &mut Vec<String>) -> Result<Load, Str
         follow: Vec::new(),
         expected: Expected {
             statuses: args.expect_status.clone(),
+            success_min_percent: args.expect_success,
             body_bytes: args.expect_size,
             think_ns: args.expect_think_time.map(|time| time.as_nanos() as u64),
             balance: args.expect_balance.clone(),

@@ -46,6 +46,9 @@ pub(super) fn tell(run: &mut Run, args: &FormArgs, kept: Option<&Path>) -> Resul
         if let Some(failed) = run.server_failed() {
             eprintln!("weir load: the server failed: {failed}");
         }
+        if let Some(failures) = run.tolerated_failures() {
+            eprintln!("weir load: tolerated failures: {failures}");
+        }
         if let Some(uploads) = run.uploads().filter(|uploads| uploads.unverified > 0) {
             eprintln!("weir load: {} uploads are not verified", uploads.unverified);
         }

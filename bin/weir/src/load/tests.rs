@@ -66,6 +66,8 @@ fn what_cannot_be_is_told() {
         (&["--rate", "5", "--report", "pdf", "http://a/"], "vegeta-json"),
         (&["--rate", "5", "--mix", "GET", "http://a/"], "METHOD=WEIGHT"),
         (&["--rate", "5", "--targets", "/nowhere/targets"], "/nowhere/targets"),
+        (&["--rate", "5", "--expect-status", "1xx", "http://a/"], "2xx,404"),
+        (&["--rate", "5", "--expect-success", "101", "http://a/"], "99.5%"),
         (&["--rate", "5", "--expect-balance", "even", "http://a/"], "equal:3"),
         (&["--rate", "5", "--expect-balance", "each:0", "http://a/"], "each:3"),
     ] {

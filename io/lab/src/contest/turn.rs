@@ -352,7 +352,6 @@ impl Ring<'_> {
                 statuses: statuses(case, self.scenario.servers.kind),
                 // What fails when something is lost is what is measured, and no flaw.
                 body_bytes: case.size.filter(|_| has_size && !case.has_trouble()),
-                accept_late: false,
                 think_ns: (delay.0 > 0).then_some(delay.0 * 1_000_000),
                 balance: balance_of(
                     (case, rival),
@@ -361,6 +360,7 @@ impl Ring<'_> {
                     setup.workers,
                 )
                 .filter(|_| is_seen),
+                ..Expected::default()
             },
             output: None,
         })

@@ -54,6 +54,16 @@ pub(super) struct Reader<'l> {
     pub(super) servers: ServerNames<'l>,
     /// Whether requests are sent on.
     pub(super) follows: bool,
+    /// The Server header of the first answer, once it has come.
+    pub(super) software: Option<String>,
+}
+
+impl Reader<'_> {
+    fn note_software(&mut self, header: impl FnOnce(&HeaderTable) -> Option<String>) {
+        if self.software.is_none() {
+            self.software = Some(header(&self.table).unwrap_or_default());
+        }
+    }
 }
 
 impl Answer {
@@ -87,15 +97,16 @@ impl Answer {
         }
     }
 
-    /// Counts as read what was discarded.
-    pub(super) fn skip(&mut self, bytes: u64) {
-        if let State::Body(body) = &mut self.state {
-            body.skip(bytes);
-            self.body_bytes += bytes;
-            if body.is_done() {
-                self.state = State::Done;
-            }
+    /// Counts as read what was discarded. Returns how much of it belongs to this answer.
+    pub(super) fn skip(&mut self, bytes: u64) -> u64 {
+        let State::Body(body) = &mut self.state else { return 0 };
+        let taken = bytes.min(body.remaining_exact().unwrap_or(bytes));
+        body.skip(taken);
+        self.body_bytes += taken;
+        if body.is_done() {
+            self.state = State::Done;
         }
+        taken
     }
 
     /// Takes in what has come, and tells how much of it belongs to this answer.
@@ -156,6 +167,10 @@ impl Answer {
             }
             self.status = head.status;
             self.keep_alive = head.keep_alive;
+            reader.note_software(|table| {
+                let mut named = table.named(rest, b"server");
+                named.next().map(|entry| String::from_utf8_lossy(entry.value().of(rest)).into_owned())
+            });
             if !reader.server_header.is_empty() {
                 let mut named = reader.table.named(rest, reader.server_header.as_bytes());
                 self.server =
@@ -234,6 +249,7 @@ mod tests {
             server_header: "X-Origin",
             servers: ServerNames::new(&names),
             follows: false,
+            software: None,
         };
         let (mut answer, mut taken) = (Answer::new(false, false), 0);
         for piece in text.chunks(piece) {
@@ -271,6 +287,14 @@ mod tests {
         let mut text = PLAIN.to_vec();
         text.extend_from_slice(b"more");
         assert_eq!(read(&text, None, 1_000).unwrap().1, PLAIN.len());
+    }
+
+    #[test]
+    fn bytes_beyond_the_announced_length_are_not_skipped() {
+        let (mut answer, _) = read(&PLAIN[..PLAIN.len() - 5], None, 1_000).unwrap();
+        assert_eq!((answer.discardable(), answer.skip(7)), (5, 5));
+        assert!(answer.is_done());
+        assert_eq!(answer.body_bytes, 5);
     }
 
     #[test]

@@ -211,13 +211,14 @@ impl Connection {
         }
     }
 
-    /// Reads once. Up to `discardable` bytes need not be seen.
+    /// Reads once. Up to `discardable` bytes need not be seen; one more is asked for, so that a body that goes on is noticed.
     pub(super) fn receive(&mut self, buffer: &mut [u8], discardable: u64) -> Received {
         let received = match &mut self.tls {
             Some(tls) => receive_tls(tls, &mut self.socket, buffer),
             None if discardable >= DISCARD_MIN => {
                 // The kernel counts them and copies nothing (MSG_TRUNC, tcp(7)).
-                let wanted = buffer.len().min(usize::try_from(discardable).unwrap_or(usize::MAX));
+                let wanted = usize::try_from(discardable).unwrap_or(usize::MAX).saturating_add(1);
+                let wanted = buffer.len().min(wanted);
                 return match rustix::net::recv(&self.socket, &mut buffer[..wanted], RecvFlags::TRUNC) {
                     Ok((_, 0)) => Received::End,
                     Ok((_, bytes)) => Received::Discarded(bytes as u64, bytes == wanted),

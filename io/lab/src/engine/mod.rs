@@ -4,6 +4,7 @@ mod ahead;
 mod answer;
 mod clock;
 mod connection;
+mod groups;
 mod http2;
 mod job;
 mod lane;
@@ -13,6 +14,7 @@ mod onward;
 mod output;
 mod places;
 mod process;
+mod quota;
 mod servers;
 mod shared;
 mod worker;
@@ -33,6 +35,7 @@ pub use live::Progress;
 use output::Writer;
 use process::CpuTime;
 pub(crate) use process::raise_descriptor_limit;
+use quota::Quotas;
 use shared::Shared;
 use worker::{Report, Sessions, Worker};
 
@@ -46,6 +49,7 @@ pub struct Running {
     output: String,
     head: Head,
     cpu: CpuTime,
+    quotas: Quotas,
     memory_available_min: Option<u64>,
     memory_seen: Option<Instant>,
 }
@@ -83,6 +87,7 @@ impl Running {
             output,
             head,
             cpu: CpuTime::of_process(),
+            quotas: Quotas::now(),
             memory_available_min: None,
             memory_seen: None,
         };
@@ -162,6 +167,8 @@ impl Running {
             facts.connections_at_once += report.connections_at_once;
             facts.connect_burst_max = facts.connect_burst_max.max(report.connect_burst_max);
             facts.closed_idle += report.closed_idle;
+            facts.unasked += report.unasked;
+            facts.first_answer = facts.first_answer.or(report.first_answer);
             facts.streams_allowed = match (facts.streams_allowed, report.streams_allowed) {
                 (Some(least), Some(allowed)) => Some(least.min(allowed)),
                 (least, allowed) => least.or(allowed),
@@ -179,6 +186,7 @@ impl Running {
         }
         facts.wall_ns = tally.last_end_ns;
         let cpu = CpuTime::of_process();
+        facts.quota = Quotas::now().since(&self.quotas);
         facts.cpu_user_ns = cpu.user_ns.saturating_sub(self.cpu.user_ns);
         facts.cpu_system_ns = cpu.system_ns.saturating_sub(self.cpu.system_ns);
         if let Mode::Sessions { .. } = self.head.mode {

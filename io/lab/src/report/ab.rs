@@ -5,9 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use weir_stats::NanosHistogram;
 
-use crate::facts::Mode;
+use super::text::printable;
+use crate::facts::{Head, Mode};
 use crate::record::{Fault, Record};
 use crate::summary::Run;
+use crate::url::Url;
 
 /// Its report.
 pub fn ab(run: &Run) -> String {
@@ -30,39 +32,51 @@ pub fn ab(run: &Run) -> String {
         .map(|(_, count)| count)
         .sum();
     let total_in = tally.all.bytes_in + tally.head_in;
-    let mut out = String::new();
-    let mut line = |name: &str, value: String| {
-        // Writing into a string cannot fail, here and below.
-        let _ = writeln!(out, "{name:<24}{value}");
-    };
-    line("Document:", head.targets.first().cloned().unwrap_or_default());
-    if tally.all.succeeded > 0 {
-        line("Document Length:", format!("{} bytes", tally.all.body_max));
-    }
-    line("Concurrency Level:", concurrency.to_string());
-    line("Time taken for tests:", format!("{seconds:.3} seconds"));
-    line("Complete requests:", tally.all.answered.to_string());
-    line("Failed requests:", tally.failed.count().to_string());
+    let url = document(head);
+    let first = run.facts.as_ref().and_then(|facts| facts.first_answer.as_ref());
+    let mut out = String::from("\n\n");
+    line(&mut out, "Server Software:", first.map_or_else(String::new, |first| printable(&first.software)));
+    line(&mut out, "Server Hostname:", url.as_ref().map_or_else(String::new, |url| url.origin.host.clone()));
+    line(&mut out, "Server Port:", url.as_ref().map_or_else(String::new, |url| url.origin.port.to_string()));
+    out.push('\n');
+    line(&mut out, "Document Path:", url.map_or_else(String::new, |url| url.path));
+    line(&mut out, "Document Length:", format!("{} bytes", first.map_or(0, |first| first.body_bytes)));
+    out.push('\n');
+    line(&mut out, "Concurrency Level:", concurrency.to_string());
+    line(&mut out, "Time taken for tests:", format!("{seconds:.3} seconds"));
+    line(&mut out, "Complete requests:", tally.all.answered.to_string());
+    line(&mut out, "Failed requests:", tally.failed.count().to_string());
     if tally.failed.count() > 0 {
         let exceptions = tally.failed.count() - connect_faults;
-        line("", format!("(Connect: {connect_faults}, Exceptions: {exceptions})"));
+        let _ =
+            writeln!(out, "   (Connect: {connect_faults}, Receive: 0, Length: 0, Exceptions: {exceptions})");
     }
     if bad_statuses > 0 {
-        line("Non-2xx responses:", bad_statuses.to_string());
+        line(&mut out, "Non-2xx responses:", bad_statuses.to_string());
     }
-    line("Total transferred:", format!("{total_in} bytes"));
-    line("Total body sent:", tally.bytes_out.to_string());
-    line("HTML transferred:", format!("{} bytes", tally.all.bytes_in));
-    line("Requests per second:", format!("{per_s:.2} [#/sec] (mean)"));
+    line(&mut out, "Total transferred:", format!("{total_in} bytes"));
+    if tally.bodies_out > 0 {
+        line(&mut out, "Total body sent:", tally.bytes_out.to_string());
+    }
+    line(&mut out, "HTML transferred:", format!("{} bytes", tally.all.bytes_in));
+    line(&mut out, "Requests per second:", format!("{per_s:.2} [#/sec] (mean)"));
     line(
+        &mut out,
         "Time per request:",
         format!("{:.3} [ms] (mean)", concurrency as f64 * 1_000.0 / per_s.max(f64::MIN_POSITIVE)),
     );
     line(
+        &mut out,
         "Time per request:",
         format!("{:.3} [ms] (mean, across all concurrent requests)", 1_000.0 / per_s.max(f64::MIN_POSITIVE)),
     );
-    line("Transfer rate:", format!("{:.2} [Kbytes/sec] received", total_in as f64 / 1024.0 / seconds));
+    let kib_per_s = |bytes: u64| bytes as f64 / 1024.0 / seconds;
+    line(&mut out, "Transfer rate:", format!("{:.2} [Kbytes/sec] received", kib_per_s(total_in)));
+    if tally.bodies_out > 0 {
+        line(&mut out, "", format!("{:.2} kb/s sent", kib_per_s(tally.bytes_out)));
+        line(&mut out, "", format!("{:.2} kb/s total", kib_per_s(total_in + tally.bytes_out)));
+    }
+    // Milliseconds are whole ones, as everything that reads ab's reports expects; -g writes fractions.
     out.push_str("\nConnection Times (ms)\n              min  mean[+/-sd] median   max\n");
     // On a kept connection nothing is connected: that took no time.
     let connect = with_zeros(&tally.connect, tally.all.answered);
@@ -72,24 +86,38 @@ pub fn ab(run: &Run) -> String {
         ("Waiting:", &tally.waiting),
         ("Total:", &tally.raw),
     ] {
-        let ms = |ns: u64| ns as f64 / 1e6;
         let _ = writeln!(
             out,
-            "{name:<11}{:>6.0}{:>5.1}{:>7.1}{:>7.1}{:>8.0}",
-            ms(times.min_ns()).floor(),
-            times.mean_ns() / 1e6,
+            "{name:<11} {:>5} {:>4} {:>5.1} {:>6} {:>7}",
+            whole_ms(times.min_ns() as f64),
+            whole_ms(times.mean_ns()),
             times.deviation_ns() / 1e6,
-            ms(times.quantile_ns(0.5)),
-            ms(times.max_ns())
+            whole_ms(times.quantile_ns(0.5) as f64),
+            whole_ms(times.max_ns() as f64)
         );
     }
     out.push_str("\nPercentage of the requests served within a certain time (ms)\n");
     for percent in [50, 66, 75, 80, 90, 95, 98, 99, 100] {
-        let ms = tally.raw.quantile_ns(f64::from(percent) / 100.0) as f64 / 1e6;
+        let ms = whole_ms(tally.raw.quantile_ns(f64::from(percent) / 100.0) as f64);
         let longest = if percent == 100 { " (longest request)" } else { "" };
-        let _ = writeln!(out, "{percent:>5}% {ms:>9.3}{longest}");
+        let _ = writeln!(out, "{percent:>4}%  {ms:>5}{longest}");
     }
     out
+}
+
+fn line(out: &mut String, name: &str, value: String) {
+    // Writing into a string cannot fail, here and elsewhere.
+    let _ = writeln!(out, "{name:<24}{value}");
+}
+
+/// Where the first target leads.
+fn document(head: &Head) -> Option<Url> {
+    head.targets.first()?.split_once(' ')?.1.parse().ok()
+}
+
+/// Rounded, as ab does (`ap_round_ms` of its support/ab.c).
+fn whole_ms(ns: f64) -> u64 {
+    (ns / 1e6).round() as u64
 }
 
 /// The first line of its `-g` file: start as a text and in seconds since 1970, then milliseconds to connect, to process, in all and to wait.

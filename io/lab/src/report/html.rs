@@ -60,6 +60,10 @@ fn verdict(page: &mut String, summary: &Summary) {
             escaped(failed)
         );
     }
+    if let Some(failures) = &summary.tolerated_failures {
+        let _ =
+            writeln!(page, "<div class=\"verdict\"><p>Tolerated failures: {}.</p></div>", escaped(failures));
+    }
     if summary.valid && summary.marks.is_empty() {
         page.push_str("<div class=\"verdict\"><p>Valid: the schedule was kept, and the generator had something to spare.</p></div>\n");
         return;

@@ -20,9 +20,7 @@ pub fn httperf(run: &Run) -> String {
     let per_reply = |bytes: u64| bytes as f64 / replies.max(1) as f64;
     let mut out = String::new();
     // Writing into a string cannot fail, here and below.
-    if facts.connect_burst_max > 0 {
-        let _ = writeln!(out, "Maximum connect burst length: {}\n", facts.connect_burst_max);
-    }
+    let _ = writeln!(out, "Maximum connect burst length: {}\n", facts.connect_burst_max);
     let _ = writeln!(
         out,
         "Total: connections {} requests {requests} replies {replies} test-duration {seconds:.3} s\n",

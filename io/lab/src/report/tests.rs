@@ -1,5 +1,5 @@
 use super::*;
-use crate::facts::{Expected, Facts, Head, Mode, ThreadFacts};
+use crate::facts::{Expected, Facts, FirstAnswer, Head, Mode, QuotaFacts, ThreadFacts};
 use crate::record::{Fault, Record};
 use crate::schedule::{Arrivals, Phases};
 use crate::summary::Run;
@@ -60,6 +60,7 @@ pub(crate) fn run() -> Run {
             is_ahead: false,
             stalled_ns: 0,
         }],
+        first_answer: Some(FirstAnswer { software: "nginx/1.22".to_owned(), body_bytes: 1_000 }),
         cpu_user_ns: 40 * MS,
         cpu_system_ns: 60 * MS,
         ..Facts::default()
@@ -126,11 +127,15 @@ fn vegetas_histogram_has_every_request_in_one_bucket() {
 fn abs_report_has_its_times() {
     let text = ab(&run());
     for part in [
+        "\n\nServer Software:        nginx/1.22\nServer Hostname:        a\nServer Port:            80\n\n",
+        "Document Path:          /\nDocument Length:        1000 bytes\n\nConcurrency Level:      10\n",
         "Complete requests:      99\n",
-        "Failed requests:        1\n",
+        "Failed requests:        1\n   (Connect: 0, Receive: 0, Length: 0, Exceptions: 1)\n",
         "Requests per second:",
         "Connection Times (ms)\n              min  mean[+/-sd] median   max\n",
-        "  100%    98.990 (longest request)\n",
+        "\nTotal:          1   50  28.6     50      99\n",
+        "\n  50%     50\n",
+        "\n 100%     99 (longest request)\n",
     ] {
         assert!(text.contains(part), "{part:?} in\n{text}");
     }
@@ -220,6 +225,26 @@ fn http_2_is_told_with_what_the_server_allows() {
     let text = text(&run);
     assert!(text.contains("; HTTP/2, up to 20 requests at a time on each; 1 thread\n"), "{text}");
     assert!(text.contains("idle; the server allows no more than 8 requests at a time on each\n"), "{text}");
+}
+
+#[test]
+fn a_quota_that_was_used_up_is_named_as_the_cause() {
+    let mut run = run();
+    let facts = run.facts.as_mut().unwrap();
+    facts.threads[0].run_delay_ns = Some(500 * MS);
+    facts.quota = Some(QuotaFacts { group: "/web".to_owned(), cpus: 0.5, periods: 20, throttled: 19 });
+    run.tally.late = 50;
+    let told = text(&run);
+    let cause = "the CPU quota of control group /web (0.5 CPUs) was used up in 19 of 20 periods";
+    for part in [
+        format!("\nQuota        {cause}\n"),
+        format!("starts (50.00%) were over 1 ms late, the latest by 10.0us; {cause}; raise it\n"),
+        format!("thread 0 for 45.9% of its time ({cause})\n"),
+    ] {
+        assert!(told.contains(&part), "{part:?} in\n{told}");
+    }
+    run.facts.as_mut().unwrap().quota.as_mut().unwrap().throttled = 0;
+    assert!(!text(&run).contains("CPU quota"), "{}", text(&run));
 }
 
 #[test]

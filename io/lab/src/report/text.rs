@@ -3,7 +3,7 @@ use std::fmt::Write;
 use weir_stats::NanosHistogram;
 
 use crate::facts::{Facts, Head, Mode};
-use crate::judge::percent;
+use crate::judge::{percent, quota};
 use crate::summary::{Run, Summary, Uploads};
 use crate::units::{number, seconds, time};
 
@@ -124,12 +124,16 @@ fn requests(out: &mut String, run: &Run, summary: &Summary) {
 }
 
 fn own(out: &mut String, facts: &Facts) {
+    let unasked = match facts.unasked {
+        0 => String::new(),
+        count => format!("; on {count} of them bytes came that no request asked for"),
+    };
     let allowed = facts.streams_allowed.map_or(String::new(), |streams| {
         format!("; the server allows no more than {streams} requests at a time on each")
     });
     let _ = writeln!(
         out,
-        "Connections  {} made, {} at once, {} closed by the server while idle{allowed}",
+        "Connections  {} made, {} at once, {} closed by the server while idle{unasked}{allowed}",
         facts.connections, facts.connections_at_once, facts.closed_idle
     );
     let busy = facts.threads.iter().map(|thread| {
@@ -146,6 +150,9 @@ fn own(out: &mut String, facts: &Facts) {
         seconds(facts.cpu_system_ns as f64 / 1e9),
         busy.collect::<Vec<_>>().join("; ")
     );
+    if let Some(quota) = quota(facts) {
+        let _ = writeln!(out, "Quota        {quota}");
+    }
     if let Some(sessions) = &facts.sessions {
         let _ = writeln!(
             out,
@@ -262,11 +269,14 @@ pub(super) fn verdict(summary: &Summary) -> String {
     if let Some(failed) = &summary.server_failed {
         let _ = writeln!(out, "THE SERVER FAILED: {}", printable(failed));
     }
+    if let Some(failures) = &summary.tolerated_failures {
+        let _ = writeln!(out, "TOLERATED FAILURES: {}", printable(failures));
+    }
     out
 }
 
 /// What comes from elsewhere must not steer a terminal.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -18,6 +18,51 @@ fn short_bodies_make_a_run_invalid() {
 }
 
 #[test]
+fn answers_that_go_on_after_their_announced_end_fail() {
+    for body in [5, 100_000] {
+        let body = "x".repeat(body);
+        let long =
+            format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}and more", body.len()).into_bytes();
+        let last =
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nand more".to_vec();
+        let none = b"HTTP/1.1 204 No Content\r\n\r\nand more".to_vec();
+        for answer in [long, last, none] {
+            let server = RawServer::responding(move |_| answer.clone());
+            for mode in [rate("20"), closed(2)] {
+                let mut load = load(server.addr(), "/", mode);
+                load.requests_max = Some(20);
+                let run = run(load);
+                assert_eq!(run.summary().faults, [(Fault::Surplus.to_string(), 20)]);
+                assert!(kinds(&run).contains(&FlawKind::Bytes), "{:?}", run.flaws());
+                let failed = run.server_failed().unwrap();
+                assert!(failed.contains("20 times more bytes came than the answer announced"), "{failed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_that_come_on_an_idle_connection_are_the_servers_failure_unless_they_close_it() {
+    for (late, is_failure) in [("and more", true), ("HTTP/1.1 408 Request Timeout\r\n\r\n", false)] {
+        let server = RawServer::start(move |peer| {
+            peer.request()?;
+            peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")?;
+            // The generator has taken the answer, and has nothing to ask until its next request is due, a second later.
+            std::thread::sleep(Duration::from_millis(50));
+            peer.send(late)?;
+            peer.hold();
+            Ok(())
+        });
+        let run = run(load(server.addr(), "/", rate("1@2s")));
+        let facts = run.facts.clone().unwrap();
+        assert_eq!(run.summary().requests.succeeded, 2, "{:?}", run.summary().faults);
+        assert_eq!(facts.unasked, u64::from(is_failure), "{facts:?}");
+        let failed = run.server_failed().unwrap_or_default();
+        assert_eq!(failed.contains("bytes that no request asked for"), is_failure, "{failed}");
+    }
+}
+
+#[test]
 fn bodies_of_another_size_than_expected_make_a_run_invalid() {
     let origin = Origin::builder().start().unwrap();
     for (bytes, is_right) in [(500, true), (512, false)] {

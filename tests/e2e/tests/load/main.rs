@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod files;
+mod others;
 mod sabotage;
 
 use std::process::{Command, Output};
 
 use serde_json::Value;
 use weir_origin::{Origin, OriginHandle};
+use weir_testkit::{RefusingPort, TempDir};
 
 fn origin() -> OriginHandle {
     Origin::builder().name("a").start().unwrap()
@@ -71,9 +73,63 @@ fn a_server_that_fails_is_told_apart_from_a_run_that_is_invalid() {
     assert!(text(&output).contains(failed), "{}", text(&output));
     let output = weir(&["-c", "2", "-n", "20", "--expect-status", "503", &url]);
     assert!(!text(&output).contains("THE SERVER FAILED"), "{}", text(&output));
+    for accepted in ["5xx", "2xx,503"] {
+        let output = weir(&["-c", "2", "-n", "20", "--expect", accepted, &url]);
+        assert!(!text(&output).contains("THE SERVER FAILED"), "{accepted}: {}", text(&output));
+    }
     let output = weir(&["-c", "1", "-n", "1", "-m", "CONNECT", &url]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert!(text(&output).contains("CONNECT cannot be played"), "{}", text(&output));
+}
+
+/// GET of both, in turn.
+fn in_turn(directory: &TempDir, urls: [&str; 2]) -> String {
+    let path = directory.path().join("targets");
+    std::fs::write(&path, urls.map(|url| format!("GET {url}\n\n")).concat()).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn half_of_the_connections_refused_is_the_servers_failure_in_every_form_of_report() {
+    let (origin, nobody, directory) = (origin(), RefusingPort::new(), TempDir::new().unwrap());
+    let urls = [origin.addr(), nobody.addr()].map(|address| format!("http://{address}/bytes/10"));
+    let targets = in_turn(&directory, [&urls[0], &urls[1]]);
+    for form in ["text", "json", "ab", "httperf", "vegeta"] {
+        let output = weir(&["--rate", "50", "-n", "20", "--targets", &targets, "--report", form]);
+        assert_eq!(output.status.code(), Some(1), "{form}: {}", text(&output));
+        let failed =
+            "10 of 20 requests (50.00%) were not answered as expected: 10 times connect: connection refused";
+        assert!(text(&output).contains(failed), "{form}: {}", text(&output));
+    }
+}
+
+#[test]
+fn how_many_failures_are_tolerated_is_said_and_kept() {
+    let (origin, directory) = (origin(), TempDir::new().unwrap());
+    let urls = ["bytes/10", "status/500"].map(|path| format!("http://{}/{path}", origin.addr()));
+    let targets = in_turn(&directory, [&urls[0], &urls[1]]);
+    let (told, kept) =
+        ("10 of 20 requests (50.00%) were not answered as expected", directory.path().join("run"));
+    let kept = kept.to_str().unwrap();
+    for (least, word) in [("50%", "TOLERATED FAILURES"), ("50.1", "THE SERVER FAILED")] {
+        let arguments = [
+            "-c",
+            "1",
+            "-n",
+            "20",
+            "--accept-late",
+            "--targets",
+            &targets,
+            "--expect-success",
+            least,
+            "-o",
+            kept,
+        ];
+        for output in [weir(&arguments), weir(&["report", kept])] {
+            assert_eq!(output.status.code() == Some(1), word == "THE SERVER FAILED", "{}", text(&output));
+            assert!(text(&output).contains(&format!("{word}: {told}")), "{}", text(&output));
+        }
+    }
 }
 
 #[test]

@@ -101,8 +101,11 @@ fn a_generator_that_has_used_up_its_quota_of_cpu_time_says_so() {
         let output = quota.weir(&arguments).output().unwrap();
         let summary = json(&output);
         assert_eq!(output.status.code(), Some(1), "{mode:?}: {summary}");
-        let flaws = flaws(&summary);
-        assert!(flaws.contains(&"late") || flaws.contains(&"cpu"), "{mode:?}: {summary}");
+        let found = flaws(&summary);
+        assert!(found.contains(&"late") || found.contains(&"cpu"), "{mode:?}: {summary}");
+        assert!(summary["facts"]["quota"]["throttled"].as_u64().unwrap() > 0, "{mode:?}: {summary}");
+        let cause = "the CPU quota of control group /weir-quota-";
+        assert!(text(&output).contains(cause), "{mode:?}: {summary}");
     }
 }
 

@@ -18,6 +18,9 @@ impl Answer {
         // Before compression, with the status: what the server said, not how well it was packed.
         let bytes: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         self.head_bytes = u32::try_from(bytes + ":status200".len()).unwrap_or(u32::MAX);
+        reader.note_software(|_| {
+            fields.get("server").map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
+        });
         if !reader.server_header.is_empty()
             && let Some(name) = fields.get(reader.server_header)
         {

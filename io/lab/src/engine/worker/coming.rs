@@ -24,8 +24,9 @@ impl Worker<'_> {
             Step::Pending | Step::Unsent => {}
             Step::Answered { keep } => self.finish(at, keep),
             Step::Failed(fault) => self.fail(at, fault),
-            Step::Over => {
-                self.report.closed_idle += 1;
+            Step::Over { unasked } => {
+                self.report.closed_idle += u64::from(!unasked);
+                self.report.unasked += u64::from(unasked);
                 self.close(at);
             }
         }
@@ -88,8 +89,14 @@ impl Worker<'_> {
                 self.hear(now);
             }
             let Some(exchange) = exchange.as_mut() else {
-                // Nobody has asked for anything: the end, or bytes that belong to no answer.
-                return if received == Received::Blocked { Step::Pending } else { Step::Over };
+                // No request is under way: this is the end of the connection, or bytes that belong to no answer.
+                return match received {
+                    Received::Blocked => Step::Pending,
+                    Received::Bytes(bytes, _) => {
+                        Step::Over { unasked: !is_idle_timeout(&self.scratch[..bytes]) }
+                    }
+                    _ => Step::Over { unasked: false },
+                };
             };
             let (surplus, more) = match received {
                 Received::Blocked => return Step::Pending,
@@ -103,8 +110,8 @@ impl Worker<'_> {
                     };
                 }
                 Received::Discarded(bytes, more) => {
-                    exchange.answer.skip(bytes);
-                    (0, more)
+                    let surplus = bytes - exchange.answer.skip(bytes);
+                    (usize::try_from(surplus).unwrap_or(usize::MAX), more)
                 }
                 Received::Bytes(bytes, more) => {
                     exchange.record.first_byte_ns.get_or_insert(now);
@@ -116,10 +123,13 @@ impl Worker<'_> {
             };
             if exchange.answer.is_done() {
                 exchange.record.end_ns = now;
+                if surplus > 0 {
+                    return Step::Failed(Fault::Surplus);
+                }
                 if let Err(fault) = exchange.answer.compare(connection.sent()) {
                     return Step::Failed(fault);
                 }
-                let keep = exchange.answer.keep_alive && surplus == 0 && !hangup && !connection.is_sending();
+                let keep = exchange.answer.keep_alive && !hangup && !connection.is_sending();
                 // The server may close such a connection without a word.
                 let closes = self.shared.targets[exchange.record.target as usize].1.closes;
                 return Step::Answered { keep: keep && !closes && self.shared.load.keep_alive };
@@ -147,4 +157,9 @@ impl Worker<'_> {
             }
         }
     }
+}
+
+/// A server may say that it closes an idle connection (RFC 9110 section 15.5.9): that answers nothing, and is no surplus.
+fn is_idle_timeout(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408")
 }

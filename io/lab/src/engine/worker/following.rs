@@ -4,7 +4,7 @@ use super::super::job::Job;
 use super::super::lane::Exchange;
 use super::super::onward::HOPS_MAX;
 use super::{Pause, RETRY_NS, Worker};
-use crate::facts::Mode;
+use crate::facts::{FirstAnswer, Mode};
 use crate::record::{Fault, Record};
 use crate::url::Url;
 
@@ -22,6 +22,11 @@ impl Worker<'_> {
         record.head_in = record.head_in.saturating_add(answer.head_bytes);
         record.server = answer.server;
         record.verified = answer.verified;
+        let software = &self.reader.software;
+        self.report.first_answer.get_or_insert_with(|| FirstAnswer {
+            software: software.clone().unwrap_or_default(),
+            body_bytes: answer.body_bytes,
+        });
         if let Some(link) = link {
             self.rest_link(link);
         }

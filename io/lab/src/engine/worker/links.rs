@@ -113,7 +113,7 @@ impl Worker<'_> {
                 Step::Answered { keep } => self.finish(lane, keep),
                 Step::Failed(fault) => self.fail(lane, fault),
                 Step::Unsent => self.move_on(lane),
-                Step::Pending | Step::Over => {}
+                Step::Pending | Step::Over { .. } => {}
             }
         }
         self.steps = steps;

@@ -21,7 +21,7 @@ use super::output::Output;
 use super::places::Places;
 use super::servers::ServerNames;
 use super::shared::Shared;
-use crate::facts::{Mode, ThreadFacts};
+use crate::facts::{FirstAnswer, Mode, ThreadFacts};
 use crate::load::LoadError;
 use crate::record::Fault;
 use crate::tally::Tally;
@@ -78,6 +78,8 @@ pub(super) struct Report {
     pub(super) connect_burst_max: u64,
     pub(super) streams_allowed: Option<u64>,
     pub(super) closed_idle: u64,
+    pub(super) unasked: u64,
+    pub(super) first_answer: Option<FirstAnswer>,
     pub(super) silence_ns: u64,
     pub(super) facts: ThreadFacts,
     pub(super) unrecorded: u64,
@@ -113,7 +115,10 @@ enum Step {
     /// It was not sent: the connection takes no more.
     Unsent,
     /// There was none: the connection is of no more use.
-    Over,
+    Over {
+        /// The server sent something, and had not been asked for it.
+        unasked: bool,
+    },
 }
 
 /// Reads go here. Larger than what a socket holds, so that one read empties it.
@@ -167,6 +172,7 @@ impl<'l> Worker<'l> {
                 server_header: &load.server_header,
                 servers: ServerNames::new(&shared.servers),
                 follows: !load.follow.is_empty(),
+                software: None,
             },
             scratch: vec![0; SCRATCH_BYTES],
             output: Output::new(shared.writer.as_ref()),
@@ -180,6 +186,8 @@ impl<'l> Worker<'l> {
                 connect_burst_max: 0,
                 streams_allowed: None,
                 closed_idle: 0,
+                unasked: 0,
+                first_answer: None,
                 silence_ns: 0,
                 facts: ThreadFacts::default(),
                 unrecorded: 0,
