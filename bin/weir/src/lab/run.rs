@@ -51,8 +51,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let printed = if args.forms.json {
         print_out(&format!("{}\n", files::to_json(&analysis)))
     } else {
-        let said: String =
-            report::verdict(&analysis).iter().map(|sentence| format!("{sentence}\n")).collect();
+        let said = report::verdict_by_figure(&analysis);
         print_out(&format!("{said}\n`weir lab report {}` tells all of it.\n", output.display()))
     };
     if !ended.is_empty() {

@@ -57,7 +57,7 @@ pub struct Pair {
     pub other: String,
     /// By how much they differ.
     pub difference: Difference,
-    /// A difference that does not matter: 0.05 = 5 percent.
+    /// A difference that does not matter, or that the machine's noise may have made: 0.05 = 5 percent.
     pub margin: f64,
     /// What is left of its probability, as one of many (Holm).
     pub adjusted: f64,
@@ -89,6 +89,15 @@ pub struct Noise {
     pub slow_runs: usize,
     /// The second half of the time was slower by so much, beyond chance; `None` = it was not.
     pub drift: Option<f64>,
+    /// Half of the runs lie within so much of each other, to either side: half the interquartile range, divided by the median.
+    pub spread: f64,
+}
+
+impl Noise {
+    /// A difference in speed that is not larger may be the machine's: 0.05 = 5 percent.
+    pub fn floor(&self) -> f64 {
+        rounded_up(self.drift.map_or(0.0, f64::abs).max(self.spread))
+    }
 }
 
 /// With fewer answers as expected, who is fast may only be quick to refuse.
@@ -134,14 +143,27 @@ impl Analysis {
             .map_err(|errors| errors.first().map_or_else(String::new, ToString::to_string))?;
         let values = Values::of(&results);
         let cells = cells(&scenario, &values);
-        let pairs = scenario.judge.iter().flat_map(|measure| pairs(&scenario, &values, *measure)).collect();
         let noise = noise(&results.runs);
+        let pairs = scenario.judge.iter().flat_map(|measure| pairs(&scenario, &values, *measure, &noise));
+        let pairs = pairs.collect();
         Ok(Self { scenario, results, cells, pairs, noise })
     }
 
     /// A figure.
     pub fn cell(&self, case: &str, rival: &str, measure: Measure) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.case == case && cell.rival == rival && cell.measure == measure)
+    }
+
+    /// A difference of this figure that does not matter, or that the machine's noise may have made.
+    pub fn margin_of(&self, measure: Measure) -> f64 {
+        let pairs = self.pairs.iter().filter(|pair| pair.measure == measure && !self.is_control(pair));
+        pairs.map(|pair| pair.margin).fold(self.scenario.margin_of(measure), f64::max)
+    }
+
+    /// No balancer, twice.
+    pub fn is_control(&self, pair: &Pair) -> bool {
+        let mut rivals = self.scenario.rivals.iter();
+        rivals.any(|rival| rival.name == pair.one && rival.product == Product::None)
     }
 
     /// Runs that say nothing.
@@ -220,7 +242,7 @@ fn cells(scenario: &Scenario, values: &Values<'_>) -> Vec<Cell> {
 }
 
 /// Every two rivals, over all cases and in each. What is over all is one family of questions, what is in single cases another.
-fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair> {
+fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure, noise: &Noise) -> Vec<Pair> {
     let (mut overall, mut single) = (Vec::new(), Vec::new());
     // No balancer and itself: a control, whose questions are none of the others' family.
     let mut control = Vec::new();
@@ -254,9 +276,21 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure) -> Vec<Pair
     adjust(&mut overall);
     adjust(&mut single);
     adjust(&mut control);
+    // A verdict claims no less than the noise: of the machine, and between two set-ups that are the same.
+    let of_machine = if measure.is_of_speed() { noise.floor() } else { 0.0 };
+    let of_control = control.iter().filter(|pair| pair.case.is_none()).filter_map(apart).fold(0.0, f64::max);
+    for pair in overall.iter_mut().chain(&mut single) {
+        pair.margin = pair.margin.max(of_machine).max(rounded_up(of_control));
+    }
     overall.append(&mut single);
     overall.append(&mut control);
     overall
+}
+
+/// By how much two differ, if it is said that they do.
+fn apart(pair: &Pair) -> Option<f64> {
+    let ratio = pair.difference.ratio.median;
+    matches!(pair.standing(), Standing::Better | Standing::Worse).then(|| ratio.max(ratio.recip()) - 1.0)
 }
 
 /// Whether anybody asks who of the two is better.
@@ -316,5 +350,19 @@ fn noise(runs: &[Played]) -> Noise {
         worst: slowest / usual - 1.0,
         slow_runs: work.iter().filter(|work| **work > usual * 1.2).count(),
         drift: drift.filter(|drift| drift.abs() > 0.02),
+        spread: spread(work) / usual,
     }
+}
+
+/// To a tenth of a percent, for people.
+fn rounded_up(share: f64) -> f64 {
+    (share * 1_000.0).ceil() / 1_000.0
+}
+
+/// Half the interquartile range.
+fn spread(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at =
+        |quarter: usize| values.get(values.len().saturating_sub(1) * quarter / 4).copied().unwrap_or(0.0);
+    (at(3) - at(1)) / 2.0
 }

@@ -3,6 +3,7 @@
 mod compared;
 mod exported;
 mod gate;
+mod told;
 mod twice;
 
 use weir_config::lab::{self, Measure};
@@ -274,8 +275,11 @@ fn a_machine_that_becomes_slower_is_noticed() {
     for run in all.runs.iter_mut().filter(|run| run.repeat >= 4) {
         run.calibration_ns = 1_500_000 + u64::from(run.place);
     }
-    let noise = Analysis::of(all).unwrap().noise;
+    let analysis = Analysis::of(all).unwrap();
+    let noise = analysis.noise;
     assert!((noise.drift.unwrap() - 0.5).abs() < 0.01, "{noise:?}");
+    let said = "became 50.0% slower from the first half of the runs to the second, beyond chance. No difference in speed of 50.1% or less is claimed.";
+    assert!(report::markdown(&analysis).contains(said), "{}", report::markdown(&analysis));
 }
 
 #[test]
@@ -294,7 +298,8 @@ fn a_page_has_tables_with_rows_plots_with_marks_and_no_markup_of_others() {
     assert!(page.contains("published: pound") && page.contains("9.50"));
     assert!(!page.contains("<script") && !page.contains("http"), "nothing is fetched");
     let markdown = report::markdown(&analysis(0.8));
-    assert!(markdown.contains("| rival | a | b, c |\n|---|---|---|\n| none |"), "{markdown}");
+    assert!(markdown.contains("| rival | a | b, c |\n|---|---|---|\n| none (no balancer) |"), "{markdown}");
+    assert!(markdown.contains("none is the client with one server and no balancer between"), "{markdown}");
 }
 
 #[test]
@@ -303,15 +308,17 @@ fn what_decides_is_open_and_comes_first_and_the_rest_is_folded_away() {
     let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}: {page}"));
     let order = [
         "class=\"verdict\"",
+        "Noise: ",
+        "<h2>What was played</h2>",
         "<h2>Mean latency, ms</h2>",
         "<h2>Answers a second</h2>",
         "<h2>Comparisons</h2>",
     ];
     let order = order.map(at);
-    assert!(order.is_sorted() && order[3] < at("What was left out"), "{order:?}");
+    assert!(order.is_sorted() && order[5] < at("What was left out"), "{order:?}");
     assert!(at("What was left out") < at("<summary>Answers and servers</summary>"));
     // Comparisons over all cases are open, those in single ones are not.
-    let (open, folded) = page[order[3]..].split_once("<details").unwrap();
+    let (open, folded) = page[order[5]..].split_once("<details").unwrap();
     assert!(open.contains("weir / haproxy") && !open.contains(">b, c<"), "{open}");
     assert!(folded.starts_with(" class=\"fold\"><summary>Comparisons in single cases"));
     assert_eq!(page.matches("<details").count(), page.matches("</details>").count());

@@ -450,6 +450,20 @@ impl Measure {
         matches!(self, Self::Rate | Self::Answered | Self::Success)
     }
 
+    /// It follows the speed of the machine: what makes that vary makes the figure vary.
+    pub fn is_of_speed(self) -> bool {
+        !matches!(
+            self,
+            Self::Memory
+                | Self::ServerMemory
+                | Self::Servers
+                | Self::Outage
+                | Self::Recovery
+                | Self::Answered
+                | Self::Success
+        )
+    }
+
     /// It says how failures are borne: it is asked of runs in which requests fail, too.
     pub fn is_of_trouble(self) -> bool {
         matches!(self, Self::Outage | Self::Answered | Self::Recovery | Self::Success)

@@ -120,6 +120,13 @@ impl Axis {
         if width > 0.0 { ((value - self.from) / width).clamp(-2.0, 3.0) } else { 0.0 }
     }
 
+    /// Creates an axis from 0 to the next round number from `most` on, which has a tick, too.
+    pub fn to_a_tick(title: &'static str, most: f64) -> Self {
+        let most = if most > 0.0 { most } else { 1.0 };
+        let step = round_step(most / 5.0);
+        Self::linear(title, (most / step - 1e-6).ceil() * step)
+    }
+
     /// Creates an axis from 0 to `to`, with ticks at round numbers.
     pub fn linear(title: &'static str, to: f64) -> Self {
         let to = if to > 0.0 { to } else { 1.0 };
@@ -151,7 +158,9 @@ fn short(value: f64) -> String {
     } else if value >= 1e4 {
         format!("{}k", value / 1e3)
     } else {
-        format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_owned()
+        // Three digits of what is less than 1, however small it is; steps are no finer.
+        let digits = if value > 0.0 && value < 1.0 { 2 + (-value.log10().floor()) as usize } else { 3 };
+        format!("{value:.digits$}").trim_end_matches('0').trim_end_matches('.').to_owned()
     };
     if text.is_empty() { "0".to_owned() } else { text }
 }
@@ -167,5 +176,18 @@ mod tests {
         assert_eq!(ticks(0.35), ["0", "0.1", "0.2", "0.3"]);
         assert_eq!(ticks(73_000.0), ["0", "20k", "40k", "60k"]);
         assert_eq!(ticks(0.0).len(), 6);
+        assert_eq!(ticks(0.0007), ["0", "0.0002", "0.0004", "0.0006"]);
+    }
+
+    #[test]
+    fn an_axis_may_end_at_a_tick() {
+        let axis = |most| {
+            let axis = Axis::to_a_tick("", most);
+            (axis.to, axis.ticks.last().unwrap().1.clone())
+        };
+        assert_eq!(axis(7_618.0), (8_000.0, "8000".to_owned()));
+        assert_eq!(axis(10.0), (10.0, "10".to_owned()));
+        assert_eq!(axis(31_000.0), (40_000.0, "40k".to_owned()));
+        assert_eq!(axis(0.0), (1.0, "1".to_owned()));
     }
 }

@@ -368,7 +368,10 @@ fn who_does_not_start_is_left_out_and_the_others_go_on() {
     assert!(said.contains("left out on the way, see the report: haproxy"), "{said}");
     assert_eq!(output.json()["left_out"][0]["rival"], "haproxy", "{said}");
     let report = bench.read("r.md");
-    assert!(report.contains("> Left out, for reasons that are listed below: haproxy."), "{report}");
+    assert!(
+        report.contains("> **Warning:** Left out, for reasons that are listed below: haproxy."),
+        "{report}"
+    );
     assert!(report.contains("repeat 1: haproxy ended at once"), "{report}");
     assert!(bench.csv("r.csv").iter().all(|run| run.get("rival") != "haproxy"));
     // Once more: it is tried again, and nothing else is to be done.

@@ -8,15 +8,20 @@ use super::super::analysis::Analysis;
 use super::super::identity;
 use super::super::machine::DIRECTORY_COMMIT;
 use super::super::rivals::ConfigSize;
-use super::{plots, tables, verdict};
+use super::verdict::{self, Finding};
+use super::{cases, grid, plots, tables};
 
 /// A piece of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Block {
     Title(String),
     Heading(String),
-    /// What the verdict says, a sentence each.
+    /// Who wins what, and by how much.
+    Grid(Table),
+    /// What the verdict says of one figure, an entry each.
     Verdict(Vec<String>),
+    /// Reasons to doubt, a sentence each.
+    Warning(Vec<String>),
     Text(String),
     List(Vec<String>),
     Table(Table),
@@ -40,30 +45,35 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// What decides stands first and open; the rest is folded away, where a form can do so.
+/// What decides stands first and open: who wins what, whether that may be believed, and what was played. The rest is folded away, where a
+/// form can do so.
 pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
     let scenario = &analysis.scenario;
     let meta = |key: &str| analysis.results.meta.get(key).cloned().unwrap_or_default();
     let title = if scenario.title.is_empty() { meta("name") } else { scenario.title.clone() };
     let quick = if meta("form") == "quick" { " (quick form)" } else { "" };
-    let mut blocks =
-        vec![Block::Title(format!("{title}{quick}")), Block::Verdict(verdict::verdict(analysis))];
-    blocks.push(Block::Text(format!(
-        "{} runs of {} cases with {} rivals, {} times each, in an order drawn from seed {}; {} of them are invalid. Played over {}. \
-         A figure is the median over valid runs, and in brackets where it lies with at least 95% confidence; of fewer than 6 runs that \
-         cannot be said, and the brackets have their range. Latencies are those of requests that were answered: where some were not, or runs \
-         are missing, the figure says of how many it is.",
-        analysis.results.runs.len(),
-        scenario.cases.len(),
-        scenario.rivals.len(),
-        scenario.repeats,
-        scenario.seed,
-        analysis.invalid().count(),
-        meta("topology"),
-    )));
+    let mut blocks = vec![Block::Title(format!("{title}{quick}"))];
+    let findings = verdict::findings(analysis);
+    if let Some(grid) = grid::grid(analysis) {
+        blocks.push(Block::Grid(grid));
+        blocks.push(Block::Text(
+            "The better one is named, with how much less or more it has than the other, and the interval of that. `The same`: the whole interval \
+             lies within the margin. `Undecided`: neither a difference nor its absence could be shown."
+                .to_owned(),
+        ));
+    }
+    blocks.extend(doubts(analysis, &findings));
+    played(analysis, &mut blocks);
     for measure in &scenario.judge {
-        let Some(table) = tables::measure(analysis, *measure) else { continue };
+        let own = findings.iter().filter(|finding| finding.measure == Some(*measure));
+        let said: Vec<String> = own.map(|finding| finding.entry.clone()).collect();
+        let table = tables::measure(analysis, *measure);
+        if said.is_empty() && table.is_none() {
+            continue;
+        }
         blocks.push(Block::Heading(measure.title().to_owned()));
+        blocks.extend((!said.is_empty()).then_some(Block::Verdict(said)));
+        let Some(table) = table else { continue };
         blocks.push(Block::Plot(plots::bars(analysis, *measure)));
         blocks.push(Block::Table(table));
         let relative = tables::relative(analysis, *measure);
@@ -123,6 +133,80 @@ fn fold(title: &str, blocks: Vec<Block>, to: &mut Vec<Block>) {
     }
 }
 
+/// Reasons to doubt what stands above, or that the machine gave none.
+fn doubts(analysis: &Analysis, findings: &[Finding]) -> Vec<Block> {
+    let noise = analysis.noise;
+    let mut said: Vec<String> = Vec::new();
+    let floor = share(noise.floor());
+    if let Some(drift) = noise.drift {
+        let way = if drift > 0.0 { "slower" } else { "faster" };
+        said.push(format!(
+            "The machine became {} {way} from the first half of the runs to the second, beyond chance. No difference in speed of {floor} or less is claimed.",
+            share(drift.abs())
+        ));
+    }
+    if noise.slow_runs > 0 {
+        said.push(format!(
+            "The machine was disturbed: before {} of {} runs a fixed piece of work took over 20% longer than usual, at worst {}.",
+            noise.slow_runs,
+            analysis.results.runs.len(),
+            share(noise.worst)
+        ));
+    }
+    said.extend(
+        findings.iter().filter(|finding| finding.measure.is_none()).map(|finding| finding.entry.clone()),
+    );
+    let steady = format!(
+        "Noise: a fixed piece of work before each run took as long as usual, give or take {}, in half of the runs, and {} longer at worst. \
+         No difference in speed of {floor} or less is claimed.",
+        share(noise.spread),
+        share(noise.worst),
+    );
+    let is_known = analysis.results.runs.iter().any(|run| run.calibration_ns > 0);
+    let warning = (!said.is_empty()).then_some(Block::Warning(said));
+    warning.into_iter().chain(is_known.then_some(Block::Text(steady))).collect()
+}
+
+/// `4.3%`, for people.
+fn share(share: f64) -> String {
+    format!("{:.1}%", share * 100.0)
+}
+
+/// What was played, with whom.
+fn played(analysis: &Analysis, blocks: &mut Vec<Block>) {
+    let scenario = &analysis.scenario;
+    let topology = analysis.results.meta.get("topology").cloned().unwrap_or_default();
+    blocks.push(Block::Heading("What was played".to_owned()));
+    blocks.push(Block::Table(cases::cases(scenario)));
+    let versions = analysis.results.rivals.iter().filter(|rival| !rival.version.is_empty());
+    let versions: Vec<String> =
+        versions.map(|rival| format!("{} is {}", rival.rival, rival.version)).collect();
+    if !versions.is_empty() {
+        blocks.push(Block::Text(format!("{}.", versions.join("; "))));
+    }
+    if scenario.rivals.iter().any(|rival| rival.product == Product::None) {
+        let names = scenario.rivals.iter().filter(|rival| rival.product == Product::None);
+        let names: Vec<&str> = names.map(|rival| rival.name.as_str()).collect();
+        let (is, it) = if names.len() == 1 { ("is", "it is") } else { ("are", "they are") };
+        blocks.push(Block::Text(format!(
+            "{} {is} the client with one server and no balancer between: {it} shown for what a balancer costs or gains, and not compared with balancers.",
+            names.join(" and ")
+        )));
+    }
+    blocks.push(Block::Text(format!(
+        "{} runs of {} cases with {} rivals, {} times each, in an order drawn from seed {}; {} of them are invalid. Played over {topology}. \
+         A figure is the median over valid runs, and in brackets where it lies with at least 95% confidence; of fewer than 6 runs that \
+         cannot be said, and the brackets have their range. Latencies are those of requests that were answered: where some were not, or runs \
+         are missing, the figure says of how many it is.",
+        analysis.results.runs.len(),
+        scenario.cases.len(),
+        scenario.rivals.len(),
+        scenario.repeats,
+        scenario.seed,
+        analysis.invalid().count(),
+    )));
+}
+
 /// Those over all cases; those in single ones by themselves, as they are many.
 fn comparisons(analysis: &Analysis, blocks: &mut Vec<Block>) {
     if analysis.pairs.is_empty() {
@@ -133,7 +217,7 @@ fn comparisons(analysis: &Analysis, blocks: &mut Vec<Block>) {
         "The ratio is the first one's figure divided by the other's, in the typical turn that both took (the median of the averages of every two). Over all cases the probability is that \
          of the permutation test for pairs, in a single case that of Mann and Whitney's; both after Holm's correction for how many were made. \
          What is not below 5% may be chance. Nobody is said to be better unless the typical turn, its interval and the test agree, and the whole \
-         interval lies over {} from 1 (the scenario's margin; less does not matter); where the whole interval lies within, there is no difference that matters.",
+         interval lies further from 1 than the margin ({} by the scenario; more where the machine's noise is more); where the whole interval lies within, there is no difference that matters.",
         tables::percent(analysis.scenario.margin)
     )));
     blocks.push(Block::Table(tables::comparisons(analysis, |pair| pair.case.is_none())));
@@ -146,7 +230,7 @@ fn comparisons(analysis: &Analysis, blocks: &mut Vec<Block>) {
 /// More invalid runs are folded away.
 const LISTED_MAX: usize = 8;
 
-/// What was left out, and how steady the machine was.
+/// What was left out.
 fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
     blocks.push(Block::Heading("What was left out".to_owned()));
     let mut list: Vec<String> = Vec::new();
@@ -158,7 +242,6 @@ fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
         format!("{}, {}, repeat {}{whose}: {}", run.case, run.rival, run.repeat + 1, run.why())
     });
     let invalid: Vec<String> = invalid.collect();
-    let noise = analysis.noise;
     if list.is_empty() && invalid.is_empty() {
         blocks.push(Block::Text("Nothing: every run is valid.".to_owned()));
     } else if invalid.len() > LISTED_MAX {
@@ -168,24 +251,12 @@ fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
         list.extend(invalid);
         blocks.push(Block::List(list));
     }
-    let drift = match noise.drift {
-        Some(drift) => format!(
-            "From the first half to the second the machine became {:+.1}% slower, beyond chance.",
-            drift * 100.0
-        ),
-        None => "From the first half to the second it did not change beyond chance.".to_owned(),
-    };
     if analysis.scenario.cases.iter().any(|case| case.lose.is_some()) {
         blocks.push(Block::Text(
             "In every run that counts, the active one had the address before the loss, and the passive one after it."
                 .to_owned(),
         ));
     }
-    blocks.push(Block::Text(format!(
-        "Before each run a fixed piece of work is timed: at worst it took {:.0}% longer than usual, in {} runs over 20%. {drift}",
-        noise.worst * 100.0,
-        noise.slow_runs
-    )));
 }
 
 fn configurations(analysis: &Analysis) -> Vec<Block> {
@@ -235,16 +306,8 @@ fn machine(analysis: &Analysis) -> Vec<Block> {
         }
         _ => key.clone(),
     };
-    let mut blocks = vec![Block::Table(Table {
+    vec![Block::Table(Table {
         head: vec!["what".to_owned(), "value".to_owned()],
         rows: facts.map(|(key, value)| vec![named(key), value.clone()]).chain(builds).collect(),
-    })];
-    let has_none = analysis.scenario.rivals.iter().any(|rival| rival.product == Product::None);
-    if has_none {
-        blocks.push(Block::Text(
-            "`none` is the client with one server and no balancer between: it is shown, and not compared with balancers."
-                .to_owned(),
-        ));
-    }
-    blocks
+    })]
 }

@@ -3,7 +3,8 @@ use weir_sim::chart::{STYLE, escaped};
 use super::document::{Block, Table};
 
 const OWN_STYLE: &str = "td small { display: block; margin-left: auto; max-width: 140px; white-space: normal; }\n\
-    .verdict p:first-child { font-weight: inherit; }\n\
+    .verdict p:first-child { font-weight: inherit; } .verdict .scroll { margin-top: 0; }\n\
+    .verdict td { white-space: normal; } .warning { border-color: #e07b00; margin-top: 12px; } .says { margin: 6px 0; }\n\
     pre { background: var(--panel); padding: 10px 14px; overflow-x: auto; font-size: 12.5px; }\n\
     details { margin-top: 8px; } summary { cursor: pointer; }\n\
     .fold > summary { font-size: 17px; font-weight: 600; margin: 18px 0 6px; }\n";
@@ -29,9 +30,14 @@ fn rendered(block: &Block) -> String {
         Block::Title(text) => format!("<h1>{}</h1>\n", escaped(text)),
         Block::Heading(text) => format!("<h2>{}</h2>\n", escaped(text)),
         Block::Text(text) => format!("<p class=\"hint\">{}</p>\n", escaped(text)),
-        Block::Verdict(said) => {
+        Block::Grid(table) => format!("<div class=\"verdict\">\n{}\n</div>\n", rows(table)),
+        Block::Warning(said) => {
             let said: String = said.iter().map(|it| format!("<p>{}</p>\n", escaped(it))).collect();
-            format!("<div class=\"verdict\">\n{said}</div>\n")
+            format!("<div class=\"verdict warning\">\n<p><b>Warning</b></p>\n{said}</div>\n")
+        }
+        Block::Verdict(entries) => {
+            let entries: String = entries.iter().map(|it| format!("<li>{}</li>\n", escaped(it))).collect();
+            format!("<ul class=\"says\">\n{entries}</ul>\n")
         }
         Block::List(entries) => {
             let entries: String = entries.iter().map(|it| format!("<li>{}</li>\n", escaped(it))).collect();

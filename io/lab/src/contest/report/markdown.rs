@@ -11,17 +11,17 @@ fn rendered(blocks: &[Block]) -> String {
             Block::Title(text) => out.push_str(&format!("# {}\n\n", escaped(text))),
             Block::Heading(text) => out.push_str(&format!("## {}\n\n", escaped(text))),
             Block::Text(text) => out.push_str(&format!("{}\n\n", escaped(text))),
-            Block::Verdict(said) => {
+            Block::Warning(said) => {
                 for sentence in said {
-                    out.push_str(&format!("> {}\n>\n", escaped(sentence)));
+                    out.push_str(&format!("> **Warning:** {}\n>\n", escaped(sentence)));
                 }
                 out.push('\n');
             }
-            Block::List(entries) => {
+            Block::Verdict(entries) | Block::List(entries) => {
                 entries.iter().for_each(|entry| out.push_str(&format!("- {}\n", escaped(entry))));
                 out.push('\n');
             }
-            Block::Table(table) => out.push_str(&rows(table)),
+            Block::Grid(table) | Block::Table(table) => out.push_str(&rows(table)),
             Block::Plot(_) => {}
             Block::Fold { blocks, .. } if is_only_plots(blocks) => {}
             Block::Fold { title, blocks } => {

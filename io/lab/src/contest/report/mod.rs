@@ -1,7 +1,9 @@
 //! What came of a scenario, as a page, as Markdown and as CSV. All three tell the same.
 
+mod cases;
 mod csv;
 mod document;
+mod grid;
 mod html;
 mod markdown;
 mod plots;
@@ -11,7 +13,7 @@ mod verdict;
 use super::analysis::Analysis;
 
 pub use csv::csv;
-pub use verdict::verdict;
+pub use verdict::{verdict, verdict_by_figure};
 
 /// One HTML file: nothing is fetched from anywhere, and there is no script.
 pub fn html(analysis: &Analysis) -> String {

@@ -18,7 +18,7 @@ const BOTTOM: f64 = 36.0;
 const TOP: f64 = 14.0;
 
 /// So many colours there are.
-const COLOURS: usize = 8;
+const COLOURS: usize = 12;
 /// More plots of one kind nobody looks at.
 pub(super) const PLOTS_MAX: usize = 12;
 
@@ -31,11 +31,17 @@ fn colour(at: usize) -> String {
     format!("c{}", at % COLOURS)
 }
 
-fn legend(names: &[&str]) -> String {
-    let entry = |(at, name): (usize, &&str)| {
+/// Names, each with the number of its colour.
+fn legend<'n>(names: impl Iterator<Item = (usize, &'n str)>) -> String {
+    let entry = |(at, name): (usize, &str)| {
         format!("<span><i class=\"key {}\"></i>{}</span> ", colour(at), escaped(name))
     };
-    format!("<p class=\"legend\">{}</p>\n", names.iter().enumerate().map(entry).collect::<String>())
+    format!("<p class=\"legend\">{}</p>\n", names.map(entry).collect::<String>())
+}
+
+/// A rival has the same colour in all plots.
+fn number_of(analysis: &Analysis, rival: &str) -> Option<usize> {
+    analysis.scenario.rivals.iter().position(|other| other.name == rival)
 }
 
 /// What a bar shows.
@@ -72,11 +78,11 @@ fn drawn(analysis: &Analysis, label: &str, unit: &str, bar_of: impl Fn(&str, &st
         let own = names.iter().filter_map(|name| bar_of(&case.name, name));
         most = own.map(|bar| bar.interval.map_or(bar.value, |(_, high)| high)).fold(most, f64::max);
     }
-    let axis = Axis::linear("", most * 1.05);
+    let axis = Axis::to_a_tick("", most);
     let at_y = |value: f64| HEIGHT - BOTTOM - (value / axis.to).clamp(0.0, 1.0) * (HEIGHT - BOTTOM - TOP);
     let mut svg = format!(
         "{}<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">\n",
-        legend(&names),
+        legend(names.iter().copied().enumerate()),
         escaped(label)
     );
     // Writing into a string cannot fail, here and below.
@@ -212,15 +218,18 @@ fn plots<'a>(
         let (x_to, y_to) = all().fold((0.0_f64, 0.0_f64), |(x, y), point| (x.max(point.0), y.max(point.1)));
         let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
         let shown: Vec<String> = names.iter().map(|name| escaped(name)).collect();
+        // Curves of a fleet are no rivals.
+        let of = |(at, name): (usize, &&str)| number_of(analysis, name).unwrap_or(at);
+        let numbers: Vec<usize> = names.iter().enumerate().map(of).collect();
         let curves: Vec<Curve<'_>> = found
             .iter()
             .zip(&shown)
-            .enumerate()
-            .map(|(at, ((_, points), name))| Curve { name, class: colour(at), points: points.clone() })
+            .zip(&numbers)
+            .map(|(((_, points), name), at)| Curve { name, class: colour(*at), points: points.clone() })
             .collect();
-        let (x, y) = (Axis::linear("seconds", x_to), Axis::linear(title, y_to * 1.05));
+        let (x, y) = (Axis::linear("seconds", x_to), Axis::to_a_tick(title, y_to));
         let chart = chart::curves(&format!("{id}{number}"), title, &x, &y, &curves);
-        plots.push((case.name.clone(), format!("{}{chart}", legend(&names))));
+        plots.push((case.name.clone(), format!("{}{chart}", legend(numbers.iter().copied().zip(names)))));
     }
     plots
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_config::lab::{Measure, Product};
+use weir_config::lab::{Measure, Product, Rival};
 use weir_stats::compare::{Estimate, median};
 
 use super::super::analysis::{Analysis, Cell, Pair, SUCCESS_MIN, Standing};
@@ -24,7 +24,7 @@ pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
             })
             .collect();
         if cells.iter().any(|cell| cell != "-") {
-            table.rows.push([vec![rival.name.clone()], cells].concat());
+            table.rows.push([vec![shown(rival)], cells].concat());
         }
     }
     if table.rows.is_empty() {
@@ -88,7 +88,7 @@ pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
         });
         let cells: Vec<String> = cells.collect();
         if cells.iter().any(|cell| cell != "-") {
-            table.rows.push([vec![rival.name.clone()], cells].concat());
+            table.rows.push([vec![shown(rival)], cells].concat());
         }
     }
     if !table.rows.is_empty() {
@@ -266,6 +266,11 @@ pub(super) fn percent(share: f64) -> String {
 
 pub(super) fn probability(probability: f64) -> String {
     if probability < 0.001 { "< 0.1%".to_owned() } else { format!("{:.1}%", probability * 100.0) }
+}
+
+/// A rival's name in a table: no balancer is said to be none.
+fn shown(rival: &Rival) -> String {
+    if is_rival(rival.product) { rival.name.clone() } else { format!("{} (no balancer)", rival.name) }
 }
 
 /// Whether somebody is compared at all.

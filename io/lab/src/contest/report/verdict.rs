@@ -6,72 +6,112 @@ use super::tables::{is_rival, pairs, percent, probability, ratio};
 /// More pairs are only counted.
 const NAMED_MAX: usize = 4;
 
+/// Something that may be said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Finding {
+    /// By which figure; `None` = it concerns all of them.
+    pub(super) measure: Option<Measure>,
+    /// By itself.
+    pub(super) sentence: String,
+    /// Below the figure's heading.
+    pub(super) entry: String,
+}
+
+impl Finding {
+    /// One whose sentence begins with what it is about.
+    fn of(measure: Measure, entry: String) -> Self {
+        Self { measure: Some(measure), sentence: format!("{}: {entry}", what(measure)), entry }
+    }
+
+    fn of_all(sentence: String) -> Self {
+        Self { measure: None, entry: sentence.clone(), sentence }
+    }
+}
+
 /// What may be said, a sentence each: of nothing but what is significant and matters, of what is shown not to matter, and of what kept
 /// others from being either.
 pub fn verdict(analysis: &Analysis) -> Vec<String> {
-    let mut said = Vec::new();
-    let rivals = analysis.scenario.rivals.iter().filter(|rival| is_rival(rival.product)).count();
+    findings(analysis).into_iter().map(|finding| finding.sentence).collect()
+}
+
+/// The same as lists for a terminal: below each figure what is said of it, and what concerns all of them first.
+pub fn verdict_by_figure(analysis: &Analysis) -> String {
+    let findings = findings(analysis);
+    let of = |measure: Option<Measure>| findings.iter().filter(move |finding| finding.measure == measure);
+    let mut out: String = of(None).map(|finding| format!("{}\n", finding.entry)).collect();
     for measure in &analysis.scenario.judge {
-        let overall = analysis.pairs.iter().filter(|pair| pair.measure == *measure && pair.case.is_none());
-        let (controls, overall): (Vec<&Pair>, Vec<&Pair>) =
-            overall.partition(|pair| is_control(analysis, pair));
-        said.extend(controls.into_iter().map(control));
-        let overall = overall.into_iter();
-        let (same, others): (Vec<&Pair>, Vec<&Pair>) =
-            overall.partition(|pair| pair.standing() == Standing::Same);
-        let (open, clear): (Vec<&Pair>, Vec<&Pair>) =
-            others.into_iter().partition(|pair| pair.standing() == Standing::Open);
-        said.extend(clear.iter().map(|pair| sentence(analysis, pair)));
-        let (hopeless, open): (Vec<&Pair>, Vec<&Pair>) =
-            open.into_iter().partition(|pair| pair.is_hopeless());
-        let (torn, open): (Vec<&Pair>, Vec<&Pair>) = open.into_iter().partition(|pair| pair.is_torn());
-        let (small, open): (Vec<&Pair>, Vec<&Pair>) = open.into_iter().partition(|pair| pair.is_small());
-        let what = what(*measure);
-        let margin = percent(analysis.scenario.margin_of(*measure));
-        if !same.is_empty() {
-            said.push(format!(
-                "{what}: no difference that matters between {}: within {margin}.",
-                named(&same)
-            ));
-        }
-        // Many cases that are alike may hide one that is not.
-        for pair in &same {
-            let apart = elsewhere(analysis, pair);
-            if !apart.is_empty() {
-                said.push(format!(
-                    "{what}: but {} and {} differ in {}.",
-                    pair.one,
-                    pair.other,
-                    apart.join(", ")
-                ));
-            }
-        }
-        if !small.is_empty() {
-            said.push(format!(
-                "{what}: undecided between {}: they differ, but whether by more than {margin} could not be shown.",
-                named(&small)
-            ));
-        }
-        if !open.is_empty() {
-            said.push(format!(
-                "{what}: undecided between {}: no difference could be shown, nor that there is none over {margin}.",
-                named(&open)
-            ));
-        }
-        if !torn.is_empty() {
-            said.push(format!(
-                "{what}: the test and the interval of the typical turn do not point the same way between {}: no verdict.",
-                named(&torn)
-            ));
-        }
-        if !hopeless.is_empty() {
-            let most = hopeless.iter().map(|pair| pair.difference.pairs).max().unwrap_or(0);
-            said.push(format!(
-                "{what}: {most} pairs of runs are too few to show a difference between {}, however large it is.",
-                named(&hopeless)
-            ));
+        let entries: String = of(Some(*measure)).map(|finding| format!("  - {}\n", finding.entry)).collect();
+        if !entries.is_empty() {
+            out.push_str(&format!("{}\n{entries}", measure.title()));
         }
     }
+    out
+}
+
+pub(super) fn findings(analysis: &Analysis) -> Vec<Finding> {
+    let mut said = Vec::new();
+    for measure in &analysis.scenario.judge {
+        of_measure(analysis, *measure, &mut said);
+    }
+    said.extend(of_all(analysis).into_iter().map(Finding::of_all));
+    said
+}
+
+fn of_measure(analysis: &Analysis, measure: Measure, said: &mut Vec<Finding>) {
+    let overall = analysis.pairs.iter().filter(|pair| pair.measure == measure && pair.case.is_none());
+    let (controls, overall): (Vec<&Pair>, Vec<&Pair>) = overall.partition(|pair| analysis.is_control(pair));
+    said.extend(controls.into_iter().map(control));
+    let (same, others): (Vec<&Pair>, Vec<&Pair>) =
+        overall.into_iter().partition(|pair| pair.standing() == Standing::Same);
+    let (open, clear): (Vec<&Pair>, Vec<&Pair>) =
+        others.into_iter().partition(|pair| pair.standing() == Standing::Open);
+    said.extend(clear.iter().map(|pair| better(analysis, pair)));
+    let (hopeless, open): (Vec<&Pair>, Vec<&Pair>) = open.into_iter().partition(|pair| pair.is_hopeless());
+    let (torn, open): (Vec<&Pair>, Vec<&Pair>) = open.into_iter().partition(|pair| pair.is_torn());
+    let (small, open): (Vec<&Pair>, Vec<&Pair>) = open.into_iter().partition(|pair| pair.is_small());
+    let margin = percent(analysis.margin_of(measure));
+    let mut say = |entry: String| said.push(Finding::of(measure, entry));
+    if !same.is_empty() {
+        say(format!("no difference that matters between {}: within {margin}.", named(&same)));
+    }
+    // Many cases that are alike may hide one that is not.
+    for pair in &same {
+        let apart = elsewhere(analysis, pair);
+        if !apart.is_empty() {
+            say(format!("but {} and {} differ in {}.", pair.one, pair.other, apart.join(", ")));
+        }
+    }
+    if !small.is_empty() {
+        say(format!(
+            "undecided between {}: they differ, but whether by more than {margin} could not be shown.",
+            named(&small)
+        ));
+    }
+    if !open.is_empty() {
+        say(format!(
+            "undecided between {}: no difference could be shown, nor that there is none over {margin}.",
+            named(&open)
+        ));
+    }
+    if !torn.is_empty() {
+        say(format!(
+            "the test and the interval of the typical turn do not point the same way between {}: no verdict.",
+            named(&torn)
+        ));
+    }
+    if !hopeless.is_empty() {
+        let most = hopeless.iter().map(|pair| pair.difference.pairs).max().unwrap_or(0);
+        say(format!(
+            "{most} pairs of runs are too few to show a difference between {}, however large it is.",
+            named(&hopeless)
+        ));
+    }
+}
+
+/// What was not compared, and why.
+fn of_all(analysis: &Analysis) -> Vec<String> {
+    let mut said = Vec::new();
+    let rivals = analysis.scenario.rivals.iter().filter(|rival| is_rival(rival.product)).count();
     // Who fails while something is lost is compared all the same, by how long.
     let is_excluded = analysis.scenario.judge.iter().any(|measure| !measure.is_of_trouble());
     for (rival, case, success) in failures(analysis).into_iter().filter(|_| is_excluded) {
@@ -79,7 +119,7 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
             "{rival} answered {success:.1}% of the requests of {case} as expected, and is not compared there."
         ));
     }
-    if analysis.pairs.iter().all(|pair| is_control(analysis, pair)) && rivals > 1 {
+    if analysis.pairs.iter().all(|pair| analysis.is_control(pair)) && rivals > 1 {
         said.push(
             "Nothing can be compared: there are no valid runs of two rivals in the same turn.".to_owned(),
         );
@@ -102,33 +142,27 @@ pub fn verdict(analysis: &Analysis) -> Vec<String> {
     said
 }
 
-/// No balancer, twice.
-fn is_control(analysis: &Analysis, pair: &Pair) -> bool {
-    let is_none = |rival: &&weir_config::lab::Rival| rival.name == pair.one && !is_rival(rival.product);
-    analysis.scenario.rivals.iter().any(|rival| is_none(&rival))
-}
-
 /// What the same set-up played twice says of everything else.
-fn control(pair: &Pair) -> String {
-    let (what, one, other) = (what(pair.measure), &pair.one, &pair.other);
+fn control(pair: &Pair) -> Finding {
+    let (one, other) = (&pair.one, &pair.other);
     let of = pair.difference.ratio;
-    match pair.standing() {
-        Standing::Same => {
-            format!("Control, {what}: {one} and {other} are the same set-up, and came to the same.")
-        }
+    let entry = match pair.standing() {
+        Standing::Same => format!("{one} and {other} are the same set-up, and came to the same."),
         Standing::Better | Standing::Worse => format!(
-            "Control, {what}: {one} and {other} are the same set-up, yet the ratio of the two is {} ({} to {}): differences of that size between others may be the machine's.",
+            "{one} and {other} are the same set-up, yet the ratio of the two is {} ({} to {}): differences of that size between others may be the machine's.",
             ratio(of.median),
             ratio(of.low),
             ratio(of.high)
         ),
         Standing::Open => format!(
-            "Control, {what}: {one} and {other} are the same set-up; their ratio is {} ({} to {}), which shows neither a difference nor that there is none.",
+            "{one} and {other} are the same set-up; their ratio is {} ({} to {}), which shows neither a difference nor that there is none.",
             ratio(of.median),
             ratio(of.low),
             ratio(of.high)
         ),
-    }
+    };
+    let sentence = format!("Control, {}: {entry}", what(pair.measure));
+    Finding { measure: Some(pair.measure), sentence, entry: format!("Control: {entry}") }
 }
 
 /// Of whom how many runs are invalid: who has many may have lost its worst.
@@ -175,28 +209,46 @@ fn what(measure: Measure) -> &'static str {
     }
 }
 
-/// The better one first.
-fn sentence(analysis: &Analysis, pair: &Pair) -> String {
-    let of = pair.difference.ratio;
-    let is_better = pair.standing() == Standing::Better;
-    let (better, worse, low, median, high) = match is_better {
-        true => (&pair.one, &pair.other, of.low, of.median, of.high),
-        false => (&pair.other, &pair.one, 1.0 / of.high, 1.0 / of.median, 1.0 / of.low),
-    };
-    let mut said = format!(
-        "{better} has {} ({} to {}) of {worse}'s {} over all cases ({} pairs of runs, probability {}).",
-        ratio(median),
-        ratio(low),
-        ratio(high),
-        what(pair.measure),
-        pairs(pair),
-        probability(pair.adjusted),
-    );
-    let against = elsewhere(analysis, pair);
-    if !against.is_empty() {
-        said.push_str(&format!(" It is the other way round in {}.", against.join(", ")));
+/// Who is better, and by how much: that one first.
+pub(super) struct Winner<'p> {
+    pub(super) better: &'p str,
+    pub(super) worse: &'p str,
+    /// The better one's figure divided by the other's: least, median and most.
+    pub(super) ratio: [f64; 3],
+}
+
+impl<'p> Winner<'p> {
+    /// Of a pair of which one is better.
+    pub(super) fn of(pair: &'p Pair) -> Self {
+        let of = pair.difference.ratio;
+        if pair.standing() == Standing::Better {
+            Self { better: &pair.one, worse: &pair.other, ratio: [of.low, of.median, of.high] }
+        } else {
+            let ratio = [of.high, of.median, of.low].map(f64::recip);
+            Self { better: &pair.other, worse: &pair.one, ratio }
+        }
     }
-    said
+}
+
+fn better(analysis: &Analysis, pair: &Pair) -> Finding {
+    let Winner { better, worse, ratio: [low, median, high] } = Winner::of(pair);
+    let said = |of: &str| {
+        let mut said = format!(
+            "{better} has {} ({} to {}) of {worse}'s{of} ({} pairs of runs, probability {}).",
+            ratio(median),
+            ratio(low),
+            ratio(high),
+            pairs(pair),
+            probability(pair.adjusted),
+        );
+        let against = elsewhere(analysis, pair);
+        if !against.is_empty() {
+            said.push_str(&format!(" It is the other way round in {}.", against.join(", ")));
+        }
+        said
+    };
+    let sentence = said(&format!(" {} over all cases", what(pair.measure)));
+    Finding { measure: Some(pair.measure), sentence, entry: said("") }
 }
 
 /// Cases in which one of the two is better, and all cases together do not say so.

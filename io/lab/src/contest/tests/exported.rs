@@ -115,8 +115,9 @@ fn kept_results_still_come_to_the_verdicts_that_are_kept_with_them() {
             "{name}: derive both files from the export again, by `weir lab export` and `weir lab report --html`"
         );
         assert!(export::to_json(&analysis).unwrap() == json, "{renew}");
-        for sentence in report::verdict(&analysis) {
-            assert!(page.contains(&weir_sim::chart::escaped(&sentence)), "{renew}: {sentence}");
+        for entry in report::verdict_by_figure(&analysis).lines() {
+            let entry = entry.trim_start_matches("  - ");
+            assert!(page.contains(&weir_sim::chart::escaped(entry)), "{renew}: {entry}");
         }
     }
 }
