@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod fleet;
+mod programs;
 mod run;
 mod sabotage;
 mod ways;

@@ -76,41 +76,61 @@ fn checker(product: Product, file: &str) -> Option<Vec<String>> {
 fn configurations_are_accepted_by_whom_they_are_for() {
     let (servers, directory) = (servers(), tempfile::tempdir().unwrap());
     let pem = super::super::stage::Certificates::make(directory.path()).unwrap();
-    let path = |name: &str| directory.path().join(name);
     for product in Product::ALL.into_iter().filter(|product| checker(*product, "").is_some()) {
-        // What a kernel does not take is not proved either.
-        let found = find(product, None, Path::new("")).and_then(|program| {
-            let is_root = super::super::stage::is_root();
-            let tried =
-                if is_root { is_able(product, (Scheme::RoundRobin, None), false, &program) } else { Ok(()) };
-            tried.map(|()| program)
-        });
-        let program = match found {
-            Ok(program) => program,
-            Err(why) => {
-                weir_testkit::untested(format!("{}: {why}", product.name()));
-                continue;
-            }
-        };
-        let (tls_in, tls_out) = product.speaks_tls();
-        for scheme in Scheme::ALL.into_iter().filter(|scheme| product.has(*scheme)) {
-            for (tls, weights) in [(false, &[][..]), (true, &[]), (false, &[3, 1])] {
-                let mut assignment = assignment(&servers, scheme, directory.path());
-                let has_weights = is_able(product, (scheme, None), true, &program).is_ok();
-                if product.weight_max(scheme) > 0 && (product.is_kernel() || has_weights) {
-                    assignment.weights = weights;
+        for named in named(product) {
+            // What a kernel does not take is not proved either.
+            let found = find(product, named.as_deref(), Path::new("")).and_then(|program| {
+                let is_root = super::super::stage::is_root();
+                let how = (Scheme::RoundRobin, None);
+                let tried = if is_root { is_able(product, how, false, &program) } else { Ok(()) };
+                tried.map(|()| program)
+            });
+            match found {
+                Ok(program) => is_accepted(product, &program, &servers, directory.path(), &pem),
+                // A program that is named is wanted.
+                Err(why) => {
+                    assert!(named.is_none(), "{}: {why}", product.name());
+                    weir_testkit::untested(format!("{}: {why}", product.name()));
                 }
-                assignment.bind = super::super::stage::free_address().unwrap();
-                assignment.tls_in = (tls && tls_in).then_some(pem.site.as_path());
-                assignment.tls_out = (tls && tls_out).then_some(pem.authority.as_path());
-                let recipe = recipe(product, &assignment).unwrap();
-                std::fs::write(path(recipe.file), &recipe.config).unwrap();
-                let mut command = Command::new(&program.path);
-                command.args(checker(product, &path(recipe.file).display().to_string()).unwrap());
-                command.envs(recipe.environment.iter().map(|(name, value)| (name, value)));
-                let output = command.current_dir(directory.path()).output().unwrap();
-                assert!(output.status.success(), "{product:?}: {output:?}\n{}", recipe.config);
             }
+        }
+    }
+}
+
+/// Programs that a variable names (`HAPROXY=/usr/sbin/haproxy,/opt/haproxy/haproxy`); without one that of the usual name.
+fn named(product: Product) -> Vec<Option<PathBuf>> {
+    match std::env::var(product.name().to_uppercase()) {
+        Ok(paths) => paths.split(',').filter(|path| !path.is_empty()).map(|path| Some(path.into())).collect(),
+        Err(_) => vec![None],
+    }
+}
+
+fn is_accepted(
+    product: Product,
+    program: &Program,
+    servers: &[(String, SocketAddr)],
+    directory: &Path,
+    pem: &super::super::stage::Certificates,
+) {
+    let path = |name: &str| directory.join(name);
+    let (tls_in, tls_out) = product.speaks_tls();
+    for scheme in Scheme::ALL.into_iter().filter(|scheme| product.has(*scheme)) {
+        for (tls, weights) in [(false, &[][..]), (true, &[]), (false, &[3, 1])] {
+            let mut assignment = assignment(servers, scheme, directory);
+            let has_weights = is_able(product, (scheme, None), true, program).is_ok();
+            if product.weight_max(scheme) > 0 && (product.is_kernel() || has_weights) {
+                assignment.weights = weights;
+            }
+            assignment.bind = super::super::stage::free_address().unwrap();
+            assignment.tls_in = (tls && tls_in).then_some(pem.site.as_path());
+            assignment.tls_out = (tls && tls_out).then_some(pem.authority.as_path());
+            let recipe = recipe(product, &assignment).unwrap();
+            std::fs::write(path(recipe.file), &recipe.config).unwrap();
+            let mut command = Command::new(&program.path);
+            command.args(checker(product, &path(recipe.file).display().to_string()).unwrap());
+            command.envs(recipe.environment.iter().map(|(name, value)| (name, value)));
+            let output = command.current_dir(directory).output().unwrap();
+            assert!(output.status.success(), "{product:?}: {output:?}\n{}", recipe.config);
         }
     }
 }
