@@ -100,10 +100,14 @@ fn a_generator_that_has_used_up_its_quota_of_cpu_time_says_so() {
         let arguments = [&["load", "--duration", "2s", "--json"][..], mode, &[url.as_str()][..]].concat();
         let output = quota.weir(&arguments).output().unwrap();
         let summary = json(&output);
+        let count = |name: &str| summary["facts"]["quota"][name].as_u64().unwrap();
+        if count("throttled") * 2 < count("periods") {
+            untested("the machine is too busy for a generator to use up its quota");
+            continue;
+        }
         assert_eq!(output.status.code(), Some(1), "{mode:?}: {summary}");
         let found = flaws(&summary);
         assert!(found.contains(&"late") || found.contains(&"cpu"), "{mode:?}: {summary}");
-        assert!(summary["facts"]["quota"]["throttled"].as_u64().unwrap() > 0, "{mode:?}: {summary}");
         let cause = "the CPU quota of control group /weir-quota-";
         assert!(text(&output).contains(cause), "{mode:?}: {summary}");
     }
