@@ -27,7 +27,7 @@ usage: cargo xtask COMMAND
   ci [--no-tests] [--long]         the gate: format, house rules, dependencies, lints, tests; what each cost; --no-tests = all but running them;
                                    --long = tests that take minutes, too
   deny [--advisories]              cargo-deny over the dependencies: bans, licences, sources; or known vulnerabilities
-  tidy                             house rules that the compiler does not know
+  tidy [--counts]                  house rules that the compiler does not know; --counts = places against the rules of prose, by part
   test [ARGUMENTS OF cargo test]   every test, programs side by side, or those of the arguments; and a summary. Fails where no test has run
   workspace [--long] COMMAND [ARGUMENTS]
                                    cargo COMMAND over the whole workspace with the features of its tests; --long = of those that take minutes, too
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     let done = match arguments.next().as_deref() {
         Some("ci") => ci::run(&root, arguments),
         Some("deny") => ci::run_deny(&root, arguments),
-        Some("tidy") => tidy::run(&root),
+        Some("tidy") => tidy::run(&root, arguments),
         Some("test") => test::run(&root, arguments),
         Some("workspace") => test::run_over_workspace(&root, arguments),
         Some("fuzz") => fuzz::run(&root, arguments),

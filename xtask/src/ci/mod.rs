@@ -39,7 +39,7 @@ fn run_phases(
     phases.run("format", || {
         command::run(command::cargo().current_dir(root).args(["fmt", "--all", "--check"]))
     })?;
-    phases.run("house rules", || tidy::run(root))?;
+    phases.run("house rules", || tidy::check(root))?;
     phases.run("dependencies", || dependencies::check_if_changed(root))?;
     let built = phases.run("lints and build", || test::build(root, tests))?;
     if without_tests {

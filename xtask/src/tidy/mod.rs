@@ -7,6 +7,7 @@ mod dependencies;
 mod layers;
 mod links;
 mod markers;
+mod prose;
 mod purity;
 mod size;
 mod tree;
@@ -16,6 +17,8 @@ use std::fmt;
 use std::path::Path;
 
 use tree::Tree;
+
+use crate::arguments::Arguments;
 
 /// Violation of a rule.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +44,7 @@ impl fmt::Display for Finding {
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [(&str, Rule); 9] = [
+const RULES: [(&str, Rule); 10] = [
     ("layers", layers::check),
     ("purity", purity::check),
     ("crates", crates::check),
@@ -51,10 +54,28 @@ const RULES: [(&str, Rule); 9] = [
     ("markers", markers::check),
     ("links", links::check),
     ("changelog", changelog::check),
+    ("prose", prose::check),
 ];
 
-/// Runs the command `tidy`: every rule over the whole repository.
-pub(crate) fn run(root: &Path) -> Result<(), String> {
+/// Runs the command `tidy`: checks every rule, or prints the number of violations by part with `--counts`.
+///
+/// # Errors
+/// If a rule is violated.
+pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
+    let counts = arguments.flag("--counts");
+    arguments.finish()?;
+    if !counts {
+        return check(root);
+    }
+    print!("{}", prose::counts(&Tree::load(root)?));
+    Ok(())
+}
+
+/// Checks every rule over the whole repository.
+///
+/// # Errors
+/// If a rule is violated.
+pub(crate) fn check(root: &Path) -> Result<(), String> {
     let tree = Tree::load(root)?;
     let mut found = 0;
     for (name, rule) in RULES {
