@@ -3,6 +3,7 @@
 
 mod changelog;
 mod crates;
+mod cycles;
 mod dependencies;
 mod layers;
 mod links;
@@ -44,7 +45,7 @@ impl fmt::Display for Finding {
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 
-const RULES: [(&str, Rule); 10] = [
+const RULES: [(&str, Rule); 11] = [
     ("layers", layers::check),
     ("purity", purity::check),
     ("crates", crates::check),
@@ -55,6 +56,7 @@ const RULES: [(&str, Rule); 10] = [
     ("links", links::check),
     ("changelog", changelog::check),
     ("prose", prose::check),
+    ("cycles", cycles::check),
 ];
 
 /// Runs the command `tidy`: checks every rule, or prints the number of violations by part with `--counts`.
@@ -67,7 +69,8 @@ pub(crate) fn run(root: &Path, mut arguments: Arguments) -> Result<(), String> {
     if !counts {
         return check(root);
     }
-    print!("{}", prose::counts(&Tree::load(root)?));
+    let tree = Tree::load(root)?;
+    print!("{}\n{}", prose::counts(&tree), cycles::counts(&tree));
     Ok(())
 }
 
