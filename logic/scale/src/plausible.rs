@@ -67,8 +67,8 @@ pub(crate) enum Verdict {
 
 /// Number of recent values.
 const RECENT_MAX: usize = 30;
-/// Number of values whose least one is the steady rate of a counter.
-const STEADY: usize = 5;
+/// Number of values whose second least one is the steady rate of a counter.
+const STEADY: usize = 6;
 /// Factor above the recent peak that makes a value a jump.
 const JUMP: f64 = 10.0;
 /// A jump is accepted at this look, so that a real one is answered two looks late.
@@ -87,6 +87,10 @@ impl Plausibility {
         if let Some(Doubted { doubt: Doubt::Standstill, before, .. }) = before {
             // The count of the whole standstill may arrive at once.
             measured.value = spread(&measured, before);
+            if measured.value > 0.0 {
+                // The counter works: further gaps of the same kind are bursts.
+                self.recent.extend([0.0; 2]);
+            }
         }
         let Some(doubt) = self.doubt(&measured) else { return self.believe(measured.value) };
         let new = || {
@@ -116,7 +120,7 @@ impl Plausibility {
     }
 
     fn believe(&mut self, value: f64) -> Verdict {
-        if self.recent.len() >= RECENT_MAX {
+        while self.recent.len() >= RECENT_MAX {
             self.recent.pop_front();
         }
         self.recent.push_back(value);
@@ -128,10 +132,15 @@ impl Plausibility {
         self.recent.iter().copied().reduce(f64::max)
     }
 
-    /// Returns the steady rate: the least of the latest values, or 0 if there are too few.
+    /// Returns the steady rate: the second least of the latest values, or 0 if there are too few. A counter that stops between two
+    /// looks leaves one value that is too small.
     fn steady(&self) -> f64 {
-        let latest = self.recent.iter().rev().take(STEADY);
-        if self.recent.len() < STEADY { 0.0 } else { latest.copied().fold(f64::INFINITY, f64::min) }
+        let mut latest: [f64; STEADY] = [0.0; STEADY];
+        for (slot, value) in latest.iter_mut().zip(self.recent.iter().rev()) {
+            *slot = *value;
+        }
+        latest.sort_by(f64::total_cmp);
+        latest[1]
     }
 }
 
@@ -227,13 +236,22 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_come_all_at_once_and_then_not_are_no_standstill() {
+    fn clients_that_come_all_at_once_are_known_after_one_gap() {
         let mut looks = Looks::at(30.0);
-        looks.look(0.0, true, true);
+        assert_eq!(looks.look(120.0, true, false), Verdict::Believed(120.0));
+        assert_eq!(looks.look(0.0, true, false), Verdict::Doubted(Doubt::Standstill));
+        assert_eq!(looks.look(120.0, true, false), Verdict::Believed(60.0));
         for _ in 0..10 {
+            assert_eq!(looks.look(0.0, true, false), Verdict::Believed(0.0));
             assert_eq!(looks.look(120.0, true, false), Verdict::Believed(120.0));
-            assert_eq!(looks.doubted(0.0, true, false), 0);
         }
+    }
+
+    #[test]
+    fn a_counter_that_stops_between_two_looks_is_a_standstill_too() {
+        let mut looks = Looks::at(300.0);
+        assert_eq!(looks.look(3.0, true, false), Verdict::Believed(3.0));
+        assert_eq!(looks.look(0.0, true, false), Verdict::Doubted(Doubt::Standstill));
     }
 
     #[test]
@@ -243,6 +261,9 @@ mod tests {
             assert_eq!(looks.look(0.0, true, false), Verdict::Doubted(Doubt::Standstill));
         }
         assert_eq!(looks.look(1_000.0, true, true), Verdict::Believed(100.0));
+        for _ in 0..STEADY {
+            assert_eq!(looks.look(100.0, true, true), Verdict::Believed(100.0));
+        }
         for _ in 0..29 {
             assert_eq!(looks.look(0.0, true, false), Verdict::Doubted(Doubt::Standstill));
         }
