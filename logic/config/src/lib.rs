@@ -1,21 +1,24 @@
-//! Configuration: TOML text -> Spec (what the file says) -> [`Plan`] (what is valid, by type).
+//! Configuration: TOML text -> Spec (the values of the file) -> [`Plan`] (the valid settings, by type).
 //!
-//! Reads no files and opens no sockets: the caller brings the texts. What needs the disk or the network (does this
-//! certificate load, is this port free) is checked by the program.
+//! This crate reads no files and opens no sockets: the caller passes the texts. The program makes the checks
+//! that need the disk or the network, such as certificates and free ports.
 //!
-//! `load` takes these steps. Each reports what it finds and goes on, so that all errors are seen at once:
+//! `load` takes these steps. Each reports its errors and continues, so that the operator sees all errors at
+//! once:
 //!
-//! - `syntax` parses the TOML and fills in environment variables;
-//! - `values` puts files together, and checks the tree against the keys that `root` and the sections describe in
-//!   the language of `schema`;
-//! - `spec` reads typed values, section by section;
-//! - `resolve` makes the sections fit together.
+//! - `syntax` parses the TOML and fills in environment variables.
+//! - `values` merges files, and checks the tree against the keys that `root` and the sections define with
+//!   `schema`.
+//! - `spec` reads typed values, section by section.
+//! - `resolve` resolves references between sections.
 //!
-//! Each section has a folder: `process`, `listener`, `pool`, `fleet`, `storage`, `tls`. There `keys` describes its
-//! keys, `read` reads them, `plan` holds their valid values, `print` writes it back and `diff` compares it. `common`
-//! holds what several sections share. Modules never import each other in a circle: sections import `common`, and
-//! that imports `values`, `syntax` and `schema`. Only what holds the whole (`root`, `spec`, `plan`, `print`, `diff`,
-//! `resolve`, `load`) imports all sections.
+//! Each section has a folder: `process`, `listener`, `pool`, `fleet`, `storage`, `tls`. In it, `keys` defines
+//! the keys, `read` reads them, `plan` holds the valid values, `print` writes them back and `diff` compares
+//! them. `common` holds code that several sections share.
+//!
+//! Modules never import each other in a cycle. Sections import `common`, which imports `values`, `syntax` and
+//! `schema`. Only the modules for the whole config import all sections: `root`, `spec`, `plan`, `print`,
+//! `diff`, `resolve` and `load`.
 
 mod common;
 pub mod diff;

@@ -1,4 +1,4 @@
-//! Loads a config: from the sources to a plan, or to everything that is wrong with them.
+//! Loads a config: turns the sources into a plan, or into a list of all errors.
 
 use crate::plan::Plan;
 use crate::root::ROOT;
@@ -13,65 +13,67 @@ use crate::values::subject::Subject;
 use crate::values::{merge, shape};
 use crate::{resolve, syntax};
 
-/// A config that can be used.
+/// A valid config.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// What it says.
+    /// Its plan.
     pub plan: Plan,
-    /// What is hardly meant as it is written.
+    /// Warnings about probable mistakes.
     pub warnings: Vec<Diagnostic>,
     outline: Outline,
 }
 
 impl Loaded {
-    /// What is wrong with the value under these keys, such as `["listener", "web", "bind", "0"]`, found by a check that
-    /// needs more than the text. It points there, or at as much of the way to it as is written.
+    /// Returns an error about the value under these keys, such as `["listener", "web", "bind", "0"]`. For
+    /// checks that need more than the text. The error points to the value, or to the innermost parent that is
+    /// in the text.
     pub fn error_at(&self, path: &[&str], message: impl Into<String>) -> Diagnostic {
         self.outline.diagnostic(Severity::Error, path, message.into())
     }
 
-    /// Finds the secrets of the plan, so that they are not shown.
+    /// Finds the secrets of the config, so that they can be redacted.
     pub fn secrets(&self) -> Secrets {
         Secrets::of(&self.outline)
     }
 
-    /// The like, for what is doubtful.
+    /// Returns a warning about the value under these keys; see [`Self::error_at`].
     pub fn warning_at(&self, path: &[&str], message: impl Into<String>) -> Diagnostic {
         self.outline.diagnostic(Severity::Warning, path, message.into())
     }
 }
 
-/// A config that is wrong.
+/// A config with errors.
 #[derive(Debug)]
 pub struct Flawed {
-    /// Everything that is wrong with its text, in the order of the sources, warnings at the end.
+    /// All errors of the text, in the order of the sources, then the warnings.
     pub diagnostics: Vec<Diagnostic>,
-    /// What could be read of it, to look for more that is wrong and for nothing else: what is wrong is left out there, or
-    /// stands as its default. What is said of it ([`Loaded::error_at`]) has a place only if that is a value by itself which
-    /// stands in the text and is right as far as the text goes; all else may come of the errors. `None` = it is too large.
+    /// The readable rest of the config, only for the search for more errors. Invalid values are left out or
+    /// have their default. A diagnostic about it ([`Loaded::error_at`]) has a position only if the value is a
+    /// single value in the text without errors. All other diagnostics may be consequences of the errors.
+    /// `None` = the config is too large.
     pub rest: Option<Box<Loaded>>,
 }
 
-/// Makes a plan of a config that names no files to be read: see [`load_with`].
+/// Loads a config that refers to no files; see [`load_with`].
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the sources, warnings at the end.
+/// If the config has errors. Returns all of them in the order of the sources, then the warnings.
 pub fn load(sources: &[Source], env: &dyn Fn(&str) -> Option<String>) -> Result<Loaded, Vec<Diagnostic>> {
     load_with(sources, Outside { env, file: &|_| Err("files are not read here".to_owned()) })
 }
 
-/// Makes a plan of a config: one source, or those of a directory in the order of their names.
+/// Loads a config from one source, or from those of a directory in the order of their names.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the sources, warnings at the end.
+/// If the config has errors. Returns all of them in the order of the sources, then the warnings.
 pub fn load_with(sources: &[Source], outside: Outside<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     examine(sources, outside).map_err(|flawed| flawed.diagnostics)
 }
 
-/// As [`load_with`], for who wants to find what else is wrong with a config whose text is.
+/// Loads a config as [`load_with`] does, for callers that look for more errors in an invalid config.
 ///
 /// # Errors
-/// Everything that is wrong with the text, and what could be read of it all the same.
+/// If the text has errors. Returns all of them, and the readable rest of the config.
 pub fn examine(sources: &[Source], outside: Outside<'_>) -> Result<Loaded, Flawed> {
     let bytes = sources.iter().fold(0_usize, |sum, source| sum.saturating_add(source.text.len()));
     if bytes > SOURCES_BYTES_MAX {

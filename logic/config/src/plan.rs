@@ -1,5 +1,5 @@
-//! The Plan: a config that has been proved valid. Every reference resolves, every number is in its range, every default
-//! is filled in. Nothing here is an `Option` for want of a value: `None` always means "the operator wants none".
+//! The Plan: a config that has been proved valid. All references resolve, all numbers are in range and all
+//! defaults are filled in. A `None` never means that a value is missing, only that the operator wants none.
 
 use std::collections::BTreeMap;
 
@@ -39,28 +39,28 @@ pub use crate::tls::plan::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
 /// A whole valid config.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// What concerns the process as a whole.
+    /// Settings of the whole process.
     pub process: ProcessPlan,
-    /// Status page, metrics and JSON over HTTP.
+    /// Admin interface: status page, metrics and JSON over HTTP.
     pub admin: Option<AdminPlan>,
-    /// Where a line for each request goes.
+    /// Access log.
     pub access_log: Option<AccessLogPlan>,
-    /// How server names are resolved.
+    /// Resolver of server names.
     pub resolver: ResolverPlan,
-    /// In file order, names unique.
+    /// Listeners in file order, with unique names.
     pub listeners: Vec<ListenerPlan>,
-    /// In file order, names unique; routes refer to them by index.
+    /// Pools in file order, with unique names; routes refer to them by index.
     pub pools: Vec<PoolPlan>,
-    /// In file order, names unique, each with a pool of its own.
+    /// Fleets in file order, with unique names; each has its own pool.
     pub fleets: Vec<FleetPlan>,
-    /// In file order, names unique; routes refer to them by name.
+    /// Storage areas in file order, with unique names; routes refer to them by name.
     pub storage_areas: Vec<AreaPlan>,
-    /// In file order, names and issuers unique.
+    /// Token issuers in file order, with unique names and issuers.
     pub token_issuers: Vec<TokenIssuerPlan>,
-    /// In file order, names and issuers unique; areas refer to them by name.
+    /// Token endpoints in file order, with unique names and issuers; areas refer to them by name.
     pub token_endpoints: Vec<TokenEndpointPlan>,
     /// Copies between storage areas and other servers.
     pub third_party_copy: ThirdPartyCopyPlan,
-    /// Bodies for the statuses that Weir answers with itself.
+    /// Bodies of Weir's own responses, by status.
     pub error_pages: BTreeMap<u16, ErrorPage>,
 }

@@ -1,12 +1,12 @@
-//! The plan as a config with every default written out. Loading it gives the same plan again (but for the places that
-//! routes remember).
+//! Prints a plan as a config with all defaults. Loading that config gives the same plan, except for the
+//! positions of routes in the file.
 
 use crate::common::writer::Writer;
 use crate::listener::route;
 use crate::storage::third_party;
 use crate::{Plan, fleet, listener, pool, process, storage};
 
-/// The plan as TOML, for people and for [`crate::load`].
+/// Returns the plan as TOML, for readers and for [`crate::load`].
 pub fn print(plan: &Plan) -> String {
     let mut writer = Writer::default();
     process::print::print(&mut writer, &plan.process);

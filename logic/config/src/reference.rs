@@ -1,16 +1,16 @@
-//! The reference page and the JSON Schema of the config file.
+//! Generates the reference page and the JSON Schema of the config file.
 
 use serde_json::Value;
 
 use crate::root::ROOT;
 use crate::schema::page::page;
 
-/// The page in Markdown.
+/// Returns the reference page in Markdown.
 pub fn reference() -> String {
     page(INTRODUCTION, &ROOT)
 }
 
-/// The JSON Schema (2020-12), for editors that know TOML.
+/// Returns the JSON Schema (2020-12), for editors that support TOML.
 pub fn schema() -> Value {
     crate::schema::json::document(&ROOT)
 }

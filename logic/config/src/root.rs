@@ -1,4 +1,4 @@
-//! The keys of the outermost table: the sections of a config.
+//! Keys of the root table: the sections of a config.
 
 use crate::fleet::keys::FLEET;
 use crate::listener::keys::LISTENER;

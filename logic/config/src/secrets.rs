@@ -1,8 +1,9 @@
-//! Secrets in a plan: values of headers and environment variables that prove who someone is. They are masked where a plan is
-//! shown to people.
+//! Finds secrets in a plan: values of headers and environment variables that authenticate someone. Weir masks
+//! them when it shows a plan.
 //!
-//! Secrets in files are in no plan. A header's value is a secret if its name says so (`Authorization`, `X-Api-Key`), and if
-//! it comes from an environment variable. Texts that every client gets anyway (locations, fixed responses) are none.
+//! A plan never contains secrets from files. The value of a header is secret if its name shows it
+//! (`Authorization`, `X-Api-Key`), or if it comes from an environment variable. Texts that every client gets
+//! (locations, fixed responses) are not secret.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +15,11 @@ use crate::syntax::outline::Outline;
 use crate::syntax::source::SourceMap;
 use crate::syntax::tree::{Node, Value};
 
-/// Printed in the place of a secret.
+/// Text that replaces a secret.
 const MASK: &str = "********";
 
-/// Words at the end of a part of a name that is a secret's: `X-Auth-Token`, `DB_PASSWORD`, `apikey`.
+/// Words that mark a name as that of a secret, at the end of a part of it: `X-Auth-Token`, `DB_PASSWORD`,
+/// `apikey`.
 const WORDS: [&str; 13] = [
     "auth",
     "authorization",
@@ -34,10 +36,10 @@ const WORDS: [&str; 13] = [
     "token",
 ];
 
-/// Masks the secrets of a plan.
+/// The secrets of a plan, to mask them.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
-    /// Texts that hold an environment variable, filled in.
+    /// Texts with the values of environment variables.
     from_environment: BTreeSet<String>,
 }
 
@@ -48,7 +50,8 @@ impl Secrets {
         secrets
     }
 
-    /// The plan with a mask in the place of each secret, for people. It does not run as the plan does.
+    /// Returns the plan with all secrets masked, only for display: the masked plan does not behave like the
+    /// plan.
     pub fn mask(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         for listener in &mut plan.listeners {
@@ -139,9 +142,9 @@ impl Secrets {
         }
     }
 
-    /// Masks a text that may hold an environment variable, or be a part of a text that does.
+    /// Masks a text that may contain an environment variable, or may be a part of such a text.
     fn mask_text(&self, text: &mut String) {
-        // Shorter parts say little, and stand in too many other texts.
+        // Shorter parts reveal little, and occur in too many other texts.
         const PART_BYTES_MIN: usize = 4;
         let is_from_environment =
             |whole: &String| whole == text || (text.len() >= PART_BYTES_MIN && whole.contains(text.as_str()));
@@ -150,7 +153,7 @@ impl Secrets {
         }
     }
 
-    /// Masks a value whose name says that it is a secret.
+    /// Masks a value if its name is that of a secret.
     fn mask_named(&self, name: &str, value: &mut String) {
         self.mask_text(value);
         if is_secret(name) && !is_one_variable(value) {
@@ -159,20 +162,22 @@ impl Secrets {
     }
 }
 
-/// Returns whether the name of a header or of an environment variable is that of a secret.
+/// Returns true if the name of a header or environment variable is that of a secret.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric());
     parts.any(|part| WORDS.iter().any(|word| part.ends_with(word)))
 }
 
-/// Returns whether a value is filled in for each request: `{tls_client_subject}`.
+/// Returns true if the value is one variable that Weir fills in for each request, such as
+/// `{tls_client_subject}`.
 fn is_one_variable(value: &str) -> bool {
     let inner = value.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     inner.is_some_and(|inner| !inner.contains(['{', '}']))
 }
 
-/// Masks an expression that reads a secret header, as a whole: texts in it have too many forms to find the secret one safely.
+/// Masks a whole expression that reads a secret header: its texts have too many forms to find the secret one
+/// safely.
 fn mask_expression(expression: &mut String) {
     let mut words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '_'));
     if words.any(|word| !word.is_empty() && is_secret(word)) {

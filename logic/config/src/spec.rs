@@ -1,5 +1,5 @@
-//! The Spec: what the file says, value by value, each valid in itself. Whether the parts fit together (does this pool
-//! exist, is this route ever reached) is decided when the [`crate::Plan`] is made of it.
+//! The Spec: the values of the file, each valid by itself. The step that makes the [`crate::Plan`] checks
+//! whether they fit together (for example, if a pool exists or a route is reachable).
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::values::subject::Subject;
 use crate::values::table::Table;
 use crate::{fleet, listener, pool, process, storage};
 
-/// A whole file, or directory of files.
+/// The values of a file, or of a directory of files.
 #[derive(Debug)]
 pub(crate) struct Spec {
     pub(crate) process: ProcessPlan,

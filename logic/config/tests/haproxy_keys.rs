@@ -1,5 +1,9 @@
-//! Which servers HAProxy itself picks for a thousand requests each, from the config to the server: recorded by `record`, `record-sequences`
-//! and `record-newer` in logic/balance/tests/golden, or, where no Debian has the version that can, worked out by `work-out` there.
+//! Tests that Weir chooses the same servers as HAProxy, from the config to the server, for a thousand
+//! requests each.
+//!
+//! The choices were recorded by `record`, `record-sequences` and `record-newer` in
+//! logic/balance/tests/golden. For features that no HAProxy version in Debian has, `work-out` in the same
+//! folder computed them.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -10,17 +14,17 @@ use weir_config::plan::PoolPlan;
 use weir_config::{KeyReader, Source};
 use weir_http::{HeadLimits, HeaderTable, RouteRequest, Scheme, parse_request};
 
-/// The weights that the script gives its servers.
+/// Weights of the servers in the recording scripts.
 const WEIGHTS: [u32; 5] = [1, 2, 3, 1, 5];
 
-/// The servers of record-newer, where the points of the ring come from addresses.
+/// Servers of record-newer, where the points of the ring depend on addresses.
 const ADDRESSES: [&str; 5] =
     ["127.0.3.1:18081", "[::1]:18082", "127.0.3.2:18081", "[::1]:18084", "127.0.3.1:18085"];
 
-/// Those of work-out, where their ports do not count.
+/// Servers of work-out, where ports do not matter.
 const HOSTS: [&str; 5] = ["127.0.3.1:80", "[::1]:80", "127.0.3.2:81", "127.0.3.3:80", "127.0.3.4:80"];
 
-/// A pool of Weir's that chooses as one of HAProxy's.
+/// A pool of Weir that must choose as a backend of HAProxy does.
 struct Column {
     name: &'static str,
     reader: KeyReader,
@@ -28,7 +32,8 @@ struct Column {
 }
 
 impl Column {
-    /// Of `BALANCE / HASH-TYPE` in HAProxy's words, and perhaps ` / down: SERVER`.
+    /// Returns the pool for `BALANCE / HASH-TYPE` in HAProxy's words, optionally followed by ` / down:
+    /// SERVER`.
     fn new(name: &'static str, points: &str) -> Self {
         let (name, down) =
             name.split_once(" / down: ").map_or((name, None), |(name, down)| (name, Some(down)));
@@ -37,7 +42,7 @@ impl Column {
         let mut words = hash_type.split(' ');
         let algorithm = if words.next() == Some("consistent") { "ring" } else { "hash" };
         let mut options = vec![format!("algorithm = \"{algorithm}\"")];
-        // There, `consistent` without a function has it, too.
+        // In HAProxy, `consistent` without a function has avalanche, too.
         let mut avalanche = hash_type == "consistent";
         for word in words {
             match word {
@@ -87,7 +92,7 @@ impl Column {
     }
 }
 
-/// The options for HAProxy's `balance`.
+/// Returns Weir's options for HAProxy's `balance`.
 fn key(balance: &str) -> Vec<String> {
     let mut words = balance.split(' ');
     let mut options = vec![match words.next().unwrap() {
@@ -128,12 +133,13 @@ fn pool(options: &str, addresses: [&str; 5]) -> PoolPlan {
     loaded.plan.pools.into_iter().next().unwrap()
 }
 
-/// Asks for each key of a file, in the request that it stands for, what each column picked.
+/// Checks every column's choice for each key of a file. `request` makes the request from the key.
 fn assert_recorded(text: &'static str, request: impl Fn(&str) -> String) {
     assert_same(text, "position", request);
 }
 
-/// `points`: what those of the ring come from in that HAProxy.
+/// Checks the choices. `points`: the property of servers from which that HAProxy version computes ring
+/// points.
 fn assert_same(text: &'static str, points: &str, request: impl Fn(&str) -> String) {
     let (columns, lines): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with("# "));
     let columns: Vec<Column> = columns.into_iter().map(|line| Column::new(&line[2..], points)).collect();

@@ -1,10 +1,10 @@
-//! Reads keys of which exactly one must be there.
+//! Reads a set of keys of which exactly one must be present.
 
 use crate::syntax::diagnostic::Problem;
 use crate::syntax::tree::Node;
 use crate::values::table::Table;
 
-/// The one of these keys that is there; anything else is reported.
+/// Returns the one of these keys that is present. Reports an error if none or several are present.
 pub(crate) fn exactly_one<T, const N: usize>(
     table: &Table<'_, '_>,
     keys: [(&'static str, T); N],

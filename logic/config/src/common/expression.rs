@@ -1,4 +1,4 @@
-//! CEL expressions, templates and header rules: whether they compile.
+//! Compiles CEL expressions, templates and header rules, and reports the faults in them.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::syntax::written;
 use crate::values::suggest;
 use crate::values::table::Table;
 
-/// Reads the expression at `key`. Reports a fault at the part of the expression that is to blame.
+/// Reads the expression at `key`. Reports a fault at the part of the expression that causes it.
 pub(crate) fn read(table: &Table<'_, '_>, key: &str, wanted: ExpressionUse) -> Option<Located<Expression>> {
     let text = table.text_if(key)?;
     match check(&text.value, wanted) {
@@ -25,7 +25,8 @@ pub(crate) fn read(table: &Table<'_, '_>, key: &str, wanted: ExpressionUse) -> O
     }
 }
 
-/// Warns of a route's condition that fails for requests without some header. `denies`: the route takes these requests.
+/// Warns about a route condition that fails for requests without a certain header. `denies`: the route denies
+/// the requests that match.
 pub(crate) fn warn_of_missing_header(
     table: &Table<'_, '_>,
     key: &str,
@@ -47,18 +48,21 @@ pub(crate) fn warn_of_missing_header(
     table.cx.report(Problem::warning(span, message).help(help));
 }
 
-/// What is wrong with an expression.
+/// A fault in an expression.
 #[derive(Debug)]
 struct BadExpression {
-    /// The bytes that are to blame; empty if no single part is.
+    /// Bytes of the expression that cause the fault; empty if no single part does.
     at: Range<usize>,
     message: String,
     help: Option<String>,
 }
 
-/// Compiles an expression, or says what is wrong with it.
+/// Compiles an expression.
+///
+/// # Errors
+/// If it is nested too deeply or does not compile for this use.
 fn check(expression: &str, wanted: ExpressionUse) -> Result<Expression, BadExpression> {
-    // The parser recurses: without a limit, brackets in brackets would overflow its stack.
+    // The parser recurses: without a limit, nested brackets would overflow its stack.
     const DEPTH_MAX: usize = 32;
     if depth(expression) > DEPTH_MAX {
         let message = format!("brackets or signs in an expression are nested at most {DEPTH_MAX} deep");
@@ -87,26 +91,29 @@ fn help(fault: ExpressionFault) -> Option<String> {
     }
 }
 
-/// The parser's message without its list of everything that could have stood there.
+/// Returns the parser's message without its list of all expected tokens.
 fn brief(message: &str) -> &str {
     let message = message.strip_prefix("Syntax error: ").unwrap_or(message);
     message.split(" expecting ").next().unwrap_or(message)
 }
 
-/// Says what is wrong with a location that may hold variables, and what to do about it.
+/// Checks a text that may contain variables. An error has the cause and, if there is one, a hint.
 pub(crate) fn check_template(text: &str) -> Result<(), (String, Option<String>)> {
     Template::parse(text).map(drop).map_err(bad_template)
 }
 
-/// What is wrong with a header rule.
+/// A fault in a header rule.
 pub(crate) struct BadRule {
-    /// The value is to blame, not the name.
+    /// True if the fault is in the value, not in the name.
     pub(crate) of_value: bool,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
 }
 
-/// Says what is wrong with a header rule.
+/// Checks a header rule.
+///
+/// # Errors
+/// If its name or its value cannot be used.
 pub(crate) fn check_rule(rule: &HeaderRule) -> Result<(), BadRule> {
     let headers = RouteHeaders { request: vec![rule.clone()], response: Vec::new() };
     match RouteRewriter::compile(None, &headers) {
@@ -133,7 +140,8 @@ fn bad_template(cause: TemplateError) -> (String, Option<String>) {
     }
 }
 
-/// How deep an expression nests at most: never less than what its parser will find, as brackets in texts count too.
+/// Returns an upper bound of the nesting depth of an expression. The parser never nests deeper, because
+/// brackets inside texts count too.
 fn depth(expression: &str) -> usize {
     let mut open = 0_usize;
     let mut signs = 0_usize;
@@ -142,7 +150,7 @@ fn depth(expression: &str) -> usize {
         match byte {
             b'(' | b'[' | b'{' => open += 1,
             b')' | b']' | b'}' => open = open.saturating_sub(1),
-            // Each of these nests what follows to its right.
+            // Each of these operators nests the operand to its right.
             b'!' | b'-' | b'?' => signs += 1,
             _ => {}
         }

@@ -17,8 +17,8 @@ pub(crate) fn check_name(table: &Table<'_, '_>, key: &str, span: Span, name: &st
     good
 }
 
-/// Reports a text that cannot be a header's value: one with CR, LF, NUL or another control character would let its
-/// author write further headers.
+/// Reports a text that cannot be a header value. CR, LF, NUL or another control character would allow the
+/// injection of more headers.
 pub(crate) fn check_value(table: &Table<'_, '_>, key: &str, span: Span, value: &str) -> bool {
     let stranger = value.chars().find(|c| c.is_control() && *c != '\t');
     if let Some(stranger) = stranger {
@@ -27,7 +27,7 @@ pub(crate) fn check_value(table: &Table<'_, '_>, key: &str, span: Span, value: &
     stranger.is_none()
 }
 
-/// Reports a text that cannot be a header's value with variables in it.
+/// Reports a text with variables that cannot be a header value.
 pub(crate) fn check_template(table: &Table<'_, '_>, key: &str, span: Span, value: &str) -> bool {
     let checked = expression::check_template(value);
     let good = checked.is_ok();
@@ -37,13 +37,13 @@ pub(crate) fn check_template(table: &Table<'_, '_>, key: &str, span: Span, value
     good
 }
 
-/// RFC 9110 section 5.6.2.
+/// Returns true if the text is a token (RFC 9110 section 5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
     let is_tchar = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_tchar)
 }
 
-/// A table of header names with a text each.
+/// Reads a table of header names, each with a text.
 pub(crate) fn texts(table: &Table<'_, '_>, key: &str) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for (name, node) in table.get(key).map_or(&[][..], Node::entries) {
@@ -56,7 +56,7 @@ pub(crate) fn texts(table: &Table<'_, '_>, key: &str) -> Vec<(String, String)> {
     texts
 }
 
-/// Whose headers are changed.
+/// The messages whose headers a rule changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changed {
     Requests,
@@ -68,7 +68,7 @@ fn needs_server(action: &HeaderAction) -> bool {
     Template::parse(text).is_ok_and(|template| template.needs_server())
 }
 
-/// `remove`, `set` and `add`, in this order.
+/// Reads the rules of the keys `remove`, `set` and `add`, in this order.
 pub(crate) fn changes(table: &Table<'_, '_>, of: Changed) -> Vec<HeaderRule> {
     let mut rules = Vec::new();
     let mut add = |key, name: (&str, Span), value: Span, action: HeaderAction| {
@@ -104,7 +104,7 @@ pub(crate) fn changes(table: &Table<'_, '_>, of: Changed) -> Vec<HeaderRule> {
     rules
 }
 
-/// A fixed response.
+/// Reads a fixed response.
 pub(crate) fn response(table: &Table<'_, '_>) -> FixedResponse {
     let response = FixedResponse {
         status: table.number("status"),
@@ -114,7 +114,7 @@ pub(crate) fn response(table: &Table<'_, '_>) -> FixedResponse {
     if let Some(node) = table.get("content-type") {
         check_value(table, "content-type", node.span, &response.content_type);
     }
-    // RFC 9110 section 6.4.1
+    // RFC 9110 sections 6.4.1 (204, 304) and 15.3.6 (205).
     if let (204 | 205 | 304, Some(node)) = (response.status, table.get("body")) {
         table.error("body", node.span, format!("a response with status {} has no body", response.status));
     }

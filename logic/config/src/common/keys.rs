@@ -3,5 +3,5 @@
 use crate::schema::Kind;
 use crate::schema::Kind::{Map, Text};
 
-/// Header names with a text each.
+/// Header names, each with a text.
 pub(crate) const HEADER_TEXTS: Kind = Map("header names", &Text("a header value"));

@@ -1,4 +1,4 @@
-//! Hosts, paths and networks, as the file writes them.
+//! Parses hosts, paths and networks in the syntax of the file.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::syntax::source::Located;
 use crate::syntax::tree::short;
 use crate::values::table::Table;
 
-/// A network, or one address.
+/// A network, or a single address.
 pub(crate) struct Network(pub(crate) IpNet);
 
 impl FromStr for Network {
@@ -19,7 +19,7 @@ impl FromStr for Network {
         if let Ok(ip) = text.parse::<IpAddr>() {
             return Ok(Self(IpNet::from(ip)));
         }
-        // Bits beyond the prefix are cut off: 10.1.2.3/8 means 10.0.0.0/8.
+        // Clears the bits beyond the prefix: 10.1.2.3/8 means 10.0.0.0/8.
         text.parse::<IpNet>().map(|network| Self(network.trunc())).map_err(|_| {
             format!("{:?} is neither an IP address nor a network such as 10.0.0.0/8", short(text))
         })
@@ -41,7 +41,7 @@ pub(crate) fn networks(table: &Table<'_, '_>, key: &str) -> Vec<IpNet> {
     networks
 }
 
-/// A host, or `*.` and a domain.
+/// A host name, or `*.` and a domain.
 pub(crate) struct Host(pub(crate) HostPattern);
 
 impl FromStr for Host {
@@ -77,7 +77,8 @@ impl FromStr for Host {
     }
 }
 
-/// As lenient as DNS itself but for what could not stand in a Host header unquoted.
+/// Returns true if the text is a host name. As lenient as DNS, except for characters that a Host header
+/// cannot contain.
 fn is_host_name(name: &str) -> bool {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -91,7 +92,7 @@ pub(crate) fn hosts(table: &Table<'_, '_>, key: &str) -> Vec<HostPattern> {
     nodes.filter_map(|node| table.parse_node::<Host>(key, node)).map(|host| host.value.0).collect()
 }
 
-/// A path whose kind follows from its characters.
+/// A path pattern; its kind follows from its characters.
 pub(crate) struct Path(pub(crate) PathPattern);
 
 impl FromStr for Path {
@@ -107,7 +108,8 @@ impl FromStr for Path {
     }
 }
 
-/// A path is matched as the client sends it: what cannot stand in a request line would never match.
+/// Checks a path pattern. Weir matches paths as the client sends them, so characters that a request line
+/// cannot contain would never match.
 pub(crate) fn check_path(pattern: &PathPattern) -> Result<(), String> {
     let (path, starts_well) = match pattern {
         PathPattern::Exact(path) => (path, path.starts_with('/') || path == "*"),

@@ -1,4 +1,4 @@
-//! Values that several sections of the config have, and how each is read and printed.
+//! Values that several sections of the config share: how to read and to print them.
 
 pub(crate) mod addresses;
 pub(crate) mod choice;

@@ -1,18 +1,18 @@
-//! Lists whose entries have names.
+//! Compares and orders lists whose entries have names.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 
 use weir_model::Name;
 
-/// What became of the entries of a list.
+/// Differences between an old and a new list.
 pub(crate) struct Named<'p, T> {
     pub(crate) removed: Vec<&'p Name>,
     /// Old and new entry of each name that is in both lists, in the old order.
     pub(crate) kept: Vec<(&'p T, &'p T)>,
-    /// In the new order.
+    /// Entries that are only in the new list, in the new order.
     pub(crate) added: Vec<&'p T>,
-    /// The new order, if it is not the old one with the added at the end.
+    /// The new order, if it differs from the old order with the added entries at the end.
     pub(crate) order: Option<Vec<Name>>,
 }
 
@@ -30,13 +30,13 @@ impl<'p, T> Named<'p, T> {
     }
 }
 
-/// Brings entries into the order of their names; those that it does not name come last.
+/// Sorts entries by the order of their names. Entries that `order` does not name come last.
 pub(crate) fn reorder<T>(entries: &mut [T], order: &[Name], name: fn(&T) -> &Name) {
     let places: HashMap<&Name, usize> = order.iter().enumerate().map(|(place, name)| (name, place)).collect();
     entries.sort_by_key(|entry| places.get(name(entry)).copied().unwrap_or(usize::MAX));
 }
 
-/// The parts that differ.
+/// Returns the parts that differ.
 pub(crate) fn parts<P, const N: usize>(differences: [(bool, P); N]) -> Vec<P> {
     differences.into_iter().filter_map(|(differs, part)| differs.then_some(part)).collect()
 }

@@ -1,11 +1,11 @@
-//! Prints patterns of hosts and of URL paths as the file spells them.
+//! Prints patterns of hosts and URL paths in the syntax of the file.
 
 use toml::Value;
 use weir_http::{HostPattern, PathPattern};
 
 use super::writer::{Spelled, table};
 
-/// A host as the file spells it.
+/// Returns a host in the syntax of the file.
 pub fn host_text(host: &HostPattern) -> String {
     match host {
         HostPattern::Exact(host) => host.clone(),
@@ -13,7 +13,7 @@ pub fn host_text(host: &HostPattern) -> String {
     }
 }
 
-/// A path as the file spells it.
+/// Returns a path in the syntax of the file.
 pub fn path_text(pattern: &PathPattern) -> String {
     match path(pattern) {
         Value::String(text) => text,
@@ -21,7 +21,7 @@ pub fn path_text(pattern: &PathPattern) -> String {
     }
 }
 
-/// A path pattern: a text, or a table where a text would mean another pattern.
+/// Returns a path pattern as a text, or as a table if the text would mean another pattern.
 pub(crate) fn path(path: &PathPattern) -> Value {
     let wild = |path: &str| path.contains(['*', '?']);
     match path {

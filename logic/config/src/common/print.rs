@@ -7,12 +7,12 @@ use weir_http::FixedResponse;
 
 use super::writer::{Spelled, table};
 
-/// A path; configs are UTF-8, and so is every path that came from one.
+/// Returns a path as text. Configs are UTF-8, so every path in them is too.
 pub(crate) fn path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// A fixed response as a table.
+/// Returns a fixed response as a table.
 pub(crate) fn response(response: &FixedResponse) -> Value {
     let FixedResponse { status, content_type, body } = response;
     let body = (!body.is_empty()).then(|| body.spelled());

@@ -10,17 +10,17 @@ use super::writer::Writer;
 use crate::syntax::tree::short;
 use crate::values::table::Table;
 
-/// Where a secret is.
+/// The source of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SecretPlace {
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// In an environment variable.
+    /// An environment variable.
     Env(String),
 }
 
-/// Where a secret is, by the keys that say so.
+/// Reads the source of a secret from its two keys.
 pub(crate) fn secret_place(
     table: &Table<'_, '_>,
     file_key: &'static str,
@@ -44,7 +44,7 @@ pub(crate) fn secret_place(
     file.or(env)
 }
 
-/// The keys of this prefix that say where a secret is.
+/// Prints the keys that give the source of a secret. Their names begin with `prefix`.
 pub(crate) fn secret(writer: &mut Writer, prefix: &str, place: Option<&SecretPlace>) {
     match place {
         Some(SecretPlace::File(file)) => writer.key(&format!("{prefix}key-file"), path(file)),

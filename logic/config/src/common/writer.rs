@@ -4,34 +4,34 @@ use std::fmt::{Display, Write};
 
 use toml::{Table, Value};
 
-/// Writes tables and keys in order.
+/// A writer of tables and keys, in order.
 #[derive(Default)]
 pub(crate) struct Writer {
     out: String,
 }
 
-/// A value of a key, in the file's spelling.
+/// A value that can be printed in the syntax of the file.
 pub(crate) trait Spelled {
     fn spelled(&self) -> Value;
 }
 
-/// A text that is written as it prints.
+/// A value that is printed as the text of its `Display`.
 pub(crate) struct Printed<T>(pub(crate) T);
 
-/// A share in percent.
+/// A percentage of at most 100.
 pub(crate) struct Percent(pub(crate) u8);
 
-/// A share in percent that may be more than the whole.
+/// A percentage that may exceed 100.
 pub(crate) struct Share(pub(crate) u32);
 
-/// Nothing, or what the operator does not want.
+/// The value of a key that the operator has turned off.
 pub(crate) const OFF: bool = false;
 
 impl Writer {
-    /// A table's head, such as `[pool.web]` or `[[route]]`.
+    /// Writes the header of a table, such as `[pool.web]` or `[[route]]`.
     pub(crate) fn table(&mut self, head: &str) {
         let gap = if self.out.is_empty() { "" } else { "\n" };
-        // Writing to a String cannot fail.
+        // A write to a String cannot fail.
         let _ = writeln!(self.out, "{gap}{head}");
     }
 
@@ -39,14 +39,14 @@ impl Writer {
         let _ = writeln!(self.out, "{key} = {}", value.spelled());
     }
 
-    /// Nothing for nothing.
+    /// Writes the key, or nothing for `None`.
     pub(crate) fn key_if(&mut self, key: &str, value: Option<impl Spelled>) {
         if let Some(value) = value {
             self.key(key, value);
         }
     }
 
-    /// `false` for nothing.
+    /// Writes the key, with `false` for `None`.
     pub(crate) fn key_or_off(&mut self, key: &str, value: Option<impl Spelled>) {
         match value {
             Some(value) => self.key(key, value),
@@ -54,7 +54,7 @@ impl Writer {
         }
     }
 
-    /// Nothing for no values, one without brackets.
+    /// Writes nothing for no values, and a single value without brackets.
     pub(crate) fn many(&mut self, key: &str, values: &[impl Spelled]) {
         match values {
             [] => {}
@@ -63,7 +63,7 @@ impl Writer {
         }
     }
 
-    /// A list with a line for each value.
+    /// Writes a list with one line for each value.
     pub(crate) fn lines(&mut self, key: &str, values: impl Iterator<Item = Value>) {
         let _ = writeln!(self.out, "{key} = [");
         for value in values {
@@ -77,13 +77,13 @@ impl Writer {
     }
 }
 
-/// An inline table of the entries that are there.
+/// Returns an inline table of the entries that are present.
 pub(crate) fn table<const N: usize>(entries: [(&str, Option<Value>); N]) -> Value {
     let there = entries.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
     Value::Table(there.collect::<Table>())
 }
 
-/// A part of a dotted key: in quotes unless all of its characters can stand without.
+/// Returns a part of a dotted key, in quotes unless TOML permits it as a bare key.
 pub(crate) fn bare(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { format!("{:?}", name) }

@@ -1,4 +1,4 @@
-//! Reads the names of zones.
+//! Reads zone names.
 
 use weir_model::ZoneName;
 
@@ -9,7 +9,7 @@ pub(crate) fn zone_name(table: &Table<'_, '_>) -> Option<ZoneName> {
     name(table, "zone")
 }
 
-/// Reads the zone at a key. Reports a text that is no name of a zone.
+/// Reads the zone at a key. Reports a text that is not a zone name.
 pub(crate) fn name(table: &Table<'_, '_>, key: &str) -> Option<ZoneName> {
     let text = table.text_if(key)?;
     match ZoneName::new(&text.value) {

@@ -8,7 +8,8 @@ use crate::Plan;
 use crate::common::named::reorder;
 use crate::plan::PoolPlan;
 
-/// The plan that `changes` make of `old`. Changes that were made for another plan are left out where they do not fit.
+/// Applies `changes` to `old` and returns the new plan. Leaves out changes that were made for another plan
+/// and do not fit.
 pub fn apply(old: &Plan, changes: &[Change]) -> Plan {
     let mut plan = old.clone();
     for change in changes {

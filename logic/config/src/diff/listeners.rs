@@ -22,9 +22,9 @@ pub(super) fn diff(old: &Plan, new: &Plan, changes: &mut Vec<Change>) {
     changes.extend(named.order.map(Change::ListenersReordered));
 }
 
-/// Where the pools of one plan stand in another.
+/// Maps the pool indices of one plan to those of another.
 pub(super) struct PoolsMoved {
-    /// By old index; `usize::MAX` = gone.
+    /// New index by old index; `usize::MAX` = removed.
     places: Vec<usize>,
 }
 
@@ -36,7 +36,7 @@ impl PoolsMoved {
         Self { places: old.iter().map(place).collect() }
     }
 
-    /// The listener with the indices that its pools have in the new plan.
+    /// Returns the listener with the pool indices of the new plan.
     pub(super) fn moved(&self, listener: &ListenerPlan) -> ListenerPlan {
         let mut listener = listener.clone();
         let place = |pool: &mut usize| *pool = self.places.get(*pool).copied().unwrap_or(usize::MAX);

@@ -1,7 +1,9 @@
-//! What differs between two plans, by name: the order of pools in a file means nothing to what refers to them.
+//! Finds the differences between two plans. Compares by name, because the order of pools in a file does not
+//! affect their users.
 //!
-//! Laws: the changes from a plan to itself are none, and those from one plan to another, applied to the first, give the
-//! second.
+//! Two laws hold:
+//! - The diff of a plan with itself is empty.
+//! - The changes from one plan to another, applied to the first, give the second.
 
 mod apply;
 mod fleet;
@@ -27,107 +29,107 @@ pub use crate::pool::diff::PoolPart;
 use crate::process::plan::ErrorPage;
 pub use apply::apply;
 
-/// One step from a plan to another. Steps hold in the order in which [`diff`] gives them.
+/// One change from a plan to another. Changes must be applied in the order in which [`diff`] returns them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// `[weir]`.
     Process {
-        /// What holds now.
+        /// The new settings.
         process: ProcessPlan,
-        /// Keys among the changed ones that only a restart can change.
+        /// Changed keys that take effect only after a restart.
         restart: Vec<&'static str>,
     },
     /// `[admin]`.
     Admin {
-        /// As it is now.
+        /// The new settings.
         admin: Option<AdminPlan>,
-        /// What is different.
+        /// Changed keys that take effect only after a restart.
         restart: Vec<&'static str>,
     },
     /// `[access-log]`.
     AccessLog(Option<AccessLogPlan>),
     /// `[resolver]`.
     Resolver(ResolverPlan),
-    /// `[error-page]`, all of them.
+    /// All of `[error-page]`.
     ErrorPages(BTreeMap<u16, ErrorPage>),
-    /// A pool that nothing referred to so far.
+    /// A new pool.
     PoolAdded(Box<PoolPlan>),
-    /// A pool is gone.
+    /// A removed pool.
     PoolRemoved(PoolName),
-    /// The same pool works in another way.
+    /// A pool with changed settings.
     PoolChanged {
-        /// As it is now, without its servers.
+        /// The new settings, without the servers.
         pool: Box<PoolPlan>,
-        /// What is different.
+        /// The parts that differ.
         parts: Vec<PoolPart>,
     },
-    /// A server is new in a pool.
+    /// A new server of a pool.
     ServerAdded {
         /// Its pool.
         pool: PoolName,
         /// The server.
         server: ServerPlan,
     },
-    /// A server is gone from a pool.
+    /// A removed server of a pool.
     ServerRemoved {
         /// Its pool.
         pool: PoolName,
         /// The server.
         server: ServerName,
     },
-    /// The server of a name has another address, weight, limit or role.
+    /// A server with a changed address, weight, limit or role.
     ServerChanged {
         /// Its pool.
         pool: PoolName,
-        /// As it is now.
+        /// The new settings.
         server: ServerPlan,
     },
-    /// The same servers in another order.
+    /// A new order of the same servers.
     ServersReordered {
         /// Their pool.
         pool: PoolName,
-        /// All of them, in order.
+        /// All servers, in the new order.
         order: Vec<ServerName>,
     },
-    /// The same pools in another order.
+    /// A new order of the same pools.
     PoolsReordered(Vec<PoolName>),
-    /// A listener is new. Its routes refer to the pools of the new plan.
+    /// A new listener. Its routes refer to the pools of the new plan.
     ListenerAdded(Box<ListenerPlan>),
-    /// A listener is gone.
+    /// A removed listener.
     ListenerRemoved(ListenerName),
-    /// The listener of a name works in another way.
+    /// A listener with changed settings.
     ListenerChanged {
-        /// As it is now. Its routes refer to the pools of the new plan.
+        /// The new settings. The routes refer to the pools of the new plan.
         listener: Box<ListenerPlan>,
-        /// What is different.
+        /// The parts that differ.
         parts: Vec<ListenerPart>,
     },
-    /// The same listeners in another order.
+    /// A new order of the same listeners.
     ListenersReordered(Vec<ListenerName>),
-    /// `[fleet.NAME]`, all of them.
+    /// All of `[fleet.NAME]`.
     Fleets {
-        /// As they are now.
+        /// All fleets of the new plan.
         fleets: Vec<FleetPlan>,
-        /// Those that are new, gone, or work in another way.
+        /// Names of the fleets that were added, removed or changed.
         changed: Vec<Name>,
     },
-    /// `[storage-area.NAME]`, all of them.
+    /// All of `[storage-area.NAME]`.
     StorageAreas {
-        /// As they are now.
+        /// All areas of the new plan.
         areas: Vec<AreaPlan>,
-        /// Those that are new, gone, or work in another way.
+        /// Names of the areas that were added, removed or changed.
         changed: Vec<Name>,
     },
-    /// `[token-issuer.NAME]`, all of them.
+    /// All of `[token-issuer.NAME]`.
     TokenIssuers(Vec<TokenIssuerPlan>),
-    /// `[token-endpoint.NAME]`, all of them.
+    /// All of `[token-endpoint.NAME]`.
     TokenEndpoints(Vec<TokenEndpointPlan>),
     /// `[third-party-copy]`.
     ThirdPartyCopy(ThirdPartyCopyPlan),
 }
 
-/// The steps from `old` to `new`.
+/// Returns the changes from `old` to `new`.
 pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
     let mut changes = Vec::new();
     process::diff(old, new, &mut changes);
@@ -139,7 +141,7 @@ pub fn diff(old: &Plan, new: &Plan) -> Vec<Change> {
 }
 
 impl Change {
-    /// Whether anything behaves differently; else only places in the file or the order of listings have changed.
+    /// Returns true if the behavior changes, and not only positions in the file or the order of lists.
     pub fn matters(&self) -> bool {
         match self {
             Self::PoolsReordered(_) | Self::ListenersReordered(_) => false,
@@ -149,7 +151,7 @@ impl Change {
         }
     }
 
-    /// Keys that keep their old value until the process is started anew.
+    /// Returns the changed keys that keep their old value until the process restarts.
     pub fn needs_restart(&self) -> &[&'static str] {
         match self {
             Self::Process { restart, .. } => restart,

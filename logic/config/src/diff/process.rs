@@ -1,4 +1,4 @@
-//! Finds changes of the process as a whole.
+//! Finds changes of the settings of the whole process.
 
 use super::Change;
 use crate::Plan;

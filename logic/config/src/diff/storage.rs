@@ -1,4 +1,4 @@
-//! Finds changes of storage areas and their tokens.
+//! Finds changed storage areas, token issuers and token endpoints.
 
 use weir_model::Name;
 

@@ -1,9 +1,9 @@
-//! Reads commands that a fleet runs.
+//! Reads the commands that a fleet runs.
 
 use crate::syntax::tree::Node;
 use crate::values::table::Table;
 
-/// Program and arguments.
+/// Reads a program and its arguments.
 pub(crate) fn command_of(table: &Table<'_, '_>, key: &str) -> Vec<String> {
     let words = texts(table, key);
     if let (Some(node), true) = (table.get(key), words.first().is_none_or(String::is_empty)) {
@@ -15,7 +15,7 @@ pub(crate) fn command_of(table: &Table<'_, '_>, key: &str) -> Vec<String> {
     words
 }
 
-/// Reads one text or several.
+/// Reads one or several texts.
 pub(crate) fn texts(table: &Table<'_, '_>, key: &str) -> Vec<String> {
     table.many(key).iter().filter_map(Node::text).map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! `[fleet.NAME]`: servers that come and go with demand.
+//! `[fleet.NAME]`: servers that Weir adds and removes with demand.
 
 pub(crate) mod command;
 pub(crate) mod haproxy;

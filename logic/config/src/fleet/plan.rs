@@ -1,4 +1,4 @@
-//! A valid fleet: its rules, its balancer and its provider of servers.
+//! A valid fleet: its rules, its balancer and its server provider.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,84 +11,84 @@ use weir_scale::Rules;
 
 use super::lease::plan::LeasePlan;
 
-/// Servers of a pool that come and go (`[fleet.NAME]`).
+/// Servers of a pool that Weir adds and removes with demand (`[fleet.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetPlan {
     /// Its name.
     pub name: Name,
-    /// Who balances its servers.
+    /// Balancer of the servers.
     pub balancer: FleetBalancer,
-    /// Where they come from.
+    /// Provider of the servers.
     pub provider: FleetProvider,
-    /// Where they listen, if the provider does not tell.
+    /// Port of the servers, if the provider does not report it.
     pub port: Option<u16>,
-    /// How many there are, and when.
+    /// Rules for the number of servers.
     #[serde(serialize_with = "as_in_the_file")]
     pub rules: Rules,
-    /// Time between two looks.
+    /// Time between two evaluations.
     pub interval: Millis,
-    /// What has to be remembered.
+    /// Directory for persistent state.
     pub directory: PathBuf,
-    /// By what one of several leads.
+    /// Means of leader election between several Weirs.
     pub lease: LeasePlan,
-    /// Where rows go; empty = nowhere.
+    /// Files that receive history rows; empty = none.
     pub history: Vec<HistoryPlan>,
-    /// Decisions are carried out.
+    /// True if Weir carries out its decisions; false = it only reports them.
     pub act: bool,
 }
 
-/// Who balances the servers of a fleet.
+/// Balancer of a fleet's servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FleetBalancer {
     /// This process, in a pool.
     Pool(PoolName),
-    /// A HAProxy.
+    /// A HAProxy process.
     Haproxy(HaproxyBackend),
 }
 
-/// A backend of a HAProxy.
+/// A backend of HAProxy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HaproxyBackend {
     /// Its runtime socket.
     pub socket: PathBuf,
-    /// Its name.
+    /// Name of the backend.
     pub backend: String,
-    /// What servers are added with.
+    /// Options for servers that Weir adds.
     pub server: String,
-    /// How its configuration is made and read; `None` = servers are added over the socket.
+    /// Generated HAProxy configuration; `None` = Weir adds servers over the socket.
     pub template: Option<HaproxyTemplate>,
 }
 
-/// A configuration that is made of a template.
+/// A HAProxy configuration that Weir generates from a template.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HaproxyTemplate {
-    /// The template.
+    /// Template file.
     pub file: PathBuf,
-    /// What is made of it.
+    /// Generated file.
     pub config: PathBuf,
-    /// The command that says whether it is valid.
+    /// Command that validates the generated file.
     pub validate: Vec<String>,
-    /// The command that makes HAProxy read it.
+    /// Command that makes HAProxy reload its configuration.
     pub reload: Vec<String>,
-    /// Either of them takes at most so long, and the new process as well.
+    /// Time limit for each of the two commands, and for the start of the new HAProxy process.
     pub timeout: Millis,
 }
 
-/// Where the rows of a fleet's history go.
+/// Destination of a fleet's history rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HistoryPlan {
     /// The file.
     pub file: PathBuf,
-    /// What it is.
+    /// Format of the file.
     pub form: HistoryForm,
     /// Time between two rows.
     pub interval: Millis,
-    /// A larger file is put aside; of a larger database, the oldest rows go.
+    /// Maximum size. Weir rotates a larger file, and deletes the oldest rows of a larger database.
     pub bytes_max: ByteSize,
 }
 
-/// What rows are written into.
+/// Format of a history file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum HistoryForm {
@@ -98,13 +98,13 @@ pub enum HistoryForm {
     Sqlite,
 }
 
-/// Where a fleet's servers come from.
+/// Provider of a fleet's servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FleetProvider {
-    /// Processes of this machine.
+    /// Processes on this machine.
     Process(FleetProcesses),
-    /// A program of the operator's.
+    /// A program of the operator.
     Exec(FleetProgram),
     /// An OpenStack cloud.
     OpenStack(Box<FleetCloud>),
@@ -112,138 +112,138 @@ pub enum FleetProvider {
     Kubernetes(Box<FleetPods>),
 }
 
-/// Servers as processes of this machine.
+/// Servers as processes on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FleetProcesses {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// Where they listen.
+    /// Address on which the processes listen.
     pub address: IpAddr,
-    /// First and last of the ports that they get; `None` = the system chooses.
+    /// First and last port for the processes; `None` = the system chooses.
     pub ports: Option<(u16, u16)>,
     /// Environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Where they run; `None` = in the fleet's directory.
+    /// Working directory; `None` = the fleet's directory.
     pub working_directory: Option<PathBuf>,
-    /// Open descriptors.
+    /// Maximum number of open descriptors.
     pub open_files_max: Option<u64>,
-    /// Address space.
+    /// Maximum address space.
     pub memory_max: Option<ByteSize>,
-    /// Processor time.
+    /// Maximum processor time.
     pub cpu_time_max: Option<Millis>,
-    /// A core dump.
+    /// Maximum size of a core dump.
     pub core_max: Option<ByteSize>,
-    /// When one ends by itself.
+    /// Restart policy for processes that exit by themselves.
     pub restart: FleetRestart,
-    /// Before the first restart.
+    /// Pause before the first restart.
     pub restart_pause: Millis,
-    /// From SIGTERM to SIGKILL.
+    /// Time between SIGTERM and SIGKILL.
     pub stop_grace: Millis,
-    /// Of each process's output.
+    /// Maximum output kept of each process.
     pub output_max: ByteSize,
 }
 
-/// Whether a process that ends by itself is started again.
+/// Restart policy for processes that exit by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FleetRestart {
-    /// It is.
+    /// Always restarts the process.
     Always,
-    /// Unless it ended with status 0.
+    /// Restarts the process unless it exits with status 0.
     OnFailure,
-    /// It is not.
+    /// Never restarts the process.
     Never,
 }
 
-/// Servers that a program looks after.
+/// Servers that a program of the operator manages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FleetProgram {
     /// Program and arguments.
     pub command: Vec<String>,
-    /// More environment variables.
+    /// Additional environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Where it runs; `None` = where Weir does.
+    /// Working directory; `None` = that of Weir.
     pub working_directory: Option<PathBuf>,
-    /// A call takes at most so long.
+    /// Time limit for a call.
     pub timeout: Millis,
-    /// How long a machine may stay out of the list.
+    /// Time for which a machine may be missing from the list.
     pub settling: Millis,
 }
 
 /// Servers of an OpenStack cloud.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FleetCloud {
-    /// By its name in clouds.yaml; `None` = as the environment says, or the only one.
+    /// Name in clouds.yaml; `None` = the cloud of the environment, or the only one.
     pub cloud: Option<String>,
-    /// Name or id.
+    /// Name or id of the image.
     pub image: String,
-    /// Name or id.
+    /// Name or id of the flavor.
     pub flavor: String,
-    /// Names or ids.
+    /// Names or ids of the networks.
     pub networks: Vec<String>,
-    /// An SSH key.
+    /// Name of an SSH key pair.
     pub key_pair: Option<String>,
-    /// A file for cloud-init.
+    /// User-data file for cloud-init.
     pub user_data: Option<PathBuf>,
-    /// More metadata.
+    /// Additional metadata.
     pub metadata: BTreeMap<String, String>,
-    /// More tags.
+    /// Additional tags.
     pub tags: Vec<String>,
-    /// Name or id.
+    /// Name or id of the server group.
     pub server_group: Option<String>,
-    /// Names.
+    /// Names of the security groups.
     pub security_groups: Vec<String>,
-    /// Where in the cloud.
+    /// Availability zone.
     pub availability_zone: Option<String>,
-    /// User data come on a disk.
+    /// True if the cloud delivers user data on a config drive.
     pub config_drive: bool,
-    /// Standby is shelved, and not switched off.
+    /// True if standby servers are shelved instead of stopped.
     pub shelve: bool,
-    /// The network of the address that counts.
+    /// Network of the address that Weir uses.
     pub address_network: Option<String>,
-    /// Its version, 4 or 6.
+    /// IP version of that address, 4 or 6.
     pub address_version: Option<u8>,
-    /// It is a floating one.
+    /// True if that address is a floating IP.
     pub floating: bool,
-    /// A server that takes longer to build has failed.
+    /// Build time limit; a server that takes longer has failed.
     pub build_timeout: Millis,
-    /// One request.
+    /// Time limit for one request.
     pub timeout: Millis,
 }
 
 /// Servers as pods of a Kubernetes cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FleetPods {
-    /// A kubeconfig; `None` = as the environment says, or the pod that Weir runs in.
+    /// Kubeconfig file; `None` = the one of the environment, or of the pod in which Weir runs.
     pub kubeconfig: Option<PathBuf>,
-    /// By its name there; `None` = the current one.
+    /// Name of the context; `None` = the current context.
     pub context: Option<String>,
-    /// `None` = that of the context.
+    /// Namespace; `None` = that of the context.
     pub namespace: Option<String>,
-    /// Whose they are.
+    /// Workload that owns the pods.
     pub workload: FleetWorkload,
-    /// The Service that says where they listen.
+    /// Service that defines the port of the pods.
     pub service: String,
-    /// Which of its ports.
+    /// Name of the Service's port.
     pub port_name: Option<String>,
-    /// A pod that takes longer to start has failed.
+    /// Start time limit; a pod that takes longer has failed.
     pub start_timeout: Millis,
-    /// One request.
+    /// Time limit for one request.
     pub timeout: Millis,
 }
 
-/// What makes the pods.
+/// The Kubernetes object that creates the pods.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FleetWorkload {
-    /// By its name.
+    /// A Deployment, by name.
     Deployment(String),
-    /// By its name.
+    /// A StatefulSet, by name.
     StatefulSet(String),
 }
 
 impl HistoryForm {
-    /// That of a file with such a name.
+    /// Returns the format that the file's extension implies.
     pub fn of(file: &Path) -> Self {
         let ending = file.extension().map(OsStr::to_ascii_lowercase);
         match ending.as_deref().and_then(OsStr::to_str) {
@@ -254,7 +254,7 @@ impl HistoryForm {
 }
 
 impl FleetBalancer {
-    /// Whether both are the same pool or backend, however servers are added to it.
+    /// Returns true if both are the same pool or backend. The way to add servers may differ.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Haproxy(this), Self::Haproxy(other)) => {
@@ -266,7 +266,7 @@ impl FleetBalancer {
 }
 
 impl FleetPlan {
-    /// Its pool; `None` = somebody else balances.
+    /// Returns the fleet's pool; `None` = HAProxy balances the servers.
     pub fn pool(&self) -> Option<&PoolName> {
         match &self.balancer {
             FleetBalancer::Pool(pool) => Some(pool),

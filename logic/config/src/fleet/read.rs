@@ -27,17 +27,17 @@ use crate::syntax::tree::{Node, short};
 use crate::values::subject::Subject;
 use crate::values::table::{Table, located_text};
 
-/// `[fleet.NAME]`.
+/// The values of `[fleet.NAME]`.
 #[derive(Debug)]
 pub(crate) struct FleetSpec {
     pub(crate) subject: Subject,
     pub(crate) name: Span,
-    /// The pool that it names, where it stands.
+    /// The configured pool name with its position.
     pub(crate) pool: Option<Located<String>>,
     pub(crate) plan: FleetPlan,
 }
 
-/// What has to be remembered is here, unless somebody says otherwise.
+/// Default directory for persistent state.
 const PLACE: &str = "/var/lib/weir/fleet";
 
 pub(crate) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Option<FleetSpec> {
@@ -75,7 +75,7 @@ pub(crate) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     Some(FleetSpec { subject, name: name.span, pool, plan })
 }
 
-/// A pool is looked for when all are known.
+/// Reads the balancer of a fleet. `resolve` looks up the pool after all pools are read.
 fn balancer(table: &Table<'_, '_>, fleet: &Name) -> Option<FleetBalancer> {
     let (key, ()) = exactly_one(table, [("pool", ()), ("haproxy", ())])?;
     if key == "pool" {
@@ -95,7 +95,7 @@ fn capacity(table: &Table<'_, '_>) -> CapacityRule {
     }
 }
 
-/// The bounds for what is found out: of a number or a text, the table has nothing but defaults.
+/// Reads the bounds of a measured capacity. If `capacity` is a number or a text, its table has only defaults.
 fn learned(table: &Table<'_, '_>) -> Capacity {
     let learned = table.table("capacity");
     let (least, initial, most) =
@@ -107,7 +107,7 @@ fn learned(table: &Table<'_, '_>) -> Capacity {
     Capacity::Learned { initial, least, most, slower: learned.decimal("slower") }
 }
 
-/// Of which servers the size is another one, and what is written of them.
+/// Returns the flavours whose servers have another capacity, each with its value.
 fn flavours<'t>(table: &Table<'t, '_>) -> Vec<(Name, &'t Node)> {
     let is_untold = table.get("process").is_some() || table.get("kubernetes").is_some();
     if let (Some(node), true) = (table.get("flavours"), is_untold) {
@@ -208,7 +208,7 @@ fn command(table: &Table<'_, '_>) -> Vec<String> {
     command_of(table, "command")
 }
 
-/// Nova: 1 to 60 characters, neither slash nor comma.
+/// Reads tags. Nova permits 1 to 60 characters without slash and comma.
 fn tags(table: &Table<'_, '_>) -> Vec<String> {
     let tags = table.many("tags").iter().filter_map(located_text);
     let sound = |tag: &Located<String>| {
@@ -230,7 +230,7 @@ fn entries(table: &Table<'_, '_>, key: &str) -> BTreeMap<String, String> {
     entries.filter_map(|(name, node)| Some((name.value.clone(), node.text()?.to_owned()))).collect()
 }
 
-/// Environment variables.
+/// Reads environment variables.
 fn variables(table: &Table<'_, '_>, key: &str) -> BTreeMap<String, String> {
     let written = entries(table, key);
     let wrong = written
@@ -285,7 +285,7 @@ fn history(table: &Table<'_, '_>, directory: &Path) -> Vec<HistoryPlan> {
     files.into_iter().map(plan).collect()
 }
 
-/// Each look would find that the one before is too old.
+/// Reports a `stale-after` that is too short: each evaluation would find the previous measurement too old.
 fn stale_before_the_next_look(table: &Table<'_, '_>, plan: &FleetPlan) {
     if let Some(node) = table.get("stale-after").or_else(|| table.get("interval"))
         && plan.rules.stale_after < plan.interval.duration() * 2

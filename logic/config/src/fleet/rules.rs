@@ -1,4 +1,4 @@
-//! Prints the rules by which a fleet grows and shrinks.
+//! Prints the rules that scale a fleet.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use weir_scale::{Capacity, Combination, Leaver, Policy, Rules, SignalKind, Signa
 
 use crate::common::writer::{OFF, Printed, Spelled};
 
-/// Rules as the file has them, with every default.
+/// Returns the rules as keys of the file, with all defaults.
 pub(crate) fn rules(rules: &Rules) -> Vec<(&'static str, Value)> {
     let mut keys = vec![("min", whole(rules.bounds.min)), ("max", whole(rules.bounds.max))];
     keys.extend(rules.bounds.quota.map(|quota| ("quota", whole(quota))));
@@ -57,7 +57,7 @@ fn capacity(capacity: Capacity) -> Value {
     }
 }
 
-/// Its bounds are those of the others.
+/// Returns the capacity of one flavour. A measured capacity uses the bounds of the standard capacity.
 fn flavour(capacity: Capacity) -> Value {
     match capacity {
         Capacity::Given(requests_per_s) => Value::Float(requests_per_s),

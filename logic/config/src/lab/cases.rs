@@ -1,4 +1,4 @@
-//! A test with lists is a case for each combination of their values.
+//! Expands the tests of a scenario: a test with lists gives a case for each combination of their values.
 
 use weir_model::Millis;
 
@@ -9,7 +9,7 @@ use crate::syntax::tree::Node;
 use crate::values::subject::Subject;
 use crate::values::table::Table;
 
-/// What the quick form changes.
+/// Changes that the quick form makes to a scenario.
 pub(super) struct Quick {
     pub(super) repeats: u32,
     pub(super) warm_up: Millis,
@@ -18,7 +18,7 @@ pub(super) struct Quick {
     changes: Changes,
 }
 
-/// Values in place of a test's own; empty or `None` = as ever.
+/// Values that replace those of a test; empty or `None` = no change.
 #[derive(Default)]
 struct Changes {
     requests: Option<u64>,
@@ -48,7 +48,7 @@ impl Quick {
     }
 }
 
-/// All cases, and of a quick form those of the full one.
+/// Reads all cases. With a quick form, also returns the cases of the full form.
 pub(super) fn read(root: &Table<'_, '_>, servers: u32, quick: Option<&Quick>) -> (Vec<Case>, Vec<Case>) {
     let unchanged = Changes::default();
     let (mut cases, mut of_full): (Vec<Case>, Vec<Case>) = (Vec::new(), Vec::new());
@@ -188,7 +188,7 @@ fn of_test(table: &Table<'_, '_>, name: &str, servers: u32, changes: &Changes) -
     cases
 }
 
-/// Of a test: those that are there, or the ones in their place.
+/// Returns the phases of a test, or the ones that replace them.
 fn of_phases(table: &Table<'_, '_>, changed: &[(f64, Millis)]) -> Vec<(f64, Millis)> {
     let own = phases(table);
     for (key, message) in [
@@ -203,7 +203,7 @@ fn of_phases(table: &Table<'_, '_>, changed: &[(f64, Millis)]) -> Vec<(f64, Mill
     if own.is_empty() || changed.is_empty() { own } else { changed.to_vec() }
 }
 
-/// As they are written, of a test or of a quick form.
+/// Reads the phases of a test or of a quick form.
 fn phases(table: &Table<'_, '_>) -> Vec<(f64, Millis)> {
     let all = (0..table.many("phases").len()).map(|at| table.nth("phases", at));
     let phases: Vec<(f64, Millis)> =
@@ -234,7 +234,7 @@ fn path(table: &Table<'_, '_>, sizes: &[u64]) -> String {
     }
 }
 
-/// `GET=70,PUT=30`.
+/// Reads a mix of methods, such as `GET=70,PUT=30`.
 fn mix(table: &Table<'_, '_>) -> Option<String> {
     let mix = table.text_if("mix")?;
     let is_method = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase());

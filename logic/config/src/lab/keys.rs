@@ -1,4 +1,4 @@
-//! Every key of the scenario file.
+//! Keys of the scenario file.
 
 use super::kinds::{PER_S, SERVERS_COUNT, TIME, TIME_OR_ZERO, key};
 use super::rival_keys::{PRODUCTS, RIVAL};
@@ -9,7 +9,7 @@ use crate::schema::{Kind, Section};
 
 const COUNT: Kind = Integer { min: 1, max: 1_000_000_000 };
 
-/// The most that any of them takes.
+/// Highest weight that any balancer accepts.
 const WEIGHT: Kind = Integer { min: 1, max: 256 };
 const CONNECTIONS: Kind = Integer { min: 1, max: 60_000 };
 

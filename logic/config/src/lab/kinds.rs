@@ -1,4 +1,4 @@
-//! Kinds of values that keys of several tables take.
+//! Kinds of values that keys of several tables share.
 
 use crate::schema::Kind::{Integer, Number};
 use crate::schema::{Key, Kind, Presence};

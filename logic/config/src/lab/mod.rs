@@ -1,5 +1,5 @@
-//! The scenario file of `weir lab`: TOML text -> [`Scenario`], with the same checks, messages and reference page as the
-//! config file.
+//! The scenario file of `weir lab`: TOML text -> [`Scenario`]. Has the same checks, messages and reference
+//! page as the config file.
 
 mod cases;
 mod keys;
@@ -29,10 +29,10 @@ pub use scenario::{
     ServerKind, Servers, Topology, Watched,
 };
 
-/// Makes a scenario of its text; `quick` takes its quick form.
+/// Loads a scenario from its text. `quick` selects its quick form.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the text.
+/// If the scenario has errors. Returns all of them, in the order of the text.
 pub fn load(
     source: &Source,
     quick: bool,
@@ -50,12 +50,12 @@ pub fn load(
     shape::check_table(&cx, &Subject::default(), &SCENARIO, &root);
     let scenario = lab::read::scenario(&cx, &root, quick);
     let (mut errors, _) = cx.finish();
-    // The quick form reads a test a second time.
+    // A quick form reads each test twice, so errors may be repeated.
     errors.dedup();
     if errors.is_empty() { Ok(scenario) } else { Err(errors) }
 }
 
-/// Something that turned out wrong while a scenario was played, at the line that asked for it.
+/// Returns a diagnostic for a problem found while a scenario ran, at the line that caused it.
 pub fn complaint(source: &Source, mark: Mark, severity: Severity, message: String) -> Diagnostic {
     let problem = match severity {
         Severity::Error => Problem::error(mark.0, message),
@@ -64,12 +64,12 @@ pub fn complaint(source: &Source, mark: Mark, severity: Severity, message: Strin
     problem.locate(&SourceMap::new(std::slice::from_ref(source)))
 }
 
-/// The reference page of the scenario file, in Markdown.
+/// Returns the reference page of the scenario file, in Markdown.
 pub fn reference() -> String {
     crate::schema::page::page(INTRODUCTION, &SCENARIO)
 }
 
-/// Every key of the scenario file, for the tests that prove what they say.
+/// Returns the root section of the scenario file, for the tests of the documented keys.
 #[cfg(test)]
 pub(crate) fn root() -> &'static crate::schema::Section {
     &SCENARIO

@@ -1,4 +1,4 @@
-//! Reads a scenario out of a tree whose shape has been checked, and reports what does not fit together.
+//! Reads a scenario from a tree whose shape has been checked. Reports values that do not fit together.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use crate::values::scalar;
 use crate::values::subject::Subject;
 use crate::values::table::Table;
 
-/// More runs are a mistyped number.
+/// Maximum number of runs; a higher number is probably a typing error.
 const RUNS_MAX: usize = 100_000;
 
 pub(super) fn scenario(cx: &Context<'_>, root: &Node, quick: bool) -> Scenario {
@@ -99,7 +99,7 @@ fn servers(root: &Table<'_, '_>) -> Servers {
     let delay = |node: &Node| scalar::duration(node.text()?, 0, i64::MAX as u64).ok();
     let delays: Vec<Millis> = table.many("delay").iter().filter_map(delay).collect();
     let is_slow = delays.iter().any(|delay| *delay > Millis(0));
-    // No delay at all is the same as none.
+    // All-zero delays are the same as none.
     let delays = if is_slow { delays } else { Vec::new() };
     if is_slow && kind != ServerKind::Origin {
         table.error("delay", span_of(table, "delay"), "only kind = \"origin\" can wait");
@@ -156,7 +156,7 @@ fn balancer(table: &Table<'_, '_>) -> BalancerSetup {
     }
 }
 
-/// What a case asks for must be something that the servers have.
+/// Reports cases that need something that the servers do not have.
 fn check_cases(table: &Table<'_, '_>, cases: &[Case], servers: &Servers, is_pair: bool) {
     if !is_pair && cases.iter().any(|case| case.lose.is_some()) {
         let message = "`lose` takes away the active one of a pair: [balancer] needs `pair`";
@@ -188,8 +188,8 @@ fn check_cases(table: &Table<'_, '_>, cases: &[Case], servers: &Servers, is_pair
     }
 }
 
-/// A quick form that asks for something else in a case must not look as if that had been published: there the figures are said to be of
-/// the full one.
+/// Reads the published figures. If the quick form changes the load of a case, its figures are labeled as
+/// those of the full form.
 fn published(table: &Table<'_, '_>, cases: &[Case], of_full: &[Case]) -> Vec<Published> {
     let is_other = |name: &str| match (find(cases, name), find(of_full, name)) {
         (Some(own), Some(full)) => {

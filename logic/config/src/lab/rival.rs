@@ -1,3 +1,5 @@
+//! Balancers that a lab scenario compares.
+
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -5,36 +7,36 @@ use weir_model::Millis;
 
 use super::Mark;
 
-/// A balancer, or none.
+/// A balancer to compare, or none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rival {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// What it is.
+    /// Product of the balancer.
     pub product: Product,
-    /// Its program, unless it is found by its name.
+    /// Program; `None` = found by its name.
     pub program: Option<PathBuf>,
-    /// How it chooses; of no meaning for [`Product::None`].
+    /// Balancing scheme; has no meaning for [`Product::None`].
     pub scheme: Scheme,
-    /// How what is asked for comes to clients.
+    /// Transfer mode.
     pub way: Way,
-    /// Its servers come and go with demand.
+    /// Fleet that scales the servers with demand.
     pub fleet: Option<FleetSetup>,
-    /// Of LVS: its own name of how it chooses, in place of [`Self::scheme`].
+    /// LVS only: name of an LVS scheduler, which replaces [`Self::scheme`].
     pub scheduler: Option<String>,
-    /// Of Weir: what its pool's `balance` is, as TOML writes it, in place of [`Self::scheme`].
+    /// Weir only: TOML value of the pool's `balance`, which replaces [`Self::scheme`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub balance: Option<String>,
-    /// Where it is asked for.
+    /// Position in the scenario.
     #[serde(skip)]
     pub mark: Option<Mark>,
 }
 
-/// What a rival is.
+/// Product of a rival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Product {
-    /// No balancer: the client speaks with the first server.
+    /// No balancer: the client connects to the first server.
     None,
     /// Weir.
     Weir,
@@ -54,58 +56,58 @@ pub enum Product {
     Pound,
     /// Sozu.
     Sozu,
-    /// Linux Virtual Server: the kernel, by ipvsadm.
+    /// Linux Virtual Server, in the kernel, configured with ipvsadm.
     Lvs,
-    /// The kernel's packet filter, by nft.
+    /// The kernel's packet filter, configured with nft.
     Nftables,
 }
 
-/// Servers that come and go: Weir's test server, as processes that the balancer starts.
+/// A fleet of Weir's test server, as processes that the balancer starts and stops.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FleetSetup {
-    /// Never fewer.
+    /// Minimum number of servers.
     pub min: u32,
-    /// Never more.
+    /// Maximum number of servers.
     pub max: u32,
-    /// Requests a second that one can do.
+    /// Requests per second that one server can handle.
     pub capacity: f64,
-    /// How demand becomes a number.
+    /// Scaling policy.
     pub policy: FleetPolicy,
-    /// What is a minute elsewhere: the policy's times are so much shorter.
+    /// Duration that stands for a minute: the times of the policy shrink in proportion.
     pub minute: Millis,
-    /// How long a server takes to start.
+    /// Start time of a server.
     pub boot: Millis,
 }
 
-/// A policy of a fleet.
+/// Scaling policy of a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FleetPolicy {
-    /// The mean of the last minute, as the published autoscaler has it.
+    /// The mean of the last minute, as in the published autoscaler.
     Reactive,
-    /// What Weir does by itself.
+    /// Weir's default policy.
     Target,
 }
 
-/// How what is asked for comes to clients.
+/// Transfer mode: the way by which content reaches clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
     /// Through the balancer; without one, from the first server.
     Proxied,
-    /// A server names the file (`X-Accel-Redirect`), the balancer sends it.
+    /// A server names the file (`X-Accel-Redirect`) and the balancer sends it.
     Offloaded,
-    /// The balancer sends clients on to a server (307).
+    /// The balancer redirects clients to a server (307).
     Redirected,
-    /// Without a balancer: clients ask all servers in turn, as a name with several addresses makes them.
+    /// Without a balancer: clients use all servers in turn, as with a DNS name that has several addresses.
     Dns,
 }
 
 impl Way {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::Proxied, Self::Offloaded, Self::Redirected, Self::Dns];
 
-    /// As the file calls it.
+    /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Proxied => "proxied",
@@ -115,7 +117,7 @@ impl Way {
         }
     }
 
-    /// Whether a product can do so.
+    /// Returns true if a product supports this.
     pub fn is_of(self, product: Product) -> bool {
         match self {
             Self::Proxied => true,
@@ -127,14 +129,14 @@ impl Way {
 }
 
 impl Rival {
-    /// Whether it chooses by something that only its product has.
+    /// Returns true if the rival uses a scheme that only its product has.
     pub fn has_own_scheme(&self) -> bool {
         self.scheduler.is_some() || self.balance.is_some()
     }
 }
 
 impl Product {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 12] = [
         Self::None,
         Self::Weir,
@@ -150,7 +152,7 @@ impl Product {
         Self::Nftables,
     ];
 
-    /// As the file calls it.
+    /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -168,7 +170,7 @@ impl Product {
         }
     }
 
-    /// Whether it can choose so.
+    /// Returns true if the product supports the scheme.
     pub fn has(self, scheme: Scheme) -> bool {
         use Scheme::{LeastConnections, Random, RoundRobin, Source};
         match self {
@@ -182,7 +184,7 @@ impl Product {
         }
     }
 
-    /// The highest weight that servers may have where it chooses so; 0 = it takes no account of weights there.
+    /// Returns the highest server weight that the product supports with this scheme; 0 = it ignores weights.
     pub fn weight_max(self, scheme: Scheme) -> u32 {
         match (self, scheme) {
             (Self::Apache, _) => 100,
@@ -195,12 +197,13 @@ impl Product {
         }
     }
 
-    /// Whether the kernel does the work, packet by packet: it speaks no TLS, and no process uses its CPU time.
+    /// Returns true if the kernel does the work, packet by packet: it speaks no TLS, and no process uses its
+    /// CPU time.
     pub fn is_kernel(self) -> bool {
         matches!(self, Self::Lvs | Self::Nftables)
     }
 
-    /// Whether it can speak TLS to clients, and verified TLS to servers.
+    /// Returns two flags: support for TLS to clients, and for verified TLS to servers.
     pub fn speaks_tls(self) -> (bool, bool) {
         match self {
             Self::Pound | Self::Sozu => (true, false),
@@ -208,31 +211,31 @@ impl Product {
         }
     }
 
-    /// Whether a signal makes it read its configuration again.
+    /// Returns true if the product reloads its configuration on a signal.
     pub fn can_reload(self) -> bool {
         matches!(self, Self::None | Self::Weir | Self::Haproxy | Self::Nginx | Self::Apache)
     }
 }
 
-/// How a balancer chooses, under a name that is nobody's.
+/// Balancing scheme, under a vendor-neutral name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
-    /// One after the other.
+    /// Servers in turn.
     RoundRobin,
-    /// The one with the fewest requests under way.
+    /// The server with the fewest active requests.
     LeastConnections,
-    /// By the client's address.
+    /// A hash of the client's address.
     Source,
-    /// At random.
+    /// A random server.
     Random,
 }
 
 impl Scheme {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::RoundRobin, Self::LeastConnections, Self::Source, Self::Random];
 
-    /// As the file calls it.
+    /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::RoundRobin => "round-robin",

@@ -1,4 +1,4 @@
-//! Keys of who is compared.
+//! Keys of the balancers to compare.
 
 use super::kinds::{PER_S, SERVERS_COUNT, TIME, TIME_OR_ZERO, key};
 use crate::pool::balance::keys::{ALGORITHM_NAMES, BALANCE};

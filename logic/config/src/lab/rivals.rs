@@ -1,4 +1,4 @@
-//! Reads who is compared.
+//! Reads the balancers to compare.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::syntax::source::Span;
 use crate::syntax::tree::Value;
 use crate::values::table::Table;
 
-/// One who is asked for, before algorithms come to it.
+/// A requested rival, before it is combined with balancing schemes.
 struct Asked {
     name: String,
     product: Product,
@@ -22,7 +22,7 @@ struct Asked {
     fleet: Option<FleetSetup>,
     scheduler: Option<String>,
     balance: Option<String>,
-    /// `None`: nobody is asked for by name.
+    /// Position of the request; `None` = no rival is requested by name.
     span: Option<Span>,
 }
 
@@ -131,13 +131,13 @@ fn scheduler(rival: &Table<'_, '_>, product: Product) -> Option<String> {
     Some(named.value)
 }
 
-/// What a pool's `balance` may be.
+/// Reads `balance` of a rival: any value that a pool's `balance` may have.
 fn balance(rival: &Table<'_, '_>, product: Product) -> Option<String> {
     let node = rival.get("balance")?;
     if product != Product::Weir {
         rival.error("balance", node.span, "only `weir` has it");
     }
-    // For what is wrong with it.
+    // Only reports errors; the lab passes the TOML on as it is.
     let _ = balance::read::read(rival);
     node.to_toml()
 }
@@ -165,7 +165,8 @@ fn fleet(rival: &Table<'_, '_>, product: Product, kind: ServerKind) -> Option<Fl
     Some(setup)
 }
 
-/// Clients follow where they are sent with what is asked again without harm, and has no body.
+/// Reports cases that clients cannot follow to another server. Clients follow redirects only for requests
+/// that are safe to repeat and have no body.
 pub(super) fn check_ways(table: &Table<'_, '_>, rivals: &[Rival], cases: &[Case]) {
     let is_followed = |case: &&Case| {
         let has_calls = matches!(case.demand, Demand::Rate { calls: Some(_), .. });
@@ -179,7 +180,7 @@ pub(super) fn check_ways(table: &Table<'_, '_>, rivals: &[Rival], cases: &[Case]
     }
 }
 
-/// What the scenario asks of all of them must be something that each can.
+/// Reports settings of the scenario that some rival does not support.
 pub(super) fn check_abilities(
     table: &Table<'_, '_>,
     rivals: &[Rival],
@@ -208,7 +209,7 @@ pub(super) fn check_abilities(
     }
 }
 
-/// Unequal servers must be something that balancers can be told of.
+/// Reports unequal servers that some rival cannot be configured for.
 pub(super) fn check_unequal(table: &Table<'_, '_>, rivals: &[Rival], servers: &Servers) {
     let own = table.table("servers");
     let most = servers.weights.iter().copied().max();

@@ -1,3 +1,5 @@
+//! A valid lab scenario: balancers, servers, topology, loads and measures.
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -7,35 +9,35 @@ use weir_model::Millis;
 use super::Rival;
 use crate::syntax::source::Span;
 
-/// A place in the scenario's text.
+/// A position in the scenario's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark(pub(super) Span);
 
-/// What is compared, and how.
+/// A comparison of balancers: what runs, and with which settings.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scenario {
-    /// For people; may be empty.
+    /// Title for readers; may be empty.
     pub title: String,
-    /// How often each case is played with each rival; at least 1.
+    /// Number of runs of each case with each rival; at least 1.
     pub repeats: u32,
-    /// Where the order of turns begins.
+    /// Seed for the order of runs.
     pub seed: u64,
-    /// Load before each turn that is not measured.
+    /// Duration of the unmeasured load before each run.
     pub warm_up: Millis,
-    /// Between turns.
+    /// Pause between runs.
     pub pause: Millis,
-    /// How often monitors look.
+    /// Sampling interval of monitors.
     pub watch_every: Millis,
-    /// What is watched besides processes, TCP and the machine.
+    /// Monitored things besides processes, TCP and the machine.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub monitors: Vec<Watched>,
-    /// What the verdict goes by; at least one.
+    /// Measures that decide the verdict; at least one.
     pub judge: Vec<Measure>,
-    /// A difference that does not matter: 0.05 = 5 percent. See [`Scenario::margin_of`].
+    /// Relative difference that does not matter: 0.05 = 5 percent. See [`Scenario::margin_of`].
     pub margin: f64,
-    /// Where it is played.
+    /// Topology of the test bed.
     pub topology: Topology,
-    /// Where the topology is asked for.
+    /// Position of the topology.
     #[serde(skip)]
     pub topology_mark: Option<Mark>,
     /// The machines of [`Topology::Hosts`].
@@ -43,21 +45,22 @@ pub struct Scenario {
     pub hosts: Option<Hosts>,
     /// The servers.
     pub servers: Servers,
-    /// What every balancer is told.
+    /// Settings that all balancers share.
     pub balancer: BalancerSetup,
-    /// Who is compared; at least one, names differ.
+    /// Balancers to compare; at least one, with unique names.
     pub rivals: Vec<Rival>,
-    /// What is asked of them; at least one, names differ.
+    /// Loads; at least one, with unique names.
     pub cases: Vec<Case>,
-    /// What others have published of these cases.
+    /// Figures that others have published for these cases.
     pub published: Vec<Published>,
 }
 
-/// One request of a thousand more that fails matters, however far shares of nearly all are from 5 percent.
+/// Upper bound of the margin for shares of successful requests. One more failure in a thousand requests
+/// matters, even if it is far less than 5 percent.
 const ANSWERED_MARGIN_MAX: f64 = 0.001;
 
 impl Scenario {
-    /// A difference of this figure that does not matter: 0.05 = 5 percent.
+    /// Returns the difference of this measure that does not matter: 0.05 = 5 percent.
     pub fn margin_of(&self, measure: Measure) -> f64 {
         if matches!(measure, Measure::Answered | Measure::Success) {
             self.margin.min(ANSWERED_MARGIN_MAX)
@@ -67,91 +70,92 @@ impl Scenario {
     }
 }
 
-/// Where a scenario is played.
+/// Topology of the test bed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
-    /// Everything over the machine's loopback.
+    /// Everything on the machine's loopback.
     Loopback,
-    /// Client, balancer and servers each in a network namespace, joined by a bridge.
+    /// Client, balancer and servers, each in its own network namespace, joined by a bridge.
     Namespaces(Links),
-    /// Balancer and servers on machines that are reached over SSH, the client on this one.
+    /// Balancer and servers on remote machines, reached over SSH; the client on this one.
     Hosts,
 }
 
 /// Machines that are reached over SSH.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hosts {
-    /// Where balancers run.
+    /// Machine for balancers.
     pub balancer: Host,
-    /// Where servers run, one after another; at least one.
+    /// Machines for servers, filled in order; at least one.
     pub servers: Vec<Host>,
-    /// A configuration of ssh's to use instead of the usual one.
+    /// SSH configuration file; `None` = the user's.
     pub ssh_config: Option<PathBuf>,
-    /// How long one that is asked for something may say nothing.
+    /// Time limit for a remote machine that does not respond.
     pub timeout: Millis,
 }
 
-/// One of them.
+/// One remote machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Host {
-    /// As ssh takes it: `user@name`, or a name of its configuration.
+    /// SSH destination: `user@name`, or a name of the SSH configuration.
     pub destination: String,
-    /// Where the others reach it; `None` = where ssh does.
+    /// Address for the other machines; `None` = the one that SSH uses.
     pub address: Option<IpAddr>,
 }
 
-/// How fast links are, in Mbit/s, already divided by the scale; `None` = as fast as they can be.
+/// Link speeds in Mbit/s, already divided by the scale; `None` = unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Links {
-    /// The client's.
+    /// Link of the client.
     pub client: Option<f64>,
-    /// The balancer's.
+    /// Link of the balancer.
     pub balancer: Option<f64>,
-    /// Each server's.
+    /// Link of each server.
     pub server: Option<f64>,
-    /// What the rates of the file were divided by.
+    /// Divisor that has been applied to the rates of the file.
     pub scale: f64,
 }
 
 /// The servers behind the balancer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Servers {
-    /// What they are.
+    /// Kind of the servers.
     pub kind: ServerKind,
-    /// What balancers are told of each, one after another, and from the start again for further ones; empty = all are alike.
+    /// Configured weights of the servers, repeated if there are more servers; empty = all are equal.
     pub weights: Vec<u32>,
-    /// What each takes before it answers, without using the CPU, as `weights`; empty = nothing.
+    /// Response delay of each server, without CPU use; repeated like `weights`. Empty = none.
     #[serde(rename = "delay")]
     pub delays: Vec<Millis>,
-    /// Requests that each works on at the same time, as `weights`; others wait. Empty = all that come.
+    /// Requests that each server handles at the same time, repeated like `weights`; more wait. Empty =
+    /// unlimited.
     pub concurrency: Vec<u32>,
-    /// The program, unless it is found by its name.
+    /// Program; `None` = found by its name.
     pub program: Option<PathBuf>,
-    /// Of a command, with `{bind}`, `{name}` and `{directory}`.
+    /// Arguments of a command, with `{bind}`, `{name}` and `{directory}`.
     pub arguments: Vec<String>,
-    /// Where it stands.
+    /// Position in the scenario.
     #[serde(skip)]
     pub mark: Option<Mark>,
 }
 
 impl Servers {
-    /// What the server with this number, from 0, takes before it answers.
+    /// Returns the response delay of the server with this index.
     pub fn delay(&self, at: usize) -> Millis {
         in_turn(&self.delays, at).unwrap_or_default()
     }
 
-    /// Requests that it works on at the same time; `None` = all that come.
+    /// Returns the number of requests that the server handles at the same time; `None` = unlimited.
     pub fn concurrency(&self, at: usize) -> Option<u32> {
         in_turn(&self.concurrency, at)
     }
 
-    /// The shortest delay of the first so many.
+    /// Returns the shortest delay of the first `count` servers.
     pub fn delay_min(&self, count: u32) -> Millis {
         (0..count as usize).map(|at| self.delay(at)).min().unwrap_or_default()
     }
 
-    /// What balancers are told of the first so many; empty = all are alike.
+    /// Returns the weights of the first `count` servers; empty = all are equal.
     pub fn weights(&self, count: u32) -> Vec<u32> {
         (0..count as usize).map_while(|at| in_turn(&self.weights, at)).collect()
     }
@@ -161,55 +165,55 @@ fn in_turn<T: Copy>(values: &[T], at: usize) -> Option<T> {
     values.get(at.checked_rem(values.len())?).copied()
 }
 
-/// What a server is.
+/// Kind of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerKind {
     /// Weir's test server.
     Origin,
-    /// Weir's storage area over a directory: WebDAV.
+    /// A storage area of Weir over a directory: WebDAV.
     Storage,
     /// NGINX, which serves files.
     Nginx,
     /// Apache, which serves files.
     Apache,
-    /// A program of the user's.
+    /// A program of the user.
     Command,
 }
 
-/// What every balancer is told.
+/// Settings that all balancers share.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BalancerSetup {
-    /// Threads or processes.
+    /// Number of threads or processes.
     pub workers: u32,
-    /// Where it listens; 0 = a free port.
+    /// Port to listen on; 0 = a free port.
     pub port: u16,
-    /// Where the port stands.
+    /// Position of the port.
     #[serde(skip)]
     pub port_mark: Option<Mark>,
-    /// Clients speak TLS.
+    /// True if clients speak TLS.
     pub tls_in: bool,
-    /// Servers speak TLS.
+    /// True if servers speak TLS.
     pub tls_out: bool,
-    /// The path of active health checks, by those that have such; empty = none.
+    /// Path of active health checks, for balancers that support them; empty = none.
     pub check: String,
-    /// Two of each balancer, of which one has the address.
+    /// Active-passive pair of each balancer; one of the two has the address.
     pub pair: Option<PairSetup>,
 }
 
-/// An active balancer and a passive one, with keepalived beside each.
+/// An active and a passive balancer, each with keepalived beside it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairSetup {
-    /// How often the active one says that it is there.
+    /// Interval of keepalived's advertisements.
     pub interval: Millis,
-    /// The program of keepalived, unless it is found by its name.
+    /// Program of keepalived; `None` = found by its name.
     pub program: Option<PathBuf>,
-    /// Where it is asked for.
+    /// Position in the scenario.
     #[serde(skip)]
     pub mark: Option<Mark>,
 }
 
-/// What may be watched besides processes, TCP and the machine.
+/// Monitored things besides processes, TCP and the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watched {
@@ -217,15 +221,15 @@ pub enum Watched {
     Disks,
     /// The interfaces of the balancer's network.
     Interfaces,
-    /// What the machine uses.
+    /// Energy use of the machine.
     Energy,
 }
 
 impl Watched {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 3] = [Self::Disks, Self::Interfaces, Self::Energy];
 
-    /// As the file calls it.
+    /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Disks => "disks",
@@ -234,130 +238,131 @@ impl Watched {
         }
     }
 
-    /// The one of this name.
+    /// Returns the variant with this name.
     pub fn of(name: &str) -> Option<Self> {
         named(&Self::ALL, Self::name, name)
     }
 }
 
-/// One load on one number of servers.
+/// One load on a given number of servers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Case {
-    /// What reports call it: the test's name, and what tells it from the test's other cases.
+    /// Name in reports: the test's name and the values that distinguish the case.
     pub name: String,
-    /// How many servers.
+    /// Number of servers.
     pub servers: u32,
-    /// When requests start.
+    /// Pattern of request starts.
     pub demand: Demand,
-    /// Rates one after another, in place of the one of the demand, which is the highest of them: requests a second, and for how long.
+    /// Rates that follow each other and replace the rate of `demand`, which is the highest of them: requests
+    /// per second, and the duration.
     pub phases: Vec<(f64, Millis)>,
-    /// Ends it after so many requests.
+    /// Number of requests after which the case ends.
     pub requests: Option<u64>,
-    /// How long requests are started; of a closed loop only, if `requests` is not given.
+    /// Time during which requests start; for a closed loop only if `requests` is not given.
     pub duration: Millis,
-    /// `GET` and the like.
+    /// Method, such as `GET`.
     pub method: String,
-    /// Several methods in its place: each with its weight.
+    /// Mix of methods that replaces `method`: each with its weight.
     pub mix: Option<String>,
-    /// Of the URL.
+    /// Path of the URL.
     pub path: String,
-    /// What a body of the answer has, if that is known.
+    /// Bytes of a response body, if known.
     pub size: Option<u64>,
-    /// What is sent with each request.
+    /// Bytes of each request body.
     pub body_bytes: u64,
     /// Header lines of each request.
     pub headers: Vec<(String, String)>,
-    /// Connections take more than one request.
+    /// True if connections carry more than one request.
     pub keep_alive: bool,
-    /// How long an answer may take.
+    /// Time limit for a response.
     pub timeout: Millis,
-    /// Whether the algorithm must be seen in the servers' shares.
+    /// True if the servers' shares must show the balancing scheme.
     pub check_balance: bool,
-    /// Kills the first server in the middle, and starts it again after so long.
+    /// Downtime of the first server, which is killed in the middle of the case.
     pub kill_for: Option<Millis>,
-    /// What the active one of a pair loses in the middle.
+    /// Failure of the active balancer of a pair, in the middle of the case.
     pub lose: Option<Loss>,
-    /// The balancer reads its configuration again so often.
+    /// Interval at which the balancer reloads its configuration.
     pub reload_every: Option<Millis>,
-    /// So many further connections say nothing.
+    /// Number of additional idle connections.
     pub idle: u32,
 }
 
 impl Case {
-    /// Something is lost, or reloaded, while requests come.
+    /// Returns true if something fails or reloads while requests arrive.
     pub fn has_trouble(&self) -> bool {
         self.kill_for.is_some() || self.lose.is_some() || self.reload_every.is_some()
     }
 }
 
-/// What the active one of a pair of balancers loses.
+/// Failure of the active balancer of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// All of it: its link goes down.
+    /// The machine fails: its link goes down.
     Machine,
     /// The balancer is killed.
     Program,
 }
 
-/// When requests start.
+/// Pattern of request starts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Demand {
-    /// By the clock, so many a second.
+    /// Open loop: a fixed number of requests per second.
     Rate {
-        /// Requests, or connections if there are calls.
+        /// Requests per second, or connections per second if there are `calls`.
         per_s: f64,
-        /// At random instead of evenly.
+        /// True for random intervals (Poisson), false for equal ones.
         poisson: bool,
-        /// Requests on each connection, which is a session then.
+        /// Requests on each connection, which then counts as a session.
         calls: Option<u32>,
     },
-    /// Each connection asks again when it is answered.
+    /// Closed loop: each connection sends its next request after a response.
     Connections(u32),
 }
 
-/// What is measured of a run.
+/// Measure of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// Mean latency.
     Mean,
-    /// Its median.
+    /// Median latency.
     P50,
-    /// Its 99th percentile.
+    /// 99th percentile of the latency.
     P99,
     /// Mean time to connect.
     Connect,
-    /// Mean time from a standing connection to the first byte.
+    /// Mean time from an established connection to the first byte.
     Waiting,
-    /// Answers as expected each second.
+    /// Expected responses per second.
     Rate,
-    /// CPU time of the balancer for each answer.
+    /// CPU time of the balancer for each response.
     Cpu,
-    /// CPU time of the servers for each answer.
+    /// CPU time of the servers for each response.
     ServerCpu,
-    /// CPU time of the whole machine for each answer: client, balancer, servers and kernel.
+    /// CPU time of the whole machine for each response: client, balancer, servers and kernel.
     MachineCpu,
     /// Memory of the balancer at the end.
     Memory,
-    /// Servers that ran, on average, where they come and go.
+    /// Mean number of running servers of a fleet.
     Servers,
-    /// The longest time without an answer as expected, where something is lost or reloaded.
+    /// Longest time without an expected response, if something fails or reloads.
     Outage,
-    /// Share of the requests that were answered as expected, there.
+    /// Share of the requests with the expected response, if something fails or reloads.
     Answered,
-    /// From the first request that failed to the last one, there.
+    /// Time from the first failed request to the last one, if something fails or reloads.
     Recovery,
     /// 90th percentile of the latency.
     P90,
     /// 95th percentile of the latency.
     P95,
-    /// The longest latency.
+    /// Maximum latency.
     Max,
     /// Standard deviation of the latency.
     Deviation,
-    /// Share of the requests that were answered as expected, in any case.
+    /// Share of the requests with the expected response, in all cases.
     Success,
     /// Memory of the servers at the end.
     ServerMemory,
@@ -366,7 +371,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 21] = [
         Self::Mean,
         Self::P50,
@@ -391,7 +396,7 @@ impl Measure {
         Self::Session,
     ];
 
-    /// As the file calls it.
+    /// Returns the name in the file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mean => "mean",
@@ -418,7 +423,7 @@ impl Measure {
         }
     }
 
-    /// What it is, with its unit, as a heading.
+    /// Returns a heading with the unit.
     pub fn title(self) -> &'static str {
         match self {
             Self::Mean => "Mean latency, ms",
@@ -445,12 +450,12 @@ impl Measure {
         }
     }
 
-    /// More is better.
+    /// Returns true if a higher value is better.
     pub fn is_more_better(self) -> bool {
         matches!(self, Self::Rate | Self::Answered | Self::Success)
     }
 
-    /// It follows the speed of the machine: what makes that vary makes the figure vary.
+    /// Returns true if the measure depends on the speed of the machine, and so varies with it.
     pub fn is_of_speed(self) -> bool {
         !matches!(
             self,
@@ -464,22 +469,23 @@ impl Measure {
         )
     }
 
-    /// It says how failures are borne: it is asked of runs in which requests fail, too.
+    /// Returns true if the measure describes the effect of failures. Such a measure also counts runs with
+    /// failed requests.
     pub fn is_of_trouble(self) -> bool {
         matches!(self, Self::Outage | Self::Answered | Self::Recovery | Self::Success)
     }
 }
 
-/// What somebody has published.
+/// Figures that others have published.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Published {
-    /// Of which case.
+    /// Name of the case.
     pub case: String,
-    /// Which figure.
+    /// Published measure.
     pub measure: Measure,
-    /// Only how they stand to each other: in percent of the best of the case, instead of the measure's unit.
+    /// True if the values are percentages of the best value of the case, instead of the measure's unit.
     pub is_percent: bool,
-    /// Of whom.
+    /// Values by the rival's name.
     pub values: Vec<(String, f64)>,
 }
 

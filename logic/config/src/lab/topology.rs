@@ -1,4 +1,4 @@
-//! Where a scenario is played: over loopback, in network namespaces, on machines that are reached over SSH.
+//! Reads the topology of a scenario: loopback, network namespaces, or remote machines over SSH.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -39,10 +39,10 @@ pub(super) fn read(root: &Table<'_, '_>) -> (Topology, Option<Mark>) {
     (topology, mark)
 }
 
-/// The machines, where the topology has some.
+/// Reads the machines, if the topology has some.
 pub(super) fn hosts(root: &Table<'_, '_>, topology: Topology) -> Option<Hosts> {
     let table = &root.table("topology");
-    // All are read, whatever the topology, so that each is known to be.
+    // Reads all keys, whatever the topology, so that each counts as known.
     let destinations: Vec<String> = table.many("servers").iter().filter_map(destination).collect();
     let balancer = table.get("balancer").and_then(destination);
     let own = table.parse::<IpAddr>("balancer-address").map(|address| address.value);
@@ -72,12 +72,12 @@ pub(super) fn hosts(root: &Table<'_, '_>, topology: Topology) -> Option<Hosts> {
     Some(Hosts { balancer: Host { destination: balancer?, address: own }, servers, ssh_config, timeout })
 }
 
-/// ssh would take a leading dash for an option.
+/// Reads an SSH destination. ssh would take a leading dash for an option.
 fn destination(node: &Node) -> Option<String> {
     node.text().filter(|text| !text.is_empty() && !text.starts_with('-')).map(str::to_owned)
 }
 
-/// What a rival does must be something that it can do on a machine of its own.
+/// Reports rivals that need to share one machine with the servers.
 pub(super) fn check_rivals(table: &Table<'_, '_>, rivals: &[Rival], topology: Topology) {
     for rival in rivals.iter().filter(|_| topology == Topology::Hosts) {
         let needs_one_machine = match rival.way {

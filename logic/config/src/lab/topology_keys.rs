@@ -1,4 +1,4 @@
-//! Keys of where a scenario is played.
+//! Keys of the topology of a scenario.
 
 use super::kinds::{TIME, key};
 use crate::schema::Kind::{Choice, Number, OneOrMany, Text};

@@ -13,7 +13,7 @@ use crate::common::named::parts;
 pub enum ListenerPart {
     /// `bind`.
     Bind,
-    /// `mode`: everything below it is new.
+    /// `mode`: all settings that depend on it are new.
     Mode,
     /// `tls`.
     Tls,
@@ -41,13 +41,13 @@ pub enum ListenerPart {
     Forwarded,
     /// `half-close`.
     HalfClose,
-    /// Nothing but the places of routes in the file.
+    /// Only the positions of routes in the file.
     Places,
 }
 
 /// Returns the parts that differ between two listeners.
 pub(crate) fn changed_parts(old: &ListenerPlan, new: &ListenerPlan) -> Vec<ListenerPart> {
-    // Named one by one, so that a new field cannot be forgotten here.
+    // Names every field, so that the compiler reports a new field here.
     let ListenerPlan {
         name: _,
         bind,
@@ -75,7 +75,7 @@ pub(crate) fn changed_parts(old: &ListenerPlan, new: &ListenerPlan) -> Vec<Liste
         _ => vec![ListenerPart::Mode],
     });
     if changed.len() > 1 {
-        // Lines that another key has moved.
+        // A change of another key has only moved the lines.
         changed.retain(|part| *part != ListenerPart::Places);
     }
     changed

@@ -1,4 +1,4 @@
-//! `[listener.NAME]` and `[[route]]`: addresses that accept, and where each request goes.
+//! `[listener.NAME]` and `[[route]]`: listening addresses, and the action for each request.
 
 pub(crate) mod diff;
 pub(crate) mod keys;

@@ -7,150 +7,156 @@ use weir_model::{BindAddress, ListenerName, Millis, RouteName};
 
 use crate::tls::plan::TlsIn;
 
-/// An address that accepts, and what becomes of what it accepts (`[listener.NAME]`).
+/// Listening addresses, and the treatment of their connections (`[listener.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ListenerPlan {
     /// Its name.
     pub name: ListenerName,
-    /// Where it accepts; at least one.
+    /// Listening addresses; at least one.
     pub bind: Vec<BindAddress>,
     /// TLS towards clients; `None` = plaintext.
     pub tls: Option<TlsIn>,
-    /// Peers that must send a PROXY header; `None` = nobody's is read.
+    /// Peers that must send a PROXY header; `None` = no PROXY headers are read.
     pub proxy_protocol: Option<ProxyProtocolIn>,
-    /// With more connections than this, others give way or the new one is refused; `None` = only the process's limit.
+    /// Maximum number of connections. Above it, Weir closes other connections or refuses the new one; `None`
+    /// = only the process's limit.
     pub connections_max: Option<u32>,
-    /// Connections of one client, above which more are refused; `None` = no limit.
+    /// Maximum number of connections of one client; Weir refuses more. `None` = no limit.
     pub connections_per_client_max: Option<u32>,
-    /// The kernel's queue of connections not yet accepted.
+    /// Size of the kernel's queue of connections not yet accepted.
     pub backlog: u32,
-    /// What is spoken.
+    /// Protocol.
     pub mode: Mode,
 }
 
-/// What a listener speaks.
+/// Protocol of a listener.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// HTTP/1.
     Http(HttpPlan),
-    /// Bytes.
+    /// TCP: Weir forwards bytes.
     Tcp(TcpPlan),
 }
 
-/// An HTTP listener's part.
+/// Settings of an HTTP listener.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HttpPlan {
-    /// In order; the first that matches takes the request. The listener's own `pool`, if it has one, is the last of
-    /// them, and matches everything. What nobody takes is answered 404.
+    /// Routes in order; the first that matches handles the request. The listener's own `pool`, if there is
+    /// one, is the last route and matches everything. A request that no route matches gets a 404.
     pub routes: Vec<RoutePlan>,
-    /// How long clients may take.
+    /// Time limits for clients.
     pub timeouts: ClientTimeouts,
-    /// How large heads may be.
+    /// Size limits of heads.
     pub limits: HeadLimits,
-    /// How paths are read; `None` = as they were sent.
+    /// Path rules; `None` = paths stay as the client sent them.
     pub paths: Option<PathRules>,
-    /// What servers are told of the client.
+    /// Forwarding headers that describe the client to servers.
     pub forwarding: ForwardingRules,
-    /// Requests on one connection, after which it is closed; `None` = no limit.
+    /// Number of requests after which a connection closes; `None` = no limit.
     pub keep_alive_requests_max: Option<u32>,
-    /// Clients may end their direction and still get their response; else the end of it ends their request.
+    /// True if a client that ends its direction still gets its response. Otherwise that end cancels its
+    /// request.
     pub half_close: bool,
 }
 
-/// A TCP listener's part.
+/// Settings of a TCP listener.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TcpPlan {
-    /// By the server name in the TLS ClientHello, which is read but not ended here; the first that matches.
+    /// Routes by the server name in the TLS ClientHello; the first that matches applies. Weir reads the
+    /// ClientHello but does not terminate TLS.
     pub sni_routes: Vec<SniRoute>,
-    /// Index of the pool for what `sni_routes` do not take; `None` = closed.
+    /// Index of the pool for connections that no SNI route matches; `None` = Weir closes them.
     pub pool: Option<usize>,
-    /// No byte in either direction for this long ends the connection.
+    /// Idle timeout, for both directions together.
     pub idle_timeout: Millis,
-    /// How long the ClientHello and the PROXY header may take.
+    /// Time limit for the ClientHello and the PROXY header.
     pub head_timeout: Millis,
 }
 
-/// Sends a TLS connection to a pool by its server name.
+/// A rule that sends a TLS connection to a pool by its server name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SniRoute {
-    /// Names; one suffices.
+    /// Server names, of which one must match.
     pub hosts: Vec<weir_http::HostPattern>,
     /// Index of the pool.
     pub pool: usize,
 }
 
-/// How long clients may take. Bodies are limited by idleness and rate, never by total time.
+/// Time limits for clients. Bodies have limits for idle time and rate, never for the total time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClientTimeouts {
-    /// From the first byte of a request to the end of its head, PROXY header and TLS handshake included. Over it: 408.
+    /// Time limit from the first byte of a request to the end of its head, including PROXY header and TLS
+    /// handshake. After it, Weir responds with 408.
     pub head: Millis,
-    /// Between requests.
+    /// Idle timeout between requests.
     pub idle: Millis,
-    /// No byte of a body in either direction, or no room in the client's window.
+    /// Idle timeout of a body: no byte in either direction, or no room in the client's window.
     pub body: Millis,
-    /// A body of which a client that is waited for sends or takes fewer bytes per second over `body` ends like an idle one; 0 = off.
+    /// Minimum rate of a body, over `body`, while Weir waits for the client. A slower body ends like an idle
+    /// one; 0 = no minimum.
     pub body_bytes_per_second_min: u64,
-    /// No byte in either direction of an upgraded connection.
+    /// Idle timeout of an upgraded connection.
     pub tunnel: Millis,
 }
 
-/// Who speaks the PROXY protocol to a listener.
+/// PROXY protocol settings of a listener.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProxyProtocolIn {
-    /// From these networks a header is required; from anywhere else none is read.
+    /// Networks whose connections must begin with a PROXY header. Weir reads no such header from other
+    /// addresses.
     pub trusted: Vec<IpNet>,
 }
 
-/// What requests a route takes, and what it does with them (`[[route]]`).
+/// Conditions of a route, and its action (`[[route]]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RoutePlan {
-    /// Its name, or `route-N` by its place in the file, or the listener's name for its own `pool`.
+    /// Name: configured, `route-N` by its position in the file, or the listener's name for its own `pool`.
     pub name: RouteName,
-    /// Where it stands, `file:line`.
+    /// Position in the file, `file:line`.
     pub origin: String,
-    /// What a request must be like.
+    /// Conditions for a request.
     pub matches: RouteMatch,
-    /// What happens to it.
+    /// Action for a request that matches.
     pub action: Action,
     /// Changes to the path.
     pub rewrite: Option<PathRewrite>,
     /// Changes to headers.
     pub headers: RouteHeaders,
-    /// Who goes first if requests have to wait for a server.
+    /// Priority of requests that wait for a server.
     pub priority: Priority,
-    /// A larger request body is answered 413; `None` = any size.
+    /// Maximum size of a request body; Weir responds with 413 to a larger one. `None` = no limit.
     pub body_bytes_max: Option<u64>,
 }
 
-/// A request's place among those who wait for a server of a pool; the lowest is served first.
+/// Priority of a request in the queue of a pool; the lowest class goes first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Priority {
-    /// What holds without a header, or with one that is no number.
+    /// Class of requests without the header, or with a header that is not a number.
     pub class: i16,
-    /// A request header that has a number, which is brought into the range.
+    /// Request header with the class, which is clamped to the range.
     pub header: Option<String>,
-    /// Within its class, a request counts as having come so many milliseconds later (negative: earlier) than it did. What holds without a
-    /// header, or with one that is no number.
+    /// Milliseconds added to the request's arrival time within its class; negative = earlier. Applies without
+    /// the header, or with a header that is not a number.
     pub offset_ms: i32,
-    /// A request header that has such a number, which is brought into the range.
+    /// Request header with the offset, which is clamped to the range.
     pub offset_header: Option<String>,
 }
 
 impl Priority {
-    /// What goes before everything else.
+    /// Lowest class, which goes first.
     pub const MIN: i16 = -1024;
-    /// What goes after everything else.
+    /// Highest class, which goes last.
     pub const MAX: i16 = 1024;
-    /// The offset that is most to either side, in milliseconds; HAProxy's.
+    /// Largest offset in either direction, in milliseconds; the same as in HAProxy.
     pub const OFFSET_MAX_MS: i32 = 524_287;
 
-    /// The class that is nearest to `number`.
+    /// Returns the class nearest to `number`.
     pub fn in_range(number: i64) -> i16 {
         number.clamp(Self::MIN.into(), Self::MAX.into()) as i16
     }
 
-    /// The offset that is nearest to `number`.
+    /// Returns the offset nearest to `number`.
     pub fn offset_in_range(number: i64) -> i32 {
         number.clamp((-Self::OFFSET_MAX_MS).into(), Self::OFFSET_MAX_MS.into()) as i32
     }

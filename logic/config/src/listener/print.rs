@@ -11,7 +11,7 @@ use crate::common::writer::{OFF, Printed, Spelled, Writer, bare, table};
 use crate::pool::plan::PoolPlan;
 use crate::tls::print::tls_in;
 
-/// `pools`: those of the plan.
+/// Prints a listener. `pools`: the pools of the plan.
 pub(crate) fn print(writer: &mut Writer, pools: &[PoolPlan], listener: &ListenerPlan) {
     let name = bare(listener.name.as_str());
     writer.table(&format!("[listener.{name}]"));

@@ -20,15 +20,16 @@ use crate::tls::plan::TlsIn;
 use crate::values::subject::Subject;
 use crate::values::table::Table;
 
-/// `[listener.NAME]`.
+/// The values of `[listener.NAME]`.
 #[derive(Debug)]
 pub(crate) struct ListenerSpec {
     pub(crate) name: Located<ListenerName>,
     pub(crate) bind: Vec<Located<BindAddress>>,
     pub(crate) pool: Option<Located<String>>,
-    /// Takes what no route takes, instead of a pool.
+    /// Storage area for requests that no route matches, instead of a pool.
     pub(crate) storage: Option<Located<String>>,
-    /// There is a `pool`, though it may not be readable, or a key that may have been meant to be one.
+    /// True if there is a `pool`, even if it cannot be read, or an unknown key that may have been meant as
+    /// one.
     pub(crate) leads_somewhere: bool,
     pub(crate) tls: Option<TlsIn>,
     pub(crate) proxy_protocol: Option<ProxyProtocolIn>,
@@ -55,7 +56,7 @@ pub(crate) enum ModeSpec {
     },
 }
 
-/// `[[listener.NAME.sni]]`.
+/// The values of `[[listener.NAME.sni]]`.
 #[derive(Debug)]
 pub(crate) struct SniSpec {
     pub(crate) hosts: Vec<HostPattern>,
@@ -87,7 +88,7 @@ pub(crate) fn read(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     Some(spec)
 }
 
-/// `storage`, where no `pool` stands beside it and requests come.
+/// Reads `storage`. Reports a `pool` beside it, and a listener without requests.
 fn storage(table: &Table<'_, '_>) -> Option<Located<String>> {
     let name = table.text_if("storage")?;
     if let Some(pool) = table.get("pool") {
@@ -205,7 +206,7 @@ fn identity_headers(table: &Table<'_, '_>) -> Vec<String> {
     let mut names = vec!["X-VOMS-*".to_owned(), "X-Remote-User".to_owned()];
     for node in table.many("identity-headers") {
         let Some(name) = node.text() else { continue };
-        // A * is a token character, but means any rest here, and may only be last.
+        // A `*` is a token character, but here it means any rest and may only be the last one.
         let stem = name.strip_suffix('*').unwrap_or(name);
         if !is_token(stem) || stem.contains('*') {
             table.error(

@@ -1,4 +1,4 @@
-//! Weights that are found by measurement.
+//! Reads the settings of measured weights.
 
 use weir_balance::{AVERAGE_WEIGHT, Algorithm, AutoWeightRule, Hundredths, KnownSpeeds, WeightUse};
 use weir_http::PathPattern;
@@ -11,11 +11,11 @@ use crate::syntax::diagnostic::Problem;
 use crate::syntax::source::Span;
 use crate::values::table::Table;
 
-/// A server's weight, and what is known of its speed if it is to be measured.
+/// Reads a server's weight, and its known speeds if the weight is to be measured.
 pub(crate) fn weight(server: &Table<'_, '_>) -> (Weight, Option<KnownSpeeds>) {
     let speed = |key| server.get(key).map(|_| Hundredths(server.share(key).into()));
     let known = KnownSpeeds { processor: speed("processor"), storage: speed("storage") };
-    // Of the texts, only "auto" has passed the check of the shape.
+    // The shape check permits no text except "auto".
     if server.text_if("weight").is_some() {
         return (Weight::new(AVERAGE_WEIGHT).unwrap_or_default(), Some(known));
     }
@@ -27,8 +27,8 @@ pub(crate) fn weight(server: &Table<'_, '_>) -> (Weight, Option<KnownSpeeds>) {
     (Weight::new(server.number("weight")).unwrap_or_default(), None)
 }
 
-/// Where a pool says that weights are to be found: its first server with `weight = "auto"`; without servers of its own, its
-/// `auto-weight`, which is then for those that fleets and operators add.
+/// Returns the position of the key that turns on measured weights: the first server's `weight = "auto"`. A
+/// pool without servers of its own uses its `auto-weight`, for servers that fleets and operators add.
 pub(crate) fn on_at(pool: &Table<'_, '_>) -> Option<Span> {
     let servers = pool.many("servers");
     if servers.is_empty() {
@@ -38,7 +38,7 @@ pub(crate) fn on_at(pool: &Table<'_, '_>) -> Option<Span> {
     weights.filter(|weight| weight.text().is_some()).map(|weight| weight.span).next()
 }
 
-/// Reports that the algorithm makes of such weights something else than shares.
+/// Warns if the algorithm does not use weights as shares.
 pub(crate) fn warn_of_algorithm(pool: &Table<'_, '_>, algorithm: Algorithm) {
     let Some(at) = on_at(pool) else { return };
     let (what, help) = match algorithm.weight_use() {
@@ -64,7 +64,7 @@ pub(crate) fn warn_of_algorithm(pool: &Table<'_, '_>, algorithm: Algorithm) {
     pool.cx.report(Problem::warning(at, message).help(help));
 }
 
-/// `auto-weight = { ... }`.
+/// Reads `auto-weight = { ... }`.
 pub(crate) fn read(pool: &Table<'_, '_>) -> AutoWeightPlan {
     let table = pool.table("auto-weight");
     let written = table.many("static").iter().filter_map(|node| table.parse_node::<Path>("static", node));
@@ -80,7 +80,7 @@ pub(crate) fn read(pool: &Table<'_, '_>) -> AutoWeightPlan {
     }
 }
 
-/// Between which weights, and from how many requests on: of a pool or of a scenario's balancer.
+/// Reads the range of weights and the minimum number of requests, of a pool or of a scenario's balancer.
 pub(crate) fn rule(table: &Table<'_, '_>) -> AutoWeightRule {
     let bound = |key| Weight::new(table.number(key)).unwrap_or_default();
     let rule =

@@ -12,7 +12,7 @@ use crate::syntax::tree::{Node, Value, short};
 use crate::values::suggest;
 use crate::values::table::Table;
 
-/// `check = ...`, in its short or its long form.
+/// Reads `check = ...`, in its short or its long form.
 pub(crate) fn read(pool: &Table<'_, '_>) -> Option<CheckPlan> {
     let node = pool.get("check")?;
     if node.flag() == Some(false) {
@@ -46,7 +46,7 @@ fn short_kind(pool: &Table<'_, '_>, table: &Table<'_, '_>, node: &Node) -> Optio
     }
 }
 
-/// What a check in its short form was probably meant to be.
+/// Returns a hint for an invalid check in the short form.
 fn short_help(text: &str) -> Option<String> {
     let text = text.trim();
     if let Some(kind) = suggest::closest(text, ["tcp", "tls"].into_iter()) {
@@ -114,7 +114,7 @@ fn expect_status(table: &Table<'_, '_>) -> Vec<(u16, u16)> {
     }
 }
 
-/// What to write for a class of statuses.
+/// Returns a hint for a class of statuses, such as `2xx`.
 fn class(text: &str) -> Option<String> {
     let digit = text.trim().to_ascii_lowercase().strip_suffix("xx")?.parse::<u16>().ok()?;
     (1..=5).contains(&digit).then(|| format!("write \"{digit}00-{digit}99\""))
@@ -152,7 +152,7 @@ fn timing(table: &Table<'_, '_>) -> CheckTiming {
     }
 }
 
-/// `GET /health`; the method may be left out.
+/// A request such as `GET /health`; the method is optional.
 struct Request {
     method: String,
     path: String,

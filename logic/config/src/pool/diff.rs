@@ -66,7 +66,7 @@ pub enum PoolPart {
 
 /// Returns the parts that differ between two pools, without their servers.
 pub(crate) fn changed_parts(old: &PoolPlan, new: &PoolPlan) -> Vec<PoolPart> {
-    // Named one by one, so that a new field cannot be forgotten here.
+    // Names every field, so that the compiler reports a new field here.
     let PoolPlan {
         name: _,
         algorithm,

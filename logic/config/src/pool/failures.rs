@@ -1,4 +1,4 @@
-//! What becomes of requests that fail, and of the servers and pools that fail them.
+//! Keys for failed requests, and for the servers and pools that fail them.
 
 use crate::schema::Kind::{Duration, Integer, Percent};
 use crate::schema::Presence::{Default, Otherwise};
@@ -11,7 +11,7 @@ pub(crate) static EJECT: Section = Section {
     keys: EJECT_KEYS,
 };
 
-/// Those of the scenario file, too.
+/// Keys of `eject`, also in the scenario file.
 pub(crate) const EJECT_KEYS: &[Key] = &[
     key(
         "failures",
@@ -75,7 +75,7 @@ pub(crate) static BREAKER: Section = Section {
     keys: BREAKER_KEYS,
 };
 
-/// Those of the scenario file, too.
+/// Keys of `breaker`, also in the scenario file.
 pub(crate) const BREAKER_KEYS: &[Key] = &[
     key(
         "errors",

@@ -1,4 +1,4 @@
-//! What a pool's hash goes by, read from requests and connections: the same for the proxy and for `weir explain`.
+//! Reads the hash key of a pool from requests and connections. The proxy and `weir explain` share this code.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,7 +9,7 @@ use weir_http::{RequestKeyReader, RouteRequest};
 use super::balance::plan::KeyPlan;
 use super::plan::PoolPlan;
 
-/// Finds the key of a pool.
+/// Reader of a pool's hash key.
 #[derive(Debug)]
 pub struct KeyReader {
     kind: Kind,
@@ -18,7 +18,7 @@ pub struct KeyReader {
 
 #[derive(Debug)]
 enum Kind {
-    /// The algorithm asks for none.
+    /// The algorithm uses no key.
     Unused,
     Source,
     Destination,
@@ -27,7 +27,10 @@ enum Kind {
 }
 
 impl KeyReader {
-    /// That of this pool. Fails only for an expression that no config has let through.
+    /// Compiles the reader for a pool.
+    ///
+    /// # Errors
+    /// If the key is an invalid expression, which no loaded config has.
     pub fn compile(pool: &PoolPlan) -> Result<Self, ExpressionError> {
         let kind = match &pool.hash.key {
             _ if !pool.algorithm.takes_key() => Kind::Unused,
@@ -39,8 +42,11 @@ impl KeyReader {
         Ok(Self { kind, options: pool.hash.options })
     }
 
-    /// That of an HTTP request. `target` is that of the request line; `peer` has connected, and need not be the client; the
-    /// `destination`, what it has connected to, is asked for only where it counts.
+    /// Returns the key of an HTTP request.
+    ///
+    /// - `target`: the target of the request line;
+    /// - `peer`: the remote address of the connection, which may belong to a proxy;
+    /// - `destination`: the local address of the connection, only called if the key needs it.
     pub fn of_request(
         &self,
         request: &RouteRequest<'_>,
@@ -60,7 +66,8 @@ impl KeyReader {
         }
     }
 
-    /// That of a connection in TCP mode; `cookie` is its remote desktop cookie, if it was asked for and is there.
+    /// Returns the key of a connection in TCP mode. `cookie`: its remote desktop cookie, if it is needed and
+    /// present.
     pub fn of_connection(
         &self,
         source: Option<SocketAddr>,
@@ -79,7 +86,7 @@ impl KeyReader {
         Key::Address(address, if self.options.port { port } else { 0 })
     }
 
-    /// The name of the remote desktop cookie to look for before a server is chosen.
+    /// Returns the name of the remote desktop cookie that must be read before the choice of a server.
     pub fn rdp_cookie(&self) -> Option<&str> {
         match &self.kind {
             Kind::RdpCookie(name) => Some(name),

@@ -1,4 +1,4 @@
-//! `[pool.NAME]`: servers that can answer a request, and how one of them is chosen.
+//! `[pool.NAME]`: servers that handle requests, and the choice of one of them.
 
 pub(crate) mod auto_weight;
 pub(crate) mod balance;

@@ -1,4 +1,5 @@
-//! Places in `maglev`'s table and `rendezvous`'s buckets: a server that has few of its own has more or less than its weight says.
+//! Warns about hash tables that are too small. A server with few `maglev` slots or `rendezvous` buckets gets
+//! a share that differs from its weight.
 
 use weir_balance::{Algorithm, HashOptions};
 
@@ -7,10 +8,11 @@ use super::plan::PoolPlan;
 use crate::syntax::diagnostic::Problem;
 use crate::values::table::Table;
 
-/// With so many places shares are even within about 2%; with so many buckets, which are drawn for, within about 10%.
+/// With this many slots, shares are even within about 2%; with this many buckets, which are drawn at random,
+/// within about 10%.
 const PARTS_MIN: u64 = 100;
 
-/// Warns where the lightest server has too few.
+/// Warns if the lightest server has too few slots or buckets.
 pub(crate) fn warn_of_few(table: &Table<'_, '_>, plan: &PoolPlan) {
     let weights =
         || plan.servers.iter().map(|server| u64::from(server.weight.get())).filter(|weight| *weight > 0);
@@ -27,7 +29,7 @@ pub(crate) fn warn_of_few(table: &Table<'_, '_>, plan: &PoolPlan) {
     }
 }
 
-/// What is wrong, if anything is, and what helps.
+/// Returns the warning about a `maglev` table and a hint, if the table is too small.
 fn places(plan: &PoolPlan, wanted: u64) -> Option<(String, String)> {
     let size = plan.hash.options.table_size;
     if wanted <= u64::from(size) {
@@ -47,7 +49,7 @@ fn places(plan: &PoolPlan, wanted: u64) -> Option<(String, String)> {
     Some((message, help))
 }
 
-/// As [`places`].
+/// Returns the warning about `rendezvous` buckets and a hint, if there are too few.
 fn buckets(plan: &PoolPlan, wanted: u64) -> Option<(String, String)> {
     if wanted <= u64::from(HashOptions::BUCKETS) {
         return None;
@@ -69,7 +71,7 @@ fn buckets(plan: &PoolPlan, wanted: u64) -> Option<(String, String)> {
     Some((message, help))
 }
 
-/// The size of a table with so many places, if there can be one.
+/// Returns a valid table size of at least `wanted` slots, if there is one.
 fn table_for(wanted: u64) -> Option<u32> {
     u32::try_from(wanted).ok().and_then(prime_from)
 }

@@ -15,69 +15,70 @@ use super::redirect::plan::RedirectPlan;
 use super::sticky::plan::StickyPlan;
 use crate::tls::plan::TlsOut;
 
-/// Servers that can answer, and how to choose (`[pool.NAME]`).
+/// Servers, and the rules for the choice of one of them (`[pool.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PoolPlan {
     /// Its name.
     pub name: PoolName,
-    /// How it chooses.
+    /// Balancing algorithm.
     pub algorithm: Algorithm,
-    /// What it goes by, for the algorithms that hash.
+    /// Hash settings, for the algorithms that hash.
     pub hash: HashPlan,
-    /// Clients stay with their server; `None` = each request is balanced by itself.
+    /// Sticky sessions; `None` = Weir balances each request by itself.
     pub sticky: Option<StickyPlan>,
-    /// What the algorithms that draw servers or go by measurements are told.
+    /// Options of the algorithms that choose at random or by measurements.
     pub measure: MeasureOptions,
-    /// In file order, names unique. May be empty: servers can be added at runtime.
+    /// Servers in file order, with unique names. May be empty: servers can be added at runtime.
     pub servers: Vec<ServerPlan>,
-    /// Requests (TCP: connections) at once, in all; `None` = no limit.
+    /// Maximum number of active requests (TCP: connections) of the pool; `None` = no limit.
     pub connections_max: Option<u32>,
-    /// Who may wait for a server, and in what order.
+    /// Limits and order of waiting requests.
     pub queue: QueuePlan,
-    /// A limit for each server that follows its latency; `None` = off.
+    /// Limit for each server that adapts to its latency; `None` = off.
     pub concurrency: Option<ConcurrencyRule>,
-    /// Active checks; `None` = servers count as up.
+    /// Active checks; `None` = all servers count as up.
     pub check: Option<CheckPlan>,
-    /// A program beside each server that says how it is; `None` = there is none.
+    /// Agent program on each server that reports its state; `None` = no agent.
     pub agent: Option<AgentPlan>,
-    /// How the weight of a server rises that has come up; `None` = at once.
+    /// Ramp of a server's weight after the server comes up; `None` = no ramp.
     pub slow_start: Option<SlowStart>,
-    /// How the weights of servers are found by measurement.
+    /// Rules for measured weights.
     pub auto_weight: AutoWeightPlan,
-    /// Which of its servers take part.
+    /// Rules that select the servers of the pool that take part.
     pub membership: Membership,
-    /// The zone whose servers are preferred; `None` = zones do not count.
+    /// Zone whose servers are preferred; `None` = zones do not matter.
     pub zone: Option<ZoneName>,
-    /// Ejection by real traffic; `None` = off.
+    /// Ejection of servers after failed requests; `None` = off.
     pub ejection: Option<EjectionRule>,
-    /// Keeps requests away while too many fail; `None` = off.
+    /// Circuit breaker; `None` = off.
     pub breaker: Option<BreakerRule>,
-    /// TLS towards its servers; `None` = plaintext.
+    /// TLS to servers; `None` = plaintext.
     pub tls: Option<TlsOut>,
-    /// A PROXY header towards its servers.
+    /// Version of the PROXY header to servers; `None` = no header.
     pub proxy_protocol: Option<ProxyProtocolOut>,
-    /// How long servers may take.
+    /// Time limits for servers.
     pub timeouts: ServerTimeouts,
-    /// When a request is tried again.
+    /// Rules for retries.
     pub retry: RetryPlan,
-    /// A second try beside a slow first one; `None` = off.
+    /// Hedged requests: a second attempt beside a slow first one; `None` = off.
     pub hedge: Option<HedgePlan>,
-    /// How server connections are kept.
+    /// Rules for idle server connections.
     pub reuse: ConnectionReuse,
-    /// A request whose body says that it is no longer than this is read whole before a server is chosen; `None` = none is. In bytes.
+    /// Maximum declared length, in bytes, of a body that Weir reads completely before it chooses a server;
+    /// `None` = it reads no body first.
     pub collected_body_bytes_max: Option<u64>,
-    /// What clients get when no server is left.
+    /// Response if no server is available.
     pub nobody_left: NobodyLeft,
-    /// Clients are sent on to the servers; `None` = their requests are passed on.
+    /// Redirects of clients to the servers; `None` = Weir proxies all requests.
     pub redirect: Option<RedirectPlan>,
-    /// Faults in the heads of responses that are mended.
+    /// Faults in response heads that Weir repairs.
     pub lenient: Lenient,
-    /// Files that servers may have sent by naming them; `None` = none.
+    /// Files that Weir sends if a server names them; `None` = none.
     pub offload: Option<OffloadPlan>,
 }
 
 impl PoolPlan {
-    /// The algorithm with its options.
+    /// Returns the algorithm with its options.
     pub fn scheduling(&self) -> Scheduling {
         Scheduling {
             algorithm: self.algorithm,
@@ -91,95 +92,97 @@ impl PoolPlan {
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerPlan {
-    /// Its name, unique in the pool; the address where none is given.
+    /// Name, unique in the pool; made from the address if none is given.
     pub name: ServerName,
-    /// Where it listens.
+    /// Address of the server.
     pub address: ServerAddress,
-    /// Its share; to begin with, where it is found by measurement.
+    /// Weight; the initial weight if weights are measured.
     pub weight: Weight,
-    /// Its weight is found by measurement; these of its speeds are given. `None` = the weight is what it is.
+    /// Known speeds of a server whose weight is measured; `None` = the weight is fixed.
     pub auto_weight: Option<KnownSpeeds>,
-    /// Gets requests only when no other server can.
+    /// True if the server gets requests only if no other server can.
     pub backup: bool,
-    /// Gets requests only when no server of a lower number can.
+    /// Priority: the server gets requests only if no server with a lower number can.
     pub priority: u16,
-    /// Where it is.
+    /// Zone of the server.
     pub zone: Option<ZoneName>,
-    /// Where its agent listens, if not where the others' do.
+    /// Port of the server's agent, if it differs from that of the pool.
     pub agent_port: Option<u16>,
-    /// Requests (TCP: connections) at once; `None` = no limit.
+    /// Maximum number of active requests (TCP: connections); `None` = no limit.
     pub connections_max: Option<u32>,
 }
 
-/// How weights are found (`auto-weight = ...`).
+/// Rules for measured weights (`auto-weight = ...`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AutoWeightPlan {
-    /// Weights are found: a server of the pool has `weight = "auto"`, or the pool has none and `auto-weight` is for those that come.
+    /// True if weights are measured: a server has `weight = "auto"`, or the pool is empty and its
+    /// `auto-weight` is for servers added later.
     pub is_on: bool,
-    /// GET and HEAD requests for these make servers fetch; others make them compute.
+    /// Paths of static content: for GET and HEAD requests to them, the storage speed counts, for others the
+    /// processor speed.
     pub static_paths: Vec<PathPattern>,
-    /// Between two judgements.
+    /// Time between two evaluations.
     pub interval: Millis,
-    /// The bounds.
+    /// Range of weights, and the minimum number of requests.
     pub rule: AutoWeightRule,
 }
 
-/// A program beside each server, asked over TCP how the server is (`agent = ...`).
+/// Agent program on each server, which reports the server's state over TCP (`agent = ...`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AgentPlan {
-    /// Where it listens, at the server's address.
+    /// Port of the agent, at the server's address.
     pub port: u16,
-    /// Between the end of one answer and the next question.
+    /// Time from the end of one response to the next query.
     pub interval: Millis,
-    /// From the connect to the end of the answer.
+    /// Time limit from the connect to the end of the response.
     pub timeout: Millis,
-    /// What is sent to it first; `None` = nothing.
+    /// Text that Weir sends first; `None` = nothing.
     pub send: Option<String>,
 }
 
 /// Active checks (`check = ...`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckPlan {
-    /// What is done.
+    /// Kind of check.
     pub kind: CheckKind,
-    /// When, and what it takes to change state.
+    /// Intervals, timeouts and thresholds.
     pub timing: CheckTiming,
-    /// Another port than the server's.
+    /// Port; `None` = that of the server.
     pub port: Option<u16>,
 }
 
-/// What an active check does.
+/// Kind of an active check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CheckKind {
-    /// Connects.
+    /// Opens a connection.
     Tcp,
-    /// Connects and ends a TLS handshake, by the pool's TLS rules (or with the defaults, if it has none).
+    /// Completes a TLS handshake with the pool's TLS settings, or with the defaults if it has none.
     Tls,
     /// Sends a request, over TLS if the pool uses it.
     Http(HttpCheck),
 }
 
-/// An HTTP check.
+/// Settings of an HTTP check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HttpCheck {
-    /// The method.
+    /// Method.
     pub method: String,
-    /// The request target.
+    /// Request target.
     pub path: String,
-    /// The Host header; `None` = the server's address.
+    /// Host header; `None` = the server's address.
     pub host: Option<String>,
-    /// Further headers.
+    /// Additional headers.
     pub headers: Vec<(String, String)>,
     /// Accepted statuses, as inclusive ranges.
     pub expect_status: Vec<(u16, u16)>,
-    /// A header that must be there, and what its value must contain.
+    /// Name of a required header, and a text that its value must contain.
     pub expect_header: Option<(String, String)>,
-    /// What the first 64 KiB of the body must contain.
+    /// Text that the first 64 KiB of the body must contain.
     pub expect_body: Option<String>,
 }
 
-/// Which PROXY header servers get.
+/// Version of the PROXY header that servers get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProxyProtocolOut {
@@ -189,82 +192,85 @@ pub enum ProxyProtocolOut {
     V2,
 }
 
-/// How long servers may take.
+/// Time limits for servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ServerTimeouts {
-    /// To connect, TLS handshake included.
+    /// Time limit for the connection, including the TLS handshake.
     pub connect: Millis,
-    /// From the last byte of the request to the first of the response head. Over it: 504.
+    /// Time limit from the last byte of the request to the first byte of the response head. After it, Weir
+    /// responds with 504.
     pub response: Millis,
-    /// No byte of a body in either direction.
+    /// Idle timeout of a body, for both directions.
     pub idle: Millis,
-    /// To wait for a free server when all are at their limit; 0 = answered at once.
+    /// Maximum wait for a server if all are at their limit; 0 = no wait.
     pub queue: Millis,
 }
 
-/// Who may wait for a server, and in what order. How long is one of the timeouts.
+/// Limits and order of requests that wait for a server. `timeouts` has the maximum wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct QueuePlan {
-    /// So many may wait at once; `None` = any number.
+    /// Maximum number of waiting requests; `None` = no limit.
     pub length_max: Option<u32>,
-    /// So many may wait for one server, where they are bound to it; further ones are sent to another. `None` = any number.
+    /// Maximum number of requests that wait for the one server to which they are bound; more go to another
+    /// server. `None` = no limit.
     pub server_length_max: Option<u32>,
-    /// Whether those of one priority get their turns by client.
+    /// Fairness between clients whose requests have the same priority.
     pub fair: Fairness,
 }
 
-/// Between whom the turns go round.
+/// Unit of fairness in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fairness {
-    /// Whoever came first is next.
+    /// No fairness: first come, first served.
     None,
-    /// Addresses of clients; of an IPv6 address the /64 counts.
+    /// The client's address; of an IPv6 address, the /64.
     Client,
-    /// Values of this request header; without one, and in TCP mode, the client's address.
+    /// The value of this request header. Without one, and in TCP mode, the client's address.
     Header(String),
 }
 
-/// When a request is tried again.
+/// Rules for retries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RetryPlan {
-    /// Further tries after the first; 0 = none.
+    /// Maximum number of retries of a request; 0 = none.
     pub attempts: u8,
-    /// Retries may be this share of the pool's requests, 0 to 100 percent, once `budget_min_per_second` is used.
+    /// Retry budget as a percentage of the pool's requests, 0 to 100, for retries beyond
+    /// `budget_min_per_second`.
     pub budget_percent: u8,
     /// Retries per second that are always permitted.
     pub budget_min_per_second: u32,
-    /// Of the requests in flight no more than this share may be retries at once, in percent; `None` = any number.
+    /// Maximum percentage of retries among the requests in flight; `None` = no limit.
     pub at_once_percent: Option<u8>,
-    /// So many always may.
+    /// Number of concurrent retries that are always permitted.
     pub at_once_min: u32,
 }
 
-/// A second try at another server, beside the first.
+/// Settings of a second attempt at another server, beside the first one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HedgePlan {
-    /// When no byte of a response has come for so long; `None` = for longer than 95 of 100 responses take.
+    /// Delay without a byte of a response; `None` = the 95th percentile of response times.
     pub delay: Option<Millis>,
 }
 
-/// How connections to servers are kept for further requests.
+/// Rules for the reuse of server connections.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ConnectionReuse {
-    /// Idle connections for each server and worker; 0 = one connection per request.
+    /// Maximum number of idle connections for each server and worker; 0 = one connection per request.
     pub idle_max: u32,
-    /// An idle connection is closed after this long.
+    /// Idle timeout of a connection.
     pub idle_timeout: Millis,
-    /// A connection is not used again when older than this.
+    /// Maximum age of a connection that is reused.
     pub age_max: Millis,
-    /// Requests over one connection; `None` = no limit.
+    /// Maximum number of requests over one connection; `None` = no limit.
     pub requests_max: Option<u32>,
 }
 
-/// What clients get when no server of the pool can be used.
+/// Response if no server of the pool is available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NobodyLeft {
-    /// The Retry-After header, in seconds; 0 = none.
+    /// Seconds in the Retry-After header; 0 = no header.
     pub retry_after_s: u32,
-    /// Instead of the 503 error page.
+    /// Response instead of the 503 error page.
     pub response: Option<FixedResponse>,
 }

@@ -90,7 +90,7 @@ fn server(server: &ServerPlan) -> Value {
     ])
 }
 
-/// How load is spread over tiers, zones and Weirs, and how it comes to new servers.
+/// Prints the settings for tiers, zones, subsets and new servers.
 fn spread(writer: &mut Writer, pool: &PoolPlan) {
     writer.key("min-healthy", Percent(pool.membership.min_healthy_percent));
     let stay = pool.membership.zones.map(|rule| Percent(rule.stay_percent).spelled());

@@ -22,30 +22,30 @@ use crate::tls;
 use crate::values::subject::Subject;
 use crate::values::table::Table;
 
-/// `[pool.NAME]`. Nothing in a pool refers to anything outside of it but storage areas.
+/// The values of `[pool.NAME]`. A pool refers to nothing outside of it except storage areas.
 #[derive(Debug)]
 pub(crate) struct PoolSpec {
     pub(crate) name: Located<PoolName>,
     pub(crate) plan: PoolPlan,
-    /// Where its key stands, or else its `balance`.
+    /// Position of the key, or of `balance` if there is no key.
     pub(crate) key_at: Option<Span>,
-    /// Its key is written.
+    /// True if the file gives a key.
     pub(crate) has_key: bool,
-    /// Where its stickiness is written.
+    /// Position of `sticky`.
     pub(crate) sticky_at: Option<Span>,
-    /// Where it says that weights are to be found.
+    /// Position of the key that turns on measured weights.
     pub(crate) auto_weight_at: Option<Span>,
     pub(crate) zone: spread::read::ZoneSpec,
-    /// Nothing limits how many requests are in flight: nobody ever waits.
+    /// True if nothing limits the requests in flight, so that no request ever waits.
     pub(crate) is_unlimited: bool,
-    /// The storage areas that it names.
+    /// Storage areas that the pool refers to.
     pub(crate) areas: Vec<AreaReference>,
-    /// Where it says that it has no servers, or does not say that it has any.
+    /// Position of the empty `servers`, or of the pool if the key is absent; `None` = the pool has servers.
     pub(crate) empty_at: Option<Span>,
 }
 
 impl PoolSpec {
-    /// The plan, given the zone that the process is in.
+    /// Returns the plan. A pool without a zone of its own uses that of the process.
     pub(crate) fn in_zone(self, process: Option<&ZoneName>) -> PoolPlan {
         let zone = self.zone.own.or_else(|| process.cloned()).filter(|_| !self.zone.is_off);
         let zones = zone.as_ref().map(|_| self.zone.rule);
@@ -148,7 +148,7 @@ fn lenient(table: &Table<'_, '_>) -> Lenient {
             "bare-lf" => lenient.bare_lf = true,
             "duplicate-content-length" => lenient.equal_lengths = true,
             "control-characters" => lenient.control_characters = true,
-            // The table of keys has no others.
+            // The shape check permits no other values.
             _ => {}
         }
     }
@@ -175,7 +175,7 @@ fn warn_of_servers(table: &Table<'_, '_>, plan: &PoolPlan) {
     }
 }
 
-/// What is written for nothing.
+/// Warns about settings for tiers, zones and subsets that have no effect.
 fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::read::ZoneSpec) {
     let warn = |span, message: &str| {
         table.cx.report(Problem::warning(span, format!("{}: {message}", table.subject)))
@@ -192,7 +192,7 @@ fn warn_of_spread(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::read::Z
     parts::warn_of_few(table, plan);
 }
 
-/// The parts of weights that do not count with this algorithm.
+/// Warns about settings that need fractions of weights, if the algorithm does not support them.
 fn warn_of_portions(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::read::ZoneSpec) {
     let algorithm = plan.algorithm;
     let warn = |key: &str, message: &str| {
@@ -226,7 +226,7 @@ fn warn_of_portions(table: &Table<'_, '_>, plan: &PoolPlan, zone: &spread::read:
     }
 }
 
-/// Whether a server belongs to this Weir in part; each tier has a ring of its own.
+/// Returns true if this Weir owns only a part of some server. Each tier has its own ring.
 fn shares_servers(plan: &PoolPlan, subset: Subset) -> bool {
     let mut tiers: BTreeMap<(bool, u16), usize> = BTreeMap::new();
     for server in &plan.servers {
@@ -253,7 +253,7 @@ fn servers(table: &Table<'_, '_>) -> Vec<ServerPlan> {
     servers
 }
 
-/// A server, and where its name (or the address that serves as its name) stands.
+/// Reads a server. Also returns the position of its name, or of the address that replaces it.
 fn server(table: &Table<'_, '_>, index: usize, node: &Node) -> Option<(ServerPlan, Span)> {
     if !matches!(node.value, Value::Table(_)) {
         let address = table.parse_node::<ServerAddress>("servers", node)?;
@@ -290,7 +290,8 @@ fn server(table: &Table<'_, '_>, index: usize, node: &Node) -> Option<(ServerPla
     Some((server, name.span))
 }
 
-/// An address as a name: without the characters that a name cannot have, and no longer than one.
+/// Returns an address as a name: replaces or removes characters that a name cannot have, and limits the
+/// length.
 fn name_of(address: &ServerAddress) -> Option<ServerName> {
     let text: String = address
         .to_string()
@@ -300,12 +301,12 @@ fn name_of(address: &ServerAddress) -> Option<ServerName> {
         .collect();
     let text: String =
         text.chars().map(|c| if Name::new(&c.to_string()).is_ok() { c } else { '_' }).collect();
-    // The end of a long name or path says more than its beginning.
+    // The end of a long name or path is more specific than its beginning.
     let start = text.len().saturating_sub(Name::BYTES_MAX);
     Name::new(&text[start..]).ok()
 }
 
-/// `eject = { ... }`, of a pool or of a scenario's balancer.
+/// Reads `eject = { ... }`, of a pool or of a scenario's balancer.
 pub(crate) fn ejection(table: &Table<'_, '_>) -> EjectionRule {
     let rule = EjectionRule {
         consecutive_failures: table.number("failures"),

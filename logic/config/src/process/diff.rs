@@ -3,7 +3,7 @@
 use super::plan::{AdminPlan, ProcessPlan};
 use crate::common::named::parts;
 
-/// Keys of `[weir]` that have changed and need a restart.
+/// Returns the changed keys of `[weir]` that need a restart.
 pub(crate) fn restart(old: &ProcessPlan, new: &ProcessPlan) -> Vec<&'static str> {
     parts([
         (old.workers != new.workers, "weir.workers"),
@@ -19,7 +19,7 @@ pub(crate) fn restart(old: &ProcessPlan, new: &ProcessPlan) -> Vec<&'static str>
     ])
 }
 
-/// Keys of `[admin]` that have changed and need a restart.
+/// Returns the changed keys of `[admin]` that need a restart.
 pub(crate) fn admin_restart(was: Option<&AdminPlan>, is: Option<&AdminPlan>) -> Vec<&'static str> {
     parts([
         (was.map(|it| &it.bind) != is.map(|it| &it.bind), "admin.bind"),

@@ -1,4 +1,4 @@
-//! `[error-page.STATUS]`: the body of an error, written out, in a file, or in an errorfile of HAProxy.
+//! Reads `[error-page.STATUS]`: the body of an error in the config, in a file, or in an errorfile of HAProxy.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::values::table::Table;
 
 const FILE_BYTES_MAX: usize = 1 << 20;
 
-/// Headers of an errorfile that need no warning: Weir writes them itself.
+/// Headers of an errorfile that need no warning, because Weir writes them itself.
 const WRITTEN_ANYWAY: [&str; 4] = ["content-type", "content-length", "connection", "date"];
 
 pub(crate) fn error_pages(cx: &Context<'_>, entries: &[(Located<String>, Node)]) -> BTreeMap<u16, ErrorPage> {
@@ -60,13 +60,14 @@ fn error_page(table: &Table<'_, '_>) -> ErrorPage {
     ErrorPage { content_type, body }
 }
 
-/// The parts of a whole response that Weir uses.
+/// Parts of a complete response that Weir uses.
 struct Message {
     content_type: Option<String>,
     body: String,
 }
 
-/// An errorfile of HAProxy has a whole response in it, its head included (HAProxy's manual, `errorfile`).
+/// Reads an errorfile of HAProxy, which contains a complete response with its head (HAProxy's manual,
+/// `errorfile`).
 fn errorfile(table: &Table<'_, '_>, span: Span, text: &str) -> Option<Message> {
     let end = [text.find("\r\n\r\n").map(|at| (at, at + 4)), text.find("\n\n").map(|at| (at, at + 2))];
     let Some((head, body)) = end.into_iter().flatten().min() else {

@@ -186,7 +186,7 @@ pub(crate) static ACCESS_LOG: Section = Section {
     ],
 };
 
-/// RFC 5424 section 6.2.1, in the order of their numbers.
+/// Facilities of RFC 5424 section 6.2.1, in the order of their numbers.
 pub(crate) const FACILITIES: &[&str] = &[
     "kern", "user", "mail", "daemon", "auth", "syslog", "lpr", "news", "uucp", "cron", "authpriv", "ftp",
     "ntp", "audit", "alert", "clock", "local0", "local1", "local2", "local3", "local4", "local5", "local6",

@@ -1,4 +1,5 @@
-//! The process as a whole: `[weir]`, `[admin]`, `[access-log]`, `[resolver]` and `[error-page.STATUS]`.
+//! Settings of the whole process: `[weir]`, `[admin]`, `[access-log]`, `[resolver]` and
+//! `[error-page.STATUS]`.
 
 pub(crate) mod diff;
 pub(crate) mod error_page;

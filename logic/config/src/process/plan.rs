@@ -1,4 +1,4 @@
-//! Valid settings of the process as a whole.
+//! Valid settings of the whole process.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -12,99 +12,101 @@ use weir_model::{BindAddress, ByteSize, Millis, ZoneName};
 
 use crate::tls::plan::TlsIn;
 
-/// What concerns the process as a whole (`[weir]`).
+/// Settings of the whole process (`[weir]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProcessPlan {
-    /// Worker threads; `None` = one for each core that the process may use.
+    /// Number of worker threads; `None` = one for each core that the process may use.
     pub workers: Option<u16>,
-    /// The control socket's path.
+    /// Path of the control socket.
     pub control: Option<PathBuf>,
-    /// Where runtime changes are kept; `None` = they last until the process ends.
+    /// File for runtime changes; `None` = changes are lost when the process ends.
     pub state: Option<PathBuf>,
-    /// As whom the process runs once it has bound its addresses; `None` = as who has started it.
+    /// User of the process after it has bound its addresses; `None` = the user that started it.
     pub user: Option<String>,
-    /// Its group then; `None` = the user's.
+    /// Group after the bind; `None` = the user's group.
     pub group: Option<String>,
-    /// It may write only where the config says, and start nothing.
+    /// True if the process may write only to paths of the config, and may start no programs.
     pub sandbox: bool,
-    /// Further users and groups that areas may act as, for maps that grow while the process runs in a user namespace.
+    /// More user and group ids that storage areas may act as. For maps that grow while the process runs in a
+    /// user namespace.
     pub act_as_ids: Vec<IdRange>,
-    /// The kernel may write its memory to disk.
+    /// True if the kernel may dump the memory of the process to disk.
     pub core_dumps: bool,
-    /// How long requests and tunnels may take to end after SIGTERM.
+    /// Time limit for requests and tunnels to end after SIGTERM.
     pub drain_timeout: Millis,
-    /// Client connections of all listeners together; `None` = what the descriptor limit allows.
+    /// Maximum number of client connections of all listeners; `None` = as many as the descriptor limit
+    /// allows.
     pub connections_max: Option<u32>,
-    /// Memory that the process should not exceed.
+    /// Memory limit of the process.
     pub memory_max: MemoryLimit,
-    /// Where this Weir is; `None` = zones do not count, but in pools that have one of their own.
+    /// Zone of this Weir; `None` = only pools with a zone of their own use zones.
     pub zone: Option<ZoneName>,
-    /// Its name among those that share directories; `None` = the host name.
+    /// Name among the Weirs that share directories; `None` = the host name.
     pub node: Option<String>,
 }
 
-/// Numbers of users and groups, from the first to the last.
+/// A range of user or group ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct IdRange {
-    /// Above 0, which is root's.
+    /// First id; above 0, which is root.
     pub first: u32,
-    /// Not below the first, and below `u32::MAX`, which stands for nobody in system calls.
+    /// Last id; not below the first, and below `u32::MAX`, which system calls use for "no id".
     pub last: u32,
 }
 
-/// Up to where memory is used freely; what happens near it, `[weir] max-memory` says.
+/// Memory limit; the reference for `[weir] max-memory` describes the behavior near it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MemoryLimit {
-    /// What the control group permits; no limit where that has none.
+    /// The limit of the control group, if it has one.
     #[default]
     Group,
     /// No limit.
     Off,
-    /// So much.
+    /// This many bytes.
     Bytes(ByteSize),
 }
 
-/// The HTTP face for operators and machines (`[admin]`).
+/// Admin interface over HTTP (`[admin]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AdminPlan {
-    /// Where it listens.
+    /// Listening addresses.
     pub bind: Vec<BindAddress>,
-    /// Networks whose clients may connect; empty = all.
+    /// Networks of permitted clients; empty = all.
     pub allow: Vec<IpNet>,
-    /// Users and passwords; `None` = no login.
+    /// File with users and passwords; `None` = no login.
     pub htpasswd: Option<PathBuf>,
-    /// TLS; `None` = plaintext.
+    /// TLS settings; `None` = plaintext.
     pub tls: Option<TlsIn>,
-    /// Names beside those of the machine that requests may have in Host.
+    /// Host names that requests may have in Host, besides those of the machine.
     pub hosts: Vec<HostPattern>,
 }
 
-/// Server names are resolved with these (`[resolver]`).
+/// Resolver of server names (`[resolver]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ResolverPlan {
     /// DNS servers; empty = those of /etc/resolv.conf.
     pub servers: Vec<SocketAddr>,
-    /// One query.
+    /// Time limit for a query.
     pub timeout: Millis,
-    /// An answer is used at least this long, whatever its TTL.
+    /// Minimum time for which an answer is used, even if its TTL is shorter.
     pub ttl_min: Millis,
-    /// An answer is asked for again after this long at the latest.
+    /// Maximum time after which Weir repeats a query.
     pub ttl_max: Millis,
-    /// An address that answers lack stays in use for this long, if its name has several.
+    /// Time for which an address stays in use after answers lack it, if its name has several addresses.
     pub obsolete_hold: Millis,
 }
 
-/// A line for each request (`[access_log]`).
+/// Access log (`[access-log]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AccessLogPlan {
-    /// How it is written.
+    /// Format of a line.
     pub format: AccessLogFormat,
-    /// Where it goes.
+    /// Destination of the lines.
     pub target: LogTarget,
 }
 
-/// How an access log line is written.
+/// Format of an access log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessLogFormat {
@@ -112,25 +114,25 @@ pub enum AccessLogFormat {
     Common,
     /// NCSA combined.
     Combined,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
     /// HAProxy's `option httplog` (`option tcplog` for TCP).
     Httplog,
 }
 
-/// Where log lines go.
+/// Destination of log lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogTarget {
     /// Standard output.
     Stdout,
-    /// A file, opened anew on SIGUSR1.
+    /// A file, which Weir reopens on SIGUSR1.
     File(PathBuf),
     /// A syslog daemon: a Unix datagram socket (`/dev/log`) or a UDP address, RFC 5424 lines.
     Syslog {
-        /// Where the daemon listens.
+        /// Address of the daemon.
         address: BindAddress,
-        /// The facility.
+        /// Facility of the lines.
         facility: SyslogFacility,
     },
 }
@@ -167,11 +169,11 @@ impl fmt::Display for IdRange {
     }
 }
 
-/// The body of an error that Weir answers with itself.
+/// The body of Weir's own error responses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorPage {
-    /// Its Content-Type.
+    /// Content-Type of the body.
     pub content_type: String,
-    /// The body.
+    /// Body.
     pub body: String,
 }

@@ -1,4 +1,4 @@
-//! Prints the settings of the process as a whole.
+//! Prints the settings of the whole process.
 
 use std::collections::BTreeMap;
 

@@ -55,7 +55,7 @@ fn act_as_ids(table: &Table<'_, '_>, user_is_given: bool) -> Vec<IdRange> {
     table.many(KEY).iter().filter_map(|node| Some(table.parse_node(KEY, node)?.value)).collect()
 }
 
-/// The name of this process among those that share a directory.
+/// Reads the name of this process among those that share a directory.
 fn node(table: &Table<'_, '_>) -> Option<String> {
     let name = table.text_if("node")?;
     let sound = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
@@ -144,7 +144,7 @@ fn path_unless_off(table: &Table<'_, '_>, key: &str) -> Option<PathBuf> {
     (!table.is_off(key)).then(|| path(table, key))
 }
 
-/// Where log lines go, but for the facility.
+/// Destination of log lines, without the facility.
 enum To {
     Stdout,
     File(PathBuf),

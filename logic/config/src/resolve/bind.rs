@@ -1,3 +1,5 @@
+//! Checks the addresses of listeners for conflicts.
+
 use std::collections::HashMap;
 
 use weir_model::BindAddress;
@@ -7,7 +9,7 @@ use crate::syntax::context::Context;
 use crate::syntax::diagnostic::Problem;
 use crate::syntax::source::Span;
 
-/// Reports addresses that two listeners, or one of them twice, would accept on.
+/// Reports addresses that several listeners, or one listener twice, would bind.
 pub(super) fn check(cx: &Context<'_>, spec: &Spec) {
     let mut taken: HashMap<&BindAddress, (&str, Span)> = HashMap::new();
     for listener in &spec.listeners {
@@ -29,7 +31,7 @@ pub(super) fn check(cx: &Context<'_>, spec: &Spec) {
     }
 }
 
-/// Port 0 becomes another free port each time.
+/// Returns true if the address has a fixed port. Port 0 gets another free port each time.
 fn is_fixed(bind: &BindAddress) -> bool {
     !matches!(bind, BindAddress::Inet(address) if address.port() == 0)
 }

@@ -1,3 +1,5 @@
+//! Resolves fleets: finds their pools, and reports things that fleets must not share.
+
 use std::path::Path;
 
 use weir_scale::SignalKind;
@@ -9,7 +11,7 @@ use crate::pool::read::PoolSpec;
 use crate::syntax::context::Context;
 use crate::syntax::diagnostic::Problem;
 
-/// What each fleet has to have for itself, or they would get into each other's way unnoticed.
+/// Files and directories that two fleets must not share, because they would disturb each other silently.
 const FILES: [(&str, PathsOf); 4] = [
     ("directory", |plan| vec![plan.directory.as_path()]),
     ("lease", |plan| plan.lease.file().into_iter().collect()),
@@ -24,7 +26,7 @@ const FILES: [(&str, PathsOf); 4] = [
 
 type PathsOf = fn(&FleetPlan) -> Vec<&Path>;
 
-/// Fleets as the plan has them: each has a pool of its own, which is checked, and a directory of its own.
+/// Resolves fleets. Each fleet needs its own pool, with checks, and its own directory.
 pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpec>) -> Vec<FleetPlan> {
     for (at, fleet) in fleets.iter().enumerate() {
         let before = &fleets[..at];
@@ -34,7 +36,7 @@ pub(super) fn resolve(cx: &Context<'_>, pools: &[PoolSpec], fleets: Vec<FleetSpe
             if let Some(other) = before.iter().find(same) {
                 let message = format!("{}: fleet {} has this {what} already", fleet.subject, other.plan.name);
                 cx.report(Problem::error(fleet.name, message).also(other.name, "the other fleet"));
-                // What it has in there is the same, too.
+                // The files in a shared directory are the same, too.
                 if what == "directory" {
                     break;
                 }

@@ -1,3 +1,5 @@
+//! Resolves listeners, with the routes that belong to them.
+
 use weir_http::{Action, RouteHeaders, RouteMatch};
 
 use super::pools::{Pools, Traffic};
@@ -10,7 +12,7 @@ use crate::syntax::context::Context;
 use crate::syntax::diagnostic::Problem;
 use crate::values::subject::Subject;
 
-/// The listeners with their routes; `routes` has one list for each.
+/// Resolves the listeners with their routes. `routes` has one list for each listener.
 pub(super) fn resolve(
     cx: &Context<'_>,
     pools: &mut Pools,
@@ -26,7 +28,7 @@ pub(super) fn resolve(
     pairs.map(|(spec, routes)| listener(cx, pools, spec, routes)).collect()
 }
 
-/// The listener's own `pool` or `storage` as its last route.
+/// Returns the listener's own `pool` or `storage` as its last route.
 fn own_route(cx: &Context<'_>, pools: &mut Pools, areas: &mut Areas, spec: &ListenerSpec) -> Option<Placed> {
     if !matches!(spec.mode, ModeSpec::Http { .. }) {
         return None;

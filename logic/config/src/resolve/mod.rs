@@ -1,4 +1,4 @@
-//! Spec to Plan: names become indices, and what does not fit together is reported.
+//! Turns a Spec into a Plan: replaces names by indices, and reports values that do not fit together.
 
 mod bind;
 mod fleet;
@@ -19,7 +19,7 @@ use crate::syntax::context::Context;
 use crate::syntax::diagnostic::Problem;
 use crate::syntax::source::Located;
 
-/// The plan that a spec stands for; meaningless if an error has been reported by now.
+/// Resolves a spec. The plan is meaningless if any error has been reported.
 pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     let mut pools = pools::Pools::new(&spec.pools);
     let mut areas = storage::Areas::new(&spec.storage_areas);
@@ -54,7 +54,7 @@ pub(crate) fn resolve(cx: &Context<'_>, spec: Spec) -> Plan {
     }
 }
 
-/// Reports pools that are to store uploads where nothing can be written.
+/// Reports pools that store uploads in areas without write access.
 fn uploads_have_a_place(cx: &Context<'_>, pools: &[PoolSpec], areas: &[AreaSpecs]) {
     let stores = |pool: &&PoolSpec| pool.plan.offload.as_ref().is_some_and(|offload| offload.uploads);
     for pool in pools.iter().filter(stores) {
@@ -73,7 +73,7 @@ fn uploads_have_a_place(cx: &Context<'_>, pools: &[PoolSpec], areas: &[AreaSpecs
     }
 }
 
-/// Reports what a pool asks for that a TCP listener cannot do.
+/// Reports settings of pools that a TCP listener does not support.
 fn http_only(cx: &Context<'_>, listeners: &[ListenerPlan], pools: &[PoolSpec]) {
     for listener in listeners {
         let Mode::Tcp(tcp) = &listener.mode else { continue };

@@ -1,4 +1,4 @@
-//! Paths of routes that no request can have, as its listener reads paths.
+//! Checks the paths of routes against the path rules of their listeners.
 
 use std::slice;
 
@@ -10,7 +10,8 @@ use crate::listener::route::read::RouteSpec;
 use crate::syntax::context::Context;
 use crate::syntax::diagnostic::Problem;
 
-/// Reports the paths of a route that never match, and a rewrite that never applies. `listeners` are those of the route.
+/// Reports paths of a route that never match, and a rewrite that never applies. `listeners`: those of the
+/// route.
 pub(super) fn check(cx: &Context<'_>, route: &RouteSpec, listeners: &[&ListenerSpec]) {
     for pattern in &route.matches.paths {
         if listeners.iter().any(|listener| is_too_long(listener, pattern)) {
@@ -53,7 +54,7 @@ fn check_one(
     cx.report(problem.also(listener.name.span, "this listener").help(help));
 }
 
-/// Returns whether a glob, which fits as it is written, does not in the form that is compared.
+/// Returns true if a glob is too long in its normalized form, although the written form is not.
 fn is_too_long(listener: &ListenerSpec, pattern: &PathPattern) -> bool {
     match &listener.mode {
         ModeSpec::Http { paths, .. } => PathSet::compile(slice::from_ref(pattern), paths.as_ref()).is_err(),

@@ -1,3 +1,5 @@
+//! Finds pools by name, and checks that they fit the traffic that they get.
+
 use std::collections::HashMap;
 
 use weir_balance::Algorithm;
@@ -11,43 +13,43 @@ use crate::syntax::tree::short;
 use crate::values::subject::Subject;
 use crate::values::suggest;
 
-/// The pools by name, and which of them something refers to.
+/// The pools by name, and the record of which pools are referred to.
 pub(super) struct Pools {
     names: Vec<Located<String>>,
     indices: HashMap<String, usize>,
     used: Vec<bool>,
     keys: Vec<PoolKey>,
-    /// For each what it has that TCP connections do not serve.
+    /// Setting of each pool that TCP connections do not support.
     http_only: Vec<Option<HttpOnly>>,
-    /// Whether nobody ever waits in front of it.
+    /// True for each pool in which no request ever waits.
     unlimited: Vec<bool>,
-    /// Whether its clients are sent on to its servers.
+    /// True for each pool that redirects clients to its servers.
     redirects: Vec<bool>,
 }
 
-/// What refers to a pool.
+/// Traffic that a pool gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Traffic {
     Http,
     Tcp,
 }
 
-/// A part of a pool that makes no sense for TCP connections, and where it stands.
+/// A setting of a pool that TCP connections do not support, with its position.
 #[derive(Debug, Clone, Copy)]
 enum HttpOnly {
-    /// Only HTTP can tell its clients apart.
+    /// Only HTTP can distinguish the clients.
     Sticky(Span),
     /// Only HTTP has response times.
     AutoWeight(Span),
 }
 
-/// What a pool goes by, as far as it must fit to those who refer to it.
+/// The hash key of a pool, as far as it must fit the pool's traffic.
 struct PoolKey {
-    /// The one kind that has it; `None` = both.
+    /// The only traffic with this key; `None` = both kinds.
     needs: Option<Traffic>,
     at: Option<Span>,
-    /// Nothing is written, and it goes by the address that clients have connected to: behind a reverse proxy that is most often one
-    /// for all. Reported once.
+    /// Algorithm of a pool without an explicit key that hashes the destination address. Behind a reverse
+    /// proxy, that address is usually the same for all requests. Reported once.
     alike: Option<Algorithm>,
 }
 
@@ -64,7 +66,7 @@ impl PoolKey {
     }
 }
 
-/// One key for all requests of an HTTP listener.
+/// Returns the warning about a pool whose key is the same for all requests of an HTTP listener.
 fn all_alike(pool: &Located<String>, algorithm: Algorithm, at: Span) -> Problem {
     let message = format!(
         "pool {}: {algorithm} goes by the address that clients have connected to, which is one and the same for all requests of a listener",
@@ -81,7 +83,7 @@ impl HttpOnly {
         sticky.or(pool.auto_weight_at.map(Self::AutoWeight))
     }
 
-    /// A TCP listener's pool with this.
+    /// Returns the error for a TCP listener's pool with this setting.
     fn unfit(self, pool: &Located<String>) -> Problem {
         let (at, what, help) = match self {
             Self::Sticky(at) => (
@@ -117,7 +119,8 @@ impl Pools {
         }
     }
 
-    /// The index of the pool that `subject` names; reported if there is none, or if it goes by what this traffic has not.
+    /// Returns the index of the pool that `subject` names. Reports an unknown pool, and a pool whose key this
+    /// traffic does not have.
     pub(super) fn find(
         &mut self,
         cx: &Context<'_>,
@@ -154,12 +157,12 @@ impl Pools {
         }
     }
 
-    /// Whether clients of a pool are sent on to its servers.
+    /// Returns true if the pool redirects clients to its servers.
     pub(super) fn redirects(&self, index: usize) -> bool {
         self.redirects.get(index).is_some_and(|redirects| *redirects)
     }
 
-    /// Why nobody waits in front of a pool; `None` = somebody may.
+    /// Returns the reason why no request waits in a pool; `None` = requests may wait.
     pub(super) fn never_queues(&self, index: usize) -> Option<String> {
         self.unlimited.get(index).filter(|is_unlimited| **is_unlimited)?;
         let name = short(&self.names.get(index)?.value);
@@ -179,7 +182,7 @@ impl Pools {
     }
 }
 
-/// A pool that goes by what those who come to it do not have.
+/// Returns the error for a pool whose key its traffic does not have.
 fn unfit(subject: &Subject, pool: &Located<String>, needs: Traffic, at: Option<Span>) -> Problem {
     let pool_name = short(&pool.value);
     let (message, help) = match needs {
@@ -201,7 +204,7 @@ fn unfit(subject: &Subject, pool: &Located<String>, needs: Traffic, at: Option<S
     }
 }
 
-/// A name that nothing has.
+/// Returns the error for an unknown name.
 pub(super) fn unknown<'n>(
     cx: &Context<'_>,
     subject: &Subject,

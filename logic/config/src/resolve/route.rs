@@ -1,3 +1,5 @@
+//! Resolves routes, and assigns them to listeners.
+
 use std::collections::HashMap;
 
 use weir_http::Action;
@@ -16,17 +18,18 @@ use crate::values::subject::Subject;
 
 /// A route of one listener.
 pub(super) struct Placed {
-    /// Its place among the `[[route]]`s; `None` = the listener's own pool.
+    /// Index among the `[[route]]` tables; `None` = the listener's own pool.
     pub(super) index: Option<usize>,
     pub(super) span: Span,
-    /// What messages call it.
+    /// Name in messages.
     pub(super) what: String,
-    /// `false` if a condition has a mistake and is left out: such a route takes more than it should, and does not count as hiding others.
+    /// `false` if the route lacks an invalid condition. Such a route matches more than it should, so it does
+    /// not count as hiding others.
     pub(super) is_as_written: bool,
     pub(super) plan: RoutePlan,
 }
 
-/// The routes of each listener, in the order of the file.
+/// Returns the routes of each listener, in the order of the file.
 pub(super) fn by_listener(
     cx: &Context<'_>,
     pools: &mut Pools,

@@ -1,3 +1,5 @@
+//! Resolves storage areas and token issuers.
+
 use std::collections::HashMap;
 
 use weir_model::Name;
@@ -10,7 +12,7 @@ use crate::syntax::diagnostic::Problem;
 use crate::syntax::source::{Located, Span};
 use crate::values::subject::Subject;
 
-/// The storage areas by name, and which of them something refers to.
+/// The storage areas by name, and the record of which areas are referred to.
 pub(super) struct Areas {
     names: Vec<(Name, Span)>,
     used: Vec<bool>,
@@ -22,7 +24,7 @@ impl Areas {
         Self { used: vec![false; names.len()], names }
     }
 
-    /// The area that `subject` names; reported if there is none.
+    /// Returns the name of the area that `subject` names. Reports an unknown area.
     pub(super) fn find(
         &mut self,
         cx: &Context<'_>,
@@ -55,7 +57,7 @@ impl Areas {
     }
 }
 
-/// Areas and issuers as the plan has them: each issuer that an area names is there, and each once.
+/// Resolves areas and issuers. Each issuer that an area names must exist, and must be unique.
 pub(super) fn resolve(
     cx: &Context<'_>,
     areas: Vec<AreaSpecs>,
@@ -76,7 +78,7 @@ pub(super) fn resolve(
     }
     let used = |issuer: &IssuerSpec| {
         areas.iter().any(|area| {
-            // What its Cedar policies are about is not known here.
+            // The issuers that Cedar policies use are unknown here.
             !area.plan.access.cedar.is_empty()
                 || area.issuers.iter().any(|named| named.value == issuer.plan.issuer)
         })

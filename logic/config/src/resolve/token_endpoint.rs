@@ -1,3 +1,5 @@
+//! Resolves token endpoints.
+
 use super::pools::unknown;
 use crate::plan::TokenEndpointPlan;
 use crate::storage::read::{AreaSpecs, IssuerSpec};
@@ -5,7 +7,7 @@ use crate::storage::token_endpoint::read::EndpointSpec;
 use crate::syntax::context::Context;
 use crate::syntax::diagnostic::Problem;
 
-/// Endpoints as the plan has them: each that an area names is there, and nobody else has its issuer.
+/// Resolves endpoints. Each endpoint that an area names must exist, and its issuer must be unique.
 pub(super) fn resolve(
     cx: &Context<'_>,
     areas: &mut [AreaSpecs],

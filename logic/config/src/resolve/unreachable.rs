@@ -1,5 +1,5 @@
-//! Routes that an earlier one hides on every listener they belong to. Sound, not complete: what is reported is
-//! certainly never reached, what is not reported may still be.
+//! Finds routes that an earlier route hides on every listener to which they belong. Sound, not complete: a
+//! reported route is certainly unreachable, others may be unreachable, too.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,16 +9,17 @@ use crate::syntax::diagnostic::Problem;
 
 use weir_http::{HeaderMatch, HostPattern, PathPattern, RouteMatch};
 
-/// With many thousands of routes without hosts, comparing each with all before it would take too long.
+/// Limit of the comparisons: with many thousands of routes without hosts, a comparison of all pairs would
+/// take too long.
 const COMPARISONS_MAX: usize = 4_000_000;
 
-/// Reports the routes that cannot be reached; `routes` has one list for each listener.
+/// Reports the routes that cannot be reached. `routes` has one list for each listener.
 pub(super) fn check(cx: &Context<'_>, routes: &[Vec<Placed>]) {
     if cx.is_incomplete() {
         return;
     }
     let mut comparisons_left = COMPARISONS_MAX;
-    // By place in the file, with those that no listener has reached yet.
+    // Keyed by position in the file. `None` = some listener can reach the route.
     let mut hidden: BTreeMap<usize, Option<Problem>> = BTreeMap::new();
     for listener in routes {
         let mut earlier = ByHost::default();
@@ -47,7 +48,7 @@ pub(super) fn check(cx: &Context<'_>, routes: &[Vec<Placed>]) {
     hidden.into_values().flatten().for_each(|problem| cx.report(problem));
 }
 
-/// The routes of a listener so far, by the hosts they take.
+/// The routes of a listener so far, by host.
 #[derive(Default)]
 struct ByHost<'r> {
     count: usize,
@@ -67,7 +68,7 @@ impl<'r> ByHost<'r> {
         self.count += 1;
     }
 
-    /// Those that may cover `narrow`: a route that does takes its first host.
+    /// Returns the routes that may cover `narrow`: each of them matches its first host.
     fn candidates(&self, narrow: &RouteMatch) -> Vec<usize> {
         let mut candidates = self.any_host.clone();
         if let Some(HostPattern::Exact(host) | HostPattern::Wildcard(host)) = narrow.hosts.first() {
@@ -87,7 +88,7 @@ fn unreachable(route: &Placed, hider: &Placed) -> Problem {
     problem.help("the first route that matches takes a request: put the narrower one first")
 }
 
-/// Whether `wide` certainly matches whatever `narrow` matches.
+/// Returns true if `wide` certainly matches every request that `narrow` matches.
 fn covers(wide: &RouteMatch, narrow: &RouteMatch) -> bool {
     any_of(&wide.hosts, &narrow.hosts, host_covers)
         && any_of(&wide.paths, &narrow.paths, path_covers)
@@ -97,7 +98,7 @@ fn covers(wide: &RouteMatch, narrow: &RouteMatch) -> bool {
         && (wide.expression.is_none() || wide.expression == narrow.expression)
 }
 
-/// For groups of which one entry suffices, and an empty one matches all.
+/// Compares groups of which one entry must match; an empty group matches everything.
 fn any_of<T>(wide: &[T], narrow: &[T], covers: impl Fn(&T, &T) -> bool) -> bool {
     wide.is_empty()
         || (!narrow.is_empty() && narrow.iter().all(|narrow| wide.iter().any(|wide| covers(wide, narrow))))
@@ -122,7 +123,7 @@ fn path_covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
         (PathPattern::Exact(wide), PathPattern::Exact(narrow)) => wide == narrow,
         (PathPattern::Glob(wide), PathPattern::Glob(narrow)) => wide == narrow || wide == "**",
         (PathPattern::Glob(wide), _) => wide == "**",
-        // What stands before the first wildcard is fixed.
+        // The part before the first wildcard is fixed.
         (PathPattern::Prefix(wide), PathPattern::Glob(narrow)) => {
             let fixed = &narrow[..narrow.find(['*', '?']).unwrap_or(narrow.len())];
             wide == "/" && narrow.starts_with('/') || wide.ends_with('/') && fixed.starts_with(wide.as_str())
@@ -131,7 +132,8 @@ fn path_covers(wide: &PathPattern, narrow: &PathPattern) -> bool {
     }
 }
 
-/// `/sa` takes `/sa` and what is below it, `/sa/` what begins with it.
+/// Returns true if the prefix matches the path. `/sa` matches `/sa` and paths below it; `/sa/` matches paths
+/// that begin with it.
 fn prefix_takes(prefix: &str, path: &str) -> bool {
     match path.strip_prefix(prefix) {
         Some(rest) => rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'),

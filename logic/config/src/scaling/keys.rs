@@ -1,4 +1,4 @@
-//! Every key of the file of rules.
+//! Keys of the file of scaling rules.
 
 use crate::schema::Kind::{
     AnyOf, Choice, Duration, Flag, Integer, Named, Number, OneOrMany, Percent, Table, Tables, Text,
@@ -11,7 +11,7 @@ pub(crate) const TIME: Kind = Duration { min_ms: 100, max_ms: 30 * DAY_MS };
 const TIME_OR_ZERO: Kind = Duration { min_ms: 0, max_ms: 30 * DAY_MS };
 /// Requests per second.
 pub(crate) const CAPACITY: Kind = Number { min: 0.001, max: 1e9 };
-/// No fleet is larger.
+/// Maximum size of a fleet.
 const SERVERS: Kind = Integer { min: 1, max: 100_000 };
 const SERVERS_OR_ZERO: Kind = Integer { min: 0, max: 100_000 };
 
@@ -50,7 +50,7 @@ pub(super) static RULES: Section = Section {
 static NAME_OR_POLICY: Kind = AnyOf(&NAMES_OR_POLICIES);
 static NAMES_OR_POLICIES: [Kind; 2] = [Choice(&weir_scale::Policy::NAMES), Table(&POLICY)];
 
-/// What rules say of a simulated fleet as of a real one.
+/// Keys that real and simulated fleets share.
 pub(crate) const SHARED: [Key; 12] = [
     key("min", SERVERS, Default("1"), "2", "Never fewer servers, whatever the demand."),
     key("max", SERVERS, Required, "13", "Never more servers that run."),
@@ -235,7 +235,7 @@ pub(super) static POLICY: Section = Section {
     ],
 };
 
-/// A test proves that they are those of `weir_scale`.
+/// A test proves that these defaults equal those of `weir_scale`.
 const UP_AFTER: &str = "\"13s\"";
 const DOWN_AFTER: &str = "\"2s\"";
 
@@ -309,7 +309,7 @@ pub(crate) const STATISTIC: Key = key(
 pub(crate) const WINDOW: Key =
     key("window", TIME_OR_ZERO, Default("\"0s\""), "\"1m\"", "The window; 0 = the latest value.");
 
-/// Two lists of keys as one.
+/// Joins two lists of keys.
 pub(crate) const fn joined<const A: usize, const B: usize, const ALL: usize>(
     first: [Key; A],
     then: [Key; B],

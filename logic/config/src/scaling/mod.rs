@@ -1,5 +1,5 @@
-//! The file of `weir fleet backtest`: TOML text -> sets of rules for a fleet, with the same checks, messages and reference page
-//! as the config file.
+//! The file of `weir fleet backtest`: TOML text -> named scaling rules. Has the same checks, messages and
+//! reference page as the config file.
 
 pub(crate) mod keys;
 mod policies;
@@ -19,19 +19,19 @@ use crate::values::shape;
 use crate::values::subject::Subject;
 use keys::FILE;
 
-/// Rules with a name.
+/// Scaling rules with a name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedRules {
-    /// What the file calls them.
+    /// Name in the file.
     pub name: Name,
     /// The rules.
     pub rules: Rules,
 }
 
-/// Reads every `[rules.NAME]` of a text, in its order.
+/// Reads all `[rules.NAME]` tables of a text, in their order.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the text.
+/// If the text has errors. Returns all of them, in the order of the text.
 pub fn load(
     source: &Source,
     env: &dyn Fn(&str) -> Option<String>,
@@ -51,12 +51,12 @@ pub fn load(
     if errors.is_empty() { Ok(rules) } else { Err(errors) }
 }
 
-/// The reference page of the file, in Markdown.
+/// Returns the reference page of the file, in Markdown.
 pub fn reference() -> String {
     crate::schema::page::page(INTRODUCTION, &FILE)
 }
 
-/// Every key of the file, for the tests that prove what they say.
+/// Returns the root section of the file, for the tests of the documented keys.
 #[cfg(test)]
 pub(crate) fn root() -> &'static crate::schema::Section {
     &FILE

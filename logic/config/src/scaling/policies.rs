@@ -1,3 +1,5 @@
+//! Reads the scaling policies of a set of rules.
+
 use weir_scale::forecast::Method;
 use weir_scale::policy::{Cron, Floor, Predictive, Reactive, Schedule, Step, Target};
 use weir_scale::{Bounds, Policy};
@@ -6,7 +8,7 @@ use super::keys::{FLOOR, POLICY};
 use crate::syntax::tree::Node;
 use crate::values::table::Table;
 
-/// Which keys are whose.
+/// Policies to which each key belongs.
 const OWNERS: [(&str, &[&str]); 17] = [
     ("period", &["reactive"]),
     ("baseline", &["reactive"]),
@@ -28,7 +30,7 @@ const OWNERS: [(&str, &[&str]); 17] = [
 ];
 const FOLLOWERS: &[&str] = &["target", "predictive"];
 
-/// `policy = ...` of a set of rules.
+/// Reads `policy = ...` of a set of rules.
 pub(super) fn read(rules: &Table<'_, '_>, bounds: Bounds) -> Vec<Policy> {
     let mut policies = Vec::new();
     let written = rules.many("policy");
@@ -61,7 +63,7 @@ pub(super) fn read(rules: &Table<'_, '_>, bounds: Bounds) -> Vec<Policy> {
     policies
 }
 
-/// The policy of a name, as it is without any key. A name that there is not was reported before.
+/// Returns the policy of a name, with all defaults. An unknown name has been reported before.
 fn by_name(name: &str) -> Policy {
     match name {
         "reactive" => Policy::Reactive(Reactive::default()),
@@ -140,7 +142,7 @@ fn predictive(table: &Table<'_, '_>) -> Predictive {
     }
 }
 
-/// A name that there is not was reported before.
+/// Returns the method of a name. An unknown name has been reported before.
 fn method(name: &str) -> Method {
     Method::ALL.into_iter().find(|(known, _)| *known == name).map_or(Method::default(), |(_, method)| method)
 }

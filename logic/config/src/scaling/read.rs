@@ -1,4 +1,4 @@
-//! Reads rules out of a tree whose shape has been checked, and reports what does not fit together.
+//! Reads scaling rules from a tree whose shape has been checked. Reports values that do not fit together.
 
 use weir_model::Name;
 use weir_scale::{
@@ -35,7 +35,7 @@ pub(super) fn file(cx: &Context<'_>, root: &Node) -> Vec<NamedRules> {
     entries.iter().filter_map(read).collect()
 }
 
-/// Rules out of a table with the keys that they share; `section`: what a signal may be.
+/// Reads rules from a table with the shared keys. `section`: the keys of a signal.
 pub(crate) fn rules(table: &Table<'_, '_>, section: &'static Section, capacity: CapacityRule) -> Rules {
     let bounds =
         Bounds { min: table.number("min"), max: table.number("max"), quota: table.number_if("quota") };
@@ -64,10 +64,10 @@ pub(crate) fn rules(table: &Table<'_, '_>, section: &'static Section, capacity: 
     }
 }
 
-/// Bounds that contradict each other.
+/// Reports bounds that contradict each other.
 fn fit(table: &Table<'_, '_>, bounds: Bounds, standby: Standby) {
     let complain = |key: &str, message: String, help: &str| {
-        // A number that is missing or out of range was reported before.
+        // A missing or invalid number has been reported before.
         if let Some(node) = table.get(key).filter(|node| node.integer().is_some()) {
             table.report(key, node.span, message, Some(help.to_owned()));
         }
@@ -131,7 +131,7 @@ fn signals(table: &Table<'_, '_>, section: &'static Section) -> Vec<SignalRule> 
         }
         signals.push(SignalRule {
             kind,
-            // Not looked at for requests.
+            // Unused for requests.
             per_server: per_server.unwrap_or(if kind == SignalKind::Requests { 0.0 } else { 1.0 }),
             statistic: match signal.text("statistic").as_str() {
                 "max" => Statistic::Max,

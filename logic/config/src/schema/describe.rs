@@ -1,4 +1,4 @@
-//! Says in words what a value of each kind is, and which range it has.
+//! Describes in words the values and the range of each kind.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use weir_model::{ByteSize, Millis};
 
 use super::Kind;
 
-/// What a value of this kind is, as in "expected ...".
+/// Describes a value of this kind, as in "expected ...".
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -55,7 +55,7 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// The permitted range in the words of the file, for kinds that have one worth telling.
+    /// Returns the permitted range in the syntax of the file, for kinds with a range.
     pub(crate) fn range(&self) -> Option<String> {
         match self {
             Self::Integer { min, max } => Some(format!("{min} to {max}")),

@@ -1,10 +1,10 @@
-//! Makes the JSON Schema of a file from the tables of its keys, for editors that know TOML.
+//! Generates the JSON Schema of a file from the tables of its keys, for editors that support TOML.
 
 use serde_json::{Map, Value, json};
 
 use super::{Key, Kind, Presence, Section};
 
-/// The schema (JSON Schema 2020-12) of a file whose outermost table is `root`.
+/// Returns the schema (JSON Schema 2020-12) of a file with the root table `root`.
 pub(crate) fn document(root: &'static Section) -> Value {
     let mut definitions = Map::new();
     let mut root = object(root, &mut definitions);
@@ -15,7 +15,7 @@ pub(crate) fn document(root: &'static Section) -> Value {
     root
 }
 
-/// The name of a section's definition: its title without brackets.
+/// Returns the name of a section's definition: its title without brackets.
 pub(crate) fn definition_name(section: &Section) -> String {
     let name = |c: char| if c == ' ' { '-' } else { c };
     section.title.chars().filter(|c| !"[],".contains(*c)).map(name).collect()
@@ -97,17 +97,18 @@ fn reference(section: &'static Section, definitions: &mut Map<String, Value>) ->
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// A text of a certain form; a variable may stand for any part of it.
+/// Returns the schema of a text that matches a pattern. An environment variable may replace any part of the
+/// text.
 fn text(pattern: &str) -> Value {
     json!({ "type": "string", "pattern": format!("^ *({pattern}) *$|\\$\\{{") })
 }
 
-/// A text of one variable stands for anything.
+/// Returns a schema that also permits a text that is one environment variable.
 fn or_variable(value: Value) -> Value {
     json!({ "anyOf": [value, { "$ref": "#/$defs/variable" }] })
 }
 
-/// A TOML value as JSON; a test proves that each of them can be read.
+/// Converts a TOML value to JSON. A test proves that each default and example can be parsed.
 pub(crate) fn from_toml(text: &str) -> Value {
     let table = format!("x = {text}").parse::<toml::Table>();
     let value = table.ok().and_then(|mut table| table.remove("x"));

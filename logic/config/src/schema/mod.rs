@@ -1,18 +1,18 @@
-//! The language in which every key of a file is described: name, type, range, default, meaning. The parser,
-//! the JSON Schema and the reference page all work from these descriptions, so that they agree.
+//! The types that describe each key of a file: name, type, range, default, meaning. The parser, the JSON
+//! Schema and the reference page all use these descriptions, so that they agree.
 
 mod describe;
 pub(crate) mod json;
 pub(crate) mod page;
 
-/// What may stand in one table of the file.
+/// The keys of one table of the file.
 #[derive(Debug)]
 pub(crate) struct Section {
-    /// What error messages call one of these before its name; empty where the name of the key says it.
+    /// Noun before a table's name in error messages; empty if the key's name suffices.
     pub(crate) noun: &'static str,
-    /// How the reference page heads it.
+    /// Heading in the reference page.
     pub(crate) title: &'static str,
-    /// What it is for.
+    /// Purpose of the section.
     pub(crate) meaning: &'static str,
     pub(crate) keys: &'static [Key],
 }
@@ -24,29 +24,29 @@ pub(crate) struct Key {
     pub(crate) kind: Kind,
     pub(crate) presence: Presence,
     pub(crate) meaning: &'static str,
-    /// A TOML value.
+    /// Example, as a TOML value.
     pub(crate) example: &'static str,
 }
 
-/// What holds where a key is not there.
+/// Value or meaning of an absent key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It must be.
+    /// The key is required.
     Required,
-    /// This TOML value; the parser reads it from here.
+    /// This TOML value, which the parser reads from here.
     Default(&'static str),
-    /// These words say what happens then.
+    /// A description of the behavior without the key.
     Otherwise(&'static str),
 }
 
-/// What a value may be.
+/// Type of a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     /// `true` or `false`.
     Flag,
-    /// `true` only: the long form of the same key is a table.
+    /// Only `true`; the long form of the same key is a table.
     On,
-    /// `false` only: the operator wants none.
+    /// Only `false`, which turns the feature off.
     Off,
     /// A whole number.
     Integer { min: u64, max: u64 },
@@ -58,17 +58,17 @@ pub(crate) enum Kind {
     Duration { min_ms: u64, max_ms: u64 },
     /// A size such as `"64KiB"`, in bytes here.
     Size { min: u64, max: u64 },
-    /// A size each second such as `"1KiB/s"`.
+    /// A size per second, such as `"1KiB/s"`.
     ByteRate,
-    /// A share such as `"20%"`.
+    /// A percentage, such as `"20%"`.
     Percent { min: u16, max: u16 },
-    /// A text; these words say of what.
+    /// A text, with a description of its content.
     Text(&'static str),
     /// One of these texts.
     Choice(&'static [&'static str]),
-    /// One, or a list of them.
+    /// One value, or a list of values.
     OneOrMany(&'static Kind),
-    /// Any of these.
+    /// Any of these kinds.
     AnyOf(&'static [Kind]),
     /// A table.
     Table(&'static Section),
@@ -76,7 +76,7 @@ pub(crate) enum Kind {
     Named(&'static str, &'static Section),
     /// One table or several: `[[route]]`.
     Tables(&'static Section),
-    /// Keys that the operator chooses (these words say which), each with such a value.
+    /// Keys that the operator chooses, with a description of them, and the kind of their values.
     Map(&'static str, &'static Kind),
 }
 
@@ -91,7 +91,7 @@ pub(crate) const MINUTE_MS: u64 = 60 * SECOND_MS;
 pub(crate) const HOUR_MS: u64 = 60 * MINUTE_MS;
 pub(crate) const DAY_MS: u64 = 24 * HOUR_MS;
 
-/// Any time that one would wait for something on purpose. Ten thousand days would do no harm, but are a mistyped unit.
+/// A duration of a deliberate wait. The upper limit detects wrong units, such as ten thousand days.
 pub(crate) const DURATION: Kind = Kind::Duration { min_ms: 1, max_ms: 30 * DAY_MS };
 pub(crate) const DURATION_OR_ZERO: Kind = Kind::Duration { min_ms: 0, max_ms: 30 * DAY_MS };
 pub(crate) const COUNT: Kind = Kind::Integer { min: 1, max: u32::MAX as u64 };

@@ -1,16 +1,16 @@
-//! Makes the reference page of a file from the tables of its keys.
+//! Generates the reference page of a file from the tables of its keys.
 
 use std::fmt::Write;
 
 use super::{Key, Kind, Presence, Section};
 
-/// The page of a file whose outermost table is `root`.
+/// Returns the reference page of a file with the root table `root`.
 pub(crate) fn page(introduction: &str, root: &'static Section) -> String {
     let mut page = String::from(introduction);
     let mut sections = Vec::new();
     collect(root, &mut sections);
     for section in sections {
-        // Writing to a String cannot fail.
+        // A write to a String cannot fail.
         let _ = write!(page, "\n## {}\n\n{}\n", section.title, section.meaning);
         let _ = write!(page, "\n| key | value | default | meaning |\n|---|---|---|---|\n");
         for key in section.keys {
@@ -51,7 +51,7 @@ fn row(key: &Key) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// The kind with its range, and links to the tables that it names.
+/// Returns the kind with its range, and links to the tables that it names.
 fn form(kind: Kind) -> String {
     match kind {
         Kind::Integer { min, max } => format!("whole number, {min} to {max}"),
@@ -86,13 +86,13 @@ fn with_range(what: &str, kind: Kind) -> String {
     }
 }
 
-/// As the usual renderers make it of a heading.
+/// Returns the anchor that common Markdown renderers give to a section's heading.
 fn anchor(section: &Section) -> String {
     let kept = section.title.chars().filter(|c| c.is_ascii_alphanumeric() || "- _".contains(*c));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
 }
 
-/// Every key with its example.
+/// Returns an example of each key.
 fn example(section: &Section) -> String {
     section.keys.iter().fold(String::new(), |mut text, key| {
         let _ = writeln!(text, "{} = {}", key.name, key.example);

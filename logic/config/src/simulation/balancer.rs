@@ -1,3 +1,5 @@
+//! The valid balancer settings of a simulation scenario.
+
 use serde::Serialize;
 use weir_balance::{AutoWeightRule, ConcurrencyRule, SlowStart};
 use weir_health::{BreakerRule, EjectionRule};
@@ -6,106 +8,108 @@ use weir_model::Millis;
 use super::SimTime;
 use crate::plan::{HedgePlan, WhenBusy, WhenGone};
 
-/// What the algorithms that can go by any key go by. Those that go by the client's address alone do so in any case.
+/// Hash key of the algorithms with a configurable key. Algorithms that use only the client's address ignore
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SimKey {
-    /// The URI for `lblc` and `lblcr`, who are about locality; the client for the others.
+    /// The URI for the locality algorithms `lblc` and `lblcr`, the client for others.
     #[default]
     Auto,
-    /// Who asks.
+    /// The client.
     Client,
-    /// What is asked for.
+    /// The URI.
     Uri,
-    /// The value that a request brings besides ([`Scenario::values`](super::Scenario::values)).
+    /// The additional value of a request ([`Scenario::values`](super::Scenario::values)).
     Value,
 }
 
-/// The balancer, as far as it matters here.
+/// The settings of the balancer that the simulation uses.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BalancerPlan {
-    /// Workers; each chooses by itself, and they share the servers' loads.
+    /// Number of workers; each chooses by itself, and they share the servers' loads.
     pub workers: u32,
-    /// What requests are kept together by.
+    /// Hash key of requests.
     pub key: SimKey,
-    /// Further tries of a request that found its server dead.
+    /// Maximum number of retries of a request whose server is down.
     pub retries: u32,
-    /// What a dying server had is tried again, too.
+    /// True if Weir also retries requests that a failing server had accepted.
     pub retries_lost: bool,
-    /// For all further tries together; `None` = no limit.
+    /// Budget of all retries; `None` = no limit.
     pub retry_budget: Option<BudgetRule>,
-    /// How long a request may wait when all servers are at their limits; 0 = not at all.
+    /// Maximum wait of a request if all servers are at their limits; 0 = no wait.
     pub queue: SimTime,
-    /// So many may wait at once; `None` = any number.
+    /// Maximum number of waiting requests; `None` = no limit.
     pub queue_length_max: Option<u32>,
-    /// So many may wait for one server, where they are bound to it; further ones are sent to another. `None` = any number.
+    /// Maximum number of requests that wait for the one server to which they are bound; more go to another
+    /// server. `None` = no limit.
     pub server_queue_max: Option<u32>,
-    /// Of those who wait clients get their turns; else whoever came first is next.
+    /// True if clients take turns in the queue; false = first come, first served.
     pub is_fair: bool,
-    /// Requests at once, in all; `None` = no limit.
+    /// Maximum number of active requests; `None` = no limit.
     pub connections_max: Option<u32>,
-    /// Clients stay with the server that they have begun with; `None` = each request is balanced by itself.
+    /// Sticky sessions; `None` = the balancer balances each request by itself.
     pub sticky: Option<StickySessions>,
-    /// How the weight of a server rises that has come up; `None` = at once.
+    /// Ramp of a server's weight after the server comes up; `None` = no ramp.
     pub slow_start: Option<SlowStart>,
-    /// How the weights of servers are found that have `auto_weight`.
+    /// Rules for the weights of servers with `auto_weight`.
     pub auto_weight: FoundWeights,
-    /// A limit for each server that follows its latency; `None` = off.
+    /// Limit for each server that adapts to its latency; `None` = off.
     pub concurrency: Option<ConcurrencyRule>,
-    /// Ejection of servers that refuse requests or break them off; `None` = off.
+    /// Ejection of servers that refuse or abort requests; `None` = off.
     pub ejection: Option<EjectionRule>,
-    /// Turns requests away while too many fail; `None` = off.
+    /// Circuit breaker; `None` = off.
     pub breaker: Option<BreakerRule>,
-    /// A second try at another server, beside the first; `None` = off. Every request may have one.
+    /// A second attempt at another server, beside the first one; `None` = off. Every request may have one.
     pub hedge: Option<HedgePlan>,
-    /// From a server's failure until the balancer's checks know; `SimTime::MAX` = they never do.
+    /// Time from a server's failure to its detection by checks; `SimTime::MAX` = never.
     pub down_after: SimTime,
-    /// From its recovery until they know.
+    /// Time from a server's recovery to its detection by checks.
     pub up_after: SimTime,
-    /// Added to each request's latency.
+    /// Network time, which is added to the latency of each request.
     pub network: SimTime,
 }
 
-/// How weights are found by measurement.
+/// Rules for measured weights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct FoundWeights {
-    /// From one judgement to the next.
+    /// Time between two evaluations.
     pub interval: Millis,
-    /// Between which weights, and from how many requests on.
+    /// Range of weights, and the minimum number of requests.
     pub rule: AutoWeightRule,
 }
 
-/// How many further tries there may be.
+/// Budget of retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BudgetRule {
-    /// This share of the requests, 0 to 100 percent, once `per_second` is used.
+    /// Percentage of the requests, 0 to 100, for retries beyond `per_second`.
     pub percent: u8,
-    /// So many a second are always permitted.
+    /// Retries per second that are always permitted.
     pub per_second: u32,
-    /// How many may be under way at once; `None` = any number.
+    /// Limit of concurrent retries; `None` = no limit.
     pub at_once: Option<AtOnceRule>,
 }
 
-/// How many further tries may be under way at once.
+/// Limit of concurrent retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AtOnceRule {
-    /// This share of the requests in flight, 0 to 100 percent.
+    /// Percentage of the requests in flight, 0 to 100.
     pub percent: u8,
-    /// So many always may.
+    /// Number of concurrent retries that are always permitted.
     pub min: u32,
 }
 
-/// Sessions: each client has one.
+/// Sticky sessions; each client has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StickySessions {
-    /// How many are remembered; the one that was not seen for longest makes room. At least 1.
+    /// Maximum number of sessions, at least 1. A new session replaces the least recently used one.
     pub size: u32,
-    /// One that was not seen for so long is forgotten.
+    /// Time after the last use at which a session expires.
     pub expire: SimTime,
-    /// So long after it began with its server it ends, though it is used; `None` = it does not.
+    /// Maximum age of a session, even if it is in use; `None` = no limit.
     pub life_max: Option<SimTime>,
-    /// When its server takes nothing, or has failed the request.
+    /// Action if the client's server is not available or has failed the request.
     pub when_gone: WhenGone,
-    /// When its server is at its limit.
+    /// Action if the client's server is at its limit.
     pub when_busy: WhenBusy,
 }

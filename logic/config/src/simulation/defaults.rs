@@ -1,3 +1,5 @@
+//! The default values of a simulation scenario.
+
 use super::{
     Arrivals, BalancerPlan, FoundWeights, Group, Measure, Pattern, PoolRules, Population, Scenario, Service,
     ServiceLaw, Sharing, SimKey, SimTime, StickySessions, Volume,
@@ -7,7 +9,7 @@ use weir_balance::{Algorithm, AutoWeightRule};
 use weir_model::{Millis, Weight};
 
 impl Default for Scenario {
-    /// What an empty file says; a test proves it.
+    /// Returns the scenario of an empty file, as a test proves.
     fn default() -> Self {
         Self {
             algorithms: Algorithm::ALL.to_vec(),

@@ -1,4 +1,4 @@
-//! Every key of the scenario file.
+//! Keys of the scenario file.
 
 mod agent;
 mod balancer;

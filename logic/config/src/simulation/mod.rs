@@ -1,5 +1,5 @@
-//! The scenario file of `weir simulate`: TOML text -> [`Scenario`], with the same checks, messages and reference page as
-//! the config file.
+//! The scenario file of `weir simulate`: TOML text -> [`Scenario`]. Has the same checks, messages and
+//! reference page as the config file.
 
 mod balancer;
 mod defaults;
@@ -26,10 +26,10 @@ pub use scenario::{
 };
 pub use time::{BadTime, SimTime};
 
-/// Makes a scenario of its text.
+/// Loads a scenario from its text.
 ///
 /// # Errors
-/// Everything that is wrong with it, in the order of the text.
+/// If the scenario has errors. Returns all of them, in the order of the text.
 pub fn load(source: &Source, env: &dyn Fn(&str) -> Option<String>) -> Result<Scenario, Vec<Diagnostic>> {
     if source.text.len() > SOURCES_BYTES_MAX {
         let message =
@@ -46,12 +46,12 @@ pub fn load(source: &Source, env: &dyn Fn(&str) -> Option<String>) -> Result<Sce
     if errors.is_empty() { Ok(scenario) } else { Err(errors) }
 }
 
-/// The reference page of the scenario file, in Markdown.
+/// Returns the reference page of the scenario file, in Markdown.
 pub fn reference() -> String {
     crate::schema::page::page(INTRODUCTION, &SCENARIO)
 }
 
-/// Every key of the scenario file, for the tests that prove what they say.
+/// Returns the root section of the scenario file, for the tests of the documented keys.
 #[cfg(test)]
 pub(crate) fn root() -> &'static crate::schema::Section {
     &SCENARIO

@@ -1,4 +1,4 @@
-//! Reads a scenario out of a tree whose shape has been checked, and reports what does not fit together.
+//! Reads a scenario from a tree whose shape has been checked. Reports values that do not fit together.
 
 use weir_balance::Algorithm;
 
@@ -17,12 +17,12 @@ use crate::syntax::tree::Node;
 use crate::values::subject::Subject;
 use crate::values::table::Table;
 
-/// More servers are no pool.
+/// Maximum number of servers; no pool is larger.
 const SERVERS_MAX: u64 = 100_000;
-/// All caches together, at about 50 bytes each.
+/// Maximum number of entries of all caches together, at about 50 bytes each.
 const CACHED_URIS_MAX: u64 = 50_000_000;
 
-/// An office day, from midnight.
+/// Relative load of an office day, by hour from midnight.
 const OFFICE_DAY: [f64; 24] = [
     0.25, 0.2, 0.15, 0.15, 0.15, 0.2, 0.35, 0.7, 1.2, 1.7, 1.9, 1.85, 1.6, 1.7, 1.85, 1.8, 1.65, 1.4, 1.2,
     1.1, 1.05, 0.9, 0.6, 0.4,
@@ -370,7 +370,7 @@ const AGENT_WORDS: &str = "an agent says up, down, fail, stopped, ready, drain, 
 
 fn agent(table: &Table<'_, '_>, count: u32) -> AgentWord {
     let says = table.text("says");
-    // As the proxy reads it, but that a word that means nothing is an error here.
+    // Parses as the proxy does, but treats unknown words as errors.
     let complaint = match weir_wire::agent::parse(says.as_bytes()) {
         None => Some("says nothing".to_owned()),
         Some(reply) => reply.unknown.map(|word| format!("{word:?} means nothing; {AGENT_WORDS}")),
@@ -386,7 +386,7 @@ fn span(table: &Table<'_, '_>, count: u32) -> Failure {
     Failure { at: time(table, "at"), lasts: long(table, "for"), servers: servers(table, count) }
 }
 
-/// How many of a group, the first ones.
+/// Reads the number of servers of a group, counted from the first one.
 fn servers(table: &Table<'_, '_>, count: u32) -> u32 {
     let servers: u32 = table.number("servers");
     if servers > count {
@@ -395,13 +395,13 @@ fn servers(table: &Table<'_, '_>, count: u32) -> u32 {
     servers
 }
 
-/// A time; what is no time is reported.
+/// Reads a time. Reports a text that is not a time.
 fn time(table: &Table<'_, '_>, key: &str) -> SimTime {
     let written = table.get(key).and_then(|_| table.parse::<SimTime>(key));
     written.map(|time| time.value).or_else(|| table.default(key).parse().ok()).unwrap_or_default()
 }
 
-/// A time above 0.
+/// Reads a time above 0.
 fn long(table: &Table<'_, '_>, key: &str) -> SimTime {
     let value = time(table, key);
     if let (Some(node), SimTime(0)) = (table.get(key).filter(|node| node.text().is_some()), value)

@@ -1,3 +1,5 @@
+//! A valid simulation scenario: traffic, balancer and servers.
+
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -7,148 +9,150 @@ use weir_model::Weight;
 
 use super::{BalancerPlan, SimTime};
 
-/// What is simulated.
+/// Valid settings of a simulation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Scenario {
-    /// Which algorithms are compared; at least one, none twice.
+    /// Algorithms to compare; at least one, without duplicates.
     pub algorithms: Vec<Algorithm>,
-    /// The one that is used today, where that is known: what the others are compared with. `None` = the default.
+    /// The algorithm in use today, if known: the baseline of the comparison. `None` = the default.
     pub in_use: Option<Algorithm>,
-    /// The pool whose traffic this is, as far as its config says more than its servers.
+    /// Settings of the pool whose traffic is simulated, beyond its servers.
     pub pool: PoolRules,
-    /// Requests of each run; `None` = the whole log, which ends a run in any case.
+    /// Requests of each run; `None` = the whole log. The end of a log always ends a run.
     pub requests: Option<u64>,
-    /// The first of them are not measured: the system fills up. Less than `requests`.
+    /// Number of first requests that are not measured, while the system fills up. Less than `requests`.
     pub warm_up: u64,
-    /// Where randomness begins; the same seed gives the same result.
+    /// Seed of the random numbers; the same seed gives the same result.
     pub seed: u64,
-    /// Runs of each algorithm, each with a seed of its own; at least 1.
+    /// Runs of each algorithm, each with its own seed; at least 1.
     pub seeds: u32,
-    /// What the ranking goes by.
+    /// Measure of the ranking.
     pub rank_by: Measure,
-    /// When requests come.
+    /// Arrivals of requests.
     pub arrivals: Arrivals,
-    /// How much work one is.
+    /// Work of a request.
     pub service: Service,
-    /// The share of requests that make servers fetch instead of computing, 0 to 1.
+    /// Share of requests for static content, which servers fetch instead of compute, 0 to 1.
     pub static_share: f64,
-    /// Who asks.
+    /// Clients.
     pub clients: Population,
-    /// For what.
+    /// Requested URIs.
     pub uris: Population,
-    /// What requests bring besides that they may be kept together by: hosts, tenants, cookies. `None` = nothing.
+    /// Additional values that may serve as a hash key: hosts, tenants, cookies. `None` = no such values.
     pub values: Option<Population>,
-    /// Parts of the requests that have another place among those who wait in the balancer; the others have that of 0.
+    /// Shares of the requests with another priority in the balancer's queue; the other requests have priority
+    /// 0.
     pub priorities: Vec<PriorityShare>,
-    /// The balancer.
+    /// Balancer settings.
     pub balancer: BalancerPlan,
-    /// The servers; at least one in all.
+    /// Groups of servers; at least one server in all.
     pub groups: Vec<Group>,
 }
 
-/// What a pool's config says of choosing. A scenario alone says nothing of it.
+/// Balancing settings of a pool's config. A scenario by itself has none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct PoolRules {
-    /// Its algorithm with its options; the other algorithms have their defaults.
+    /// Algorithm of the pool with its options; the other algorithms have their defaults.
     pub scheduling: Option<Scheduling>,
-    /// Who of the servers takes part, whatever the algorithm.
+    /// Rules that select the servers that take part, with any algorithm.
     pub membership: Membership,
-    /// Requests of a replay for these make servers fetch, where its weights are found; empty = nobody asks.
+    /// Paths of static content, for a replay with measured weights; empty = unused.
     pub static_paths: Vec<PathPattern>,
-    /// What it says besides and is not simulated, by the keys of the config.
+    /// Config keys of the pool that the simulation ignores.
     pub left_out: Vec<&'static str>,
 }
 
-/// What the ranking goes by.
+/// Measure of the ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
-    /// The mean latency.
+    /// Mean latency.
     Mean,
-    /// Half of all requests were faster.
+    /// Median latency.
     P50,
-    /// 95 percent were faster.
+    /// 95th percentile of the latency.
     P95,
-    /// 99 percent were faster.
+    /// 99th percentile of the latency.
     P99,
-    /// 99.9 percent were faster.
+    /// 99.9th percentile of the latency.
     #[serde(rename = "p99.9")]
     P999,
 }
 
-/// When requests come.
+/// Arrivals of requests.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// By a law.
+    /// Random arrivals.
     Drawn {
-        /// How they are spread over time.
+        /// Pattern over time.
         pattern: Pattern,
-        /// How many there are.
+        /// Number of requests.
         volume: Volume,
     },
-    /// As a log says.
+    /// Arrivals of a log.
     Replay(Replay),
 }
 
-/// How requests are spread over time.
+/// Pattern of arrivals over time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// At equal distances.
+    /// Equal intervals.
     Constant,
-    /// Independent of each other.
+    /// A Poisson process: independent arrivals.
     Poisson,
-    /// A Poisson stream whose rate jumps between two levels at random times.
+    /// A Poisson process whose rate jumps between two levels at random times.
     Bursty(Burst),
-    /// A Poisson stream whose rate follows a curve, over and over.
+    /// A Poisson process whose rate follows a curve that repeats.
     Daily {
-        /// Relative rates in equal parts of the day; at least one of them is above 0, none below.
+        /// Relative rates of equal parts of the day; at least one is above 0, none is negative.
         curve: Vec<f64>,
-        /// How long a day lasts.
+        /// Length of a day.
         day: SimTime,
     },
 }
 
-/// The bursts of [`Pattern::Bursty`].
+/// Bursts of [`Pattern::Bursty`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Burst {
-    /// The rate within a burst, as a multiple of the mean rate; at least 1 and such that the rate outside is not negative.
+    /// Rate within a burst, as a multiple of the mean rate; at least 1, and low enough that the rate outside
+    /// is not negative.
     pub factor: f64,
-    /// Mean length of a burst (exponential).
+    /// Mean length of a burst (exponential distribution).
     pub on: SimTime,
-    /// Mean time between two (exponential).
+    /// Mean time between two bursts (exponential distribution).
     pub off: SimTime,
 }
 
-/// How many requests come.
+/// Number of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Volume {
-    /// This share of what all servers together can do, 1 = all of it.
+    /// Share of the capacity of all servers together; 1 = all of it.
     Load(f64),
-    /// This many a second.
+    /// Requests per second.
     PerSecond(f64),
 }
 
-/// A log to be replayed.
+/// A log to replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replay {
-    /// Its path; `-` = standard input.
+    /// Path of the log; `-` = standard input.
     pub file: PathBuf,
-    /// How its lines look.
+    /// Format of the lines.
     pub format: LogFormat,
-    /// 2 = twice as fast as it was.
+    /// Speed of the replay; 2 = twice the original speed.
     pub speed: f64,
-    /// Whether the times that servers took are taken from it.
+    /// Source of the service times.
     pub times: LoggedTimes,
 }
 
-/// How a log's lines look.
+/// Format of a log's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// By its first line.
+    /// The format that the first line implies.
     Auto,
     /// NCSA's common format.
     Common,
@@ -158,197 +162,199 @@ pub enum LogFormat {
     Httplog,
     /// Weir's JSON lines.
     Json,
-    /// Comma-separated values with a heading.
+    /// Comma-separated values with a header line.
     Csv,
 }
 
-/// Where the service times of a replay come from.
+/// Source of the service times of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoggedTimes {
-    /// From the log, up to the end of the answer, where a line has one; else from [`Service`].
+    /// The log: the time to the end of the response. [`Service`] for lines without it.
     Logged,
-    /// The same up to the answer's first byte: what a slow client takes to read it is none of the server's work.
+    /// The log: the time to the first byte of the response, which excludes the time that a slow client needs
+    /// to read it. [`Service`] for lines without it.
     FirstByte,
-    /// From [`Service`].
+    /// [`Service`] only.
     Drawn,
 }
 
-/// How much work a request is.
+/// Work of a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Service {
-    /// How the times are spread.
+    /// Distribution of the times.
     pub law: ServiceLaw,
-    /// The mean time at a server of speed 1.
+    /// Mean time at a server with speed 1.
     pub mean: SimTime,
 }
 
-/// How service times are spread around their mean.
+/// Distribution of service times around their mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceLaw {
-    /// All alike.
+    /// All times equal.
     Deterministic,
     /// Exponential.
     Exponential,
     /// Log-normal.
     Lognormal {
-        /// The coefficient of variation: standard deviation / mean, above 0.
+        /// Coefficient of variation: standard deviation / mean, above 0.
         deviation: f64,
     },
-    /// Pareto, cut at a maximum.
+    /// Pareto, truncated at a maximum.
     Pareto {
-        /// The exponent of the tail, above 0; the smaller, the heavier.
+        /// Exponent of the tail, above 0; smaller = heavier.
         shape: f64,
-        /// The longest; above the mean.
+        /// Maximum; above the mean.
         max: SimTime,
     },
     /// `base` + size / `bandwidth`.
     BySize {
-        /// The part that does not depend on the size.
+        /// Part that does not depend on the size.
         base: SimTime,
         /// Bytes per second; above 0.
         bandwidth: u64,
-        /// The mean size in bytes.
+        /// Mean size in bytes.
         size: u64,
-        /// The coefficient of variation of sizes (log-normal), 0 = all alike.
+        /// Coefficient of variation of the sizes (log-normal); 0 = all equal.
         deviation: f64,
     },
 }
 
-/// Clients or URIs, and how unequal they are.
+/// Clients, URIs or values, and their skew.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Population {
-    /// How many; at least 1.
+    /// Number of them; at least 1.
     pub count: u64,
-    /// Zipf's exponent: the n-th of them asks (is asked for) in proportion to 1 / n^zipf. 0 = all alike.
+    /// Exponent of Zipf's law: the frequency of the n-th is proportional to 1 / n^zipf. 0 = all equal.
     pub zipf: f64,
 }
 
-/// A part of the requests, with its place among those who wait for a server.
+/// A share of the requests, with its priority in the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PriorityShare {
-    /// Of all requests, above 0; all parts together are no more than 1.
+    /// Share of all requests, above 0; the sum of all shares is at most 1.
     pub share: f64,
-    /// The lowest is served first, however long others wait.
+    /// Priority class; the lowest goes first, however long others wait.
     pub class: i16,
-    /// Within its class, and of one client where they take turns, it counts as having come so much later (negative: earlier).
+    /// Milliseconds added to the arrival time within the class (and within one client, if clients take
+    /// turns); negative = earlier.
     pub offset_ms: i32,
 }
 
-/// Equal servers.
+/// A group of equal servers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// How many.
+    /// Number of servers.
     pub count: u32,
-    /// How fast each of its slots is: 2 = does in 1 s what is 2 s of work. Above 0.
+    /// Speed of each slot, above 0; 2 = does 2 s of work in 1 s.
     pub speed: f64,
-    /// The same at requests that make it fetch, above 0; `None` = as fast.
+    /// Speed for requests of static content, above 0; `None` = the same speed.
     pub static_speed: Option<f64>,
-    /// Requests that it works on at the same time at full speed; at least 1.
+    /// Requests that a server handles at the same time at full speed; at least 1.
     pub concurrency: u32,
-    /// What becomes of further ones.
+    /// Treatment of more requests.
     pub sharing: Sharing,
-    /// Its share of the traffic; what it begins with where that is found.
+    /// Weight; the initial weight if weights are measured.
     pub weight: Weight,
-    /// Its weight is found by measurement; what is known of its speed.
+    /// Known speeds of a server whose weight is measured; `None` = the weight is fixed.
     pub auto_weight: Option<KnownSpeeds>,
-    /// Gets requests only when no other server can.
+    /// True if the servers get requests only if no other server can.
     pub backup: bool,
-    /// Gets requests only when no server of a lower number can.
+    /// Priority: the servers get requests only if no server with a lower number can.
     pub priority: u16,
-    /// In another zone than the balancer.
+    /// True if the servers are in another zone than the balancer.
     pub is_remote: bool,
-    /// The balancer gives it no more requests at once; `None` = no limit.
+    /// Maximum number of active requests at each server, enforced by the balancer; `None` = no limit.
     pub connections_max: Option<u32>,
-    /// When they are added to the pool; 0 = they are there from the start.
+    /// Time when the servers are added to the pool; 0 = the start.
     pub added: SimTime,
-    /// What it remembers.
+    /// Cache of each server.
     pub cache: Option<CachePlan>,
-    /// What happens to it.
+    /// Disturbances of servers of the group.
     pub disturbances: Vec<Disturbance>,
-    /// What its agent says, in no certain order.
+    /// Reports of the servers' agents, in any order.
     pub agent: Vec<AgentWord>,
 }
 
-/// What a server does with more requests than it has slots.
+/// Treatment of requests beyond a server's slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// They wait, first come first served.
+    /// First in, first out: they wait.
     Fifo,
-    /// All are worked on, each the slower (processor sharing).
+    /// Processor sharing: the server handles all of them, each more slowly.
     Shared,
 }
 
-/// A server's memory of what it was asked for: the least recently used is forgotten.
+/// A server's cache of URIs, with LRU eviction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CachePlan {
-    /// URIs that fit.
+    /// Number of URIs in the cache.
     pub uris: u32,
-    /// How many times faster a request is whose URI is in there; at least 1.
+    /// Speedup of a request whose URI is in the cache; at least 1.
     pub speed_up: f64,
 }
 
-/// What happens to servers of a group.
+/// A disturbance of servers of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disturbance {
-    /// They die, with all that they had.
+    /// The servers fail, and lose all their requests.
     Fail(Failure),
-    /// They are slower for a while.
+    /// The servers are slower for a while.
     Slow(SlowDown),
-    /// The operator takes them out of traffic for a while.
+    /// The operator drains the servers for a while.
     Drain(Drain),
 }
 
-/// Servers that die and come back.
+/// Servers that fail and recover.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Failure {
-    /// When, from the start.
+    /// Begin, counted from the start.
     pub at: SimTime,
-    /// For how long.
+    /// Duration.
     pub lasts: SimTime,
-    /// How many of the group, the first ones; at most its `count`.
+    /// Number of affected servers, counted from the first one of the group; at most its `count`.
     pub servers: u32,
 }
 
 /// Servers that are slower for a while.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SlowDown {
-    /// When, how long, how many.
+    /// Begin, duration and number of servers.
     pub span: Failure,
-    /// Their speed in the meantime, as a multiple of their own; above 0.
+    /// Speed in the meantime, as a multiple of the normal speed; above 0.
     pub speed: f64,
 }
 
-/// What the agents beside servers say of them.
+/// A report of the agents on servers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AgentWord {
-    /// When, from the start. What they say then and not take back holds from there on.
+    /// Time of the report, counted from the start. It applies until another report revokes it.
     pub at: SimTime,
-    /// The agents of how many of the group, the first ones; at most its `count`.
+    /// Number of agents that send it, counted from the first server of the group; at most its `count`.
     pub servers: u32,
-    /// In the words of HAProxy's agent-check protocol; all of them mean something.
+    /// Words of HAProxy's agent-check protocol, without unknown words.
     pub says: String,
 }
 
-/// Servers that the operator takes out of traffic and puts back. What they have they finish.
+/// Servers that the operator drains and puts back. They finish the requests that they have.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Drain {
-    /// When, how long, how many.
+    /// Begin, duration and number of servers.
     pub span: Failure,
-    /// They are in maintenance: clients that are bound to them go elsewhere, too.
+    /// True if the servers are in maintenance: even clients bound to them go elsewhere.
     pub is_maintenance: bool,
 }
 
 impl Measure {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 5] = [Self::Mean, Self::P50, Self::P95, Self::P99, Self::P999];
 
-    /// Its name in files and reports.
+    /// Returns the name in files and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mean => "mean",
@@ -361,10 +367,11 @@ impl Measure {
 }
 
 impl Service {
-    /// Scales it to another mean.
+    /// Scales the times to another mean.
     ///
     /// # Errors
-    /// The law has no mean of its own, or a greatest value that is not above it.
+    /// If the times depend on the size and have no mean of their own, or if their maximum is not above the
+    /// mean.
     pub fn set_mean(&mut self, mean: SimTime) -> Result<(), String> {
         match &self.law {
             ServiceLaw::BySize { .. } => {
@@ -380,7 +387,7 @@ impl Service {
 }
 
 impl Disturbance {
-    /// When, how long, how many.
+    /// Returns begin, duration and number of servers.
     pub fn span(&self) -> &Failure {
         match self {
             Self::Fail(span) => span,
@@ -391,18 +398,18 @@ impl Disturbance {
 }
 
 impl Scenario {
-    /// How an algorithm chooses here.
+    /// Returns the settings of an algorithm in this scenario.
     pub fn scheduling(&self, algorithm: Algorithm) -> Scheduling {
         let own = self.pool.scheduling.filter(|own| own.algorithm == algorithm);
         Scheduling { membership: self.pool.membership, ..own.unwrap_or_else(|| algorithm.into()) }
     }
 
-    /// Servers in all.
+    /// Returns the number of all servers.
     pub fn servers(&self) -> u64 {
         self.groups.iter().map(|group| u64::from(group.count)).sum()
     }
 
-    /// What each slot of a group does of requests as they come, in work per time.
+    /// Returns the mean speed of a slot of the group for the scenario's mix of requests.
     fn mean_speed(&self, group: &Group) -> f64 {
         match group.static_speed.filter(|_| self.static_share > 0.0) {
             Some(static_speed) => {
@@ -412,7 +419,7 @@ impl Scenario {
         }
     }
 
-    /// What all servers together can do, in requests of the mean size a second.
+    /// Returns the capacity of all servers together, in requests of the mean size per second.
     pub fn capacity_per_s(&self) -> f64 {
         let slots =
             |group: &Group| f64::from(group.count) * f64::from(group.concurrency) * self.mean_speed(group);

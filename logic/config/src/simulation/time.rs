@@ -1,18 +1,21 @@
+//! Times of the simulation, with a resolution of nanoseconds.
+
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// A time of the simulation in nanoseconds, at most 366 days: finer than a config's durations, because service times are.
+/// A time of the simulation in nanoseconds, at most 366 days. Finer than the durations of a config, because
+/// service times are short.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 #[serde(transparent)]
 pub struct SimTime(pub u64);
 
-/// A text that is no [`SimTime`].
+/// A text that is not a [`SimTime`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadTime(String);
 
-/// Longest unit first, so that the largest whole one is written.
+/// Longest unit first, so that a time is printed in the largest unit that gives a whole number.
 const UNITS: [(&str, u64); 7] = [
     ("d", 86_400_000_000_000),
     ("h", 3_600_000_000_000),
@@ -24,17 +27,17 @@ const UNITS: [(&str, u64); 7] = [
 ];
 
 impl SimTime {
-    /// The longest.
+    /// Longest time.
     pub const MAX: Self = Self(366 * 86_400_000_000_000);
 
-    /// In seconds.
+    /// Returns the time in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// From seconds; what is negative or no number is 0, what is longer than [`SimTime::MAX`] is that.
+    /// Converts seconds. Negative numbers and NaN become 0; longer times become [`SimTime::MAX`].
     pub fn from_seconds(seconds: f64) -> Self {
-        // A cast from a float saturates, and makes 0 of what is no number.
+        // A cast from a float saturates, and turns NaN into 0.
         Self((seconds * 1e9).round() as u64).min(Self::MAX)
     }
 }
@@ -57,9 +60,9 @@ impl FromStr for SimTime {
 }
 
 impl fmt::Display for SimTime {
-    /// With at most four digits: for people, not to be parsed again.
+    /// Prints at most four digits, for readers; the text does not parse back to the same time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Minutes and more are told from what is simulated rather than waited; seconds up to two minutes read better.
+        // Times up to two minutes read better in seconds, longer ones in minutes or more.
         let fits = |(unit, nanos): &&(&str, u64)| self.0 >= *nanos && (*unit != "m" || self.0 >= 2 * nanos);
         let Some((unit, nanos)) = UNITS.iter().find(fits) else { return f.write_str("0s") };
         let value = self.0 as f64 / *nanos as f64;

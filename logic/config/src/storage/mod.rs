@@ -1,4 +1,4 @@
-//! `[storage-area.NAME]`: directory trees that Weir serves itself, and the tokens that give access to them.
+//! `[storage-area.NAME]`: directory trees that Weir serves, and the tokens that give access to them.
 
 pub(crate) mod keys;
 pub(crate) mod plan;

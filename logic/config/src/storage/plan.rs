@@ -15,85 +15,85 @@ use weir_model::{ByteSize, Millis, Name};
 
 use crate::common::secret::SecretPlace;
 
-/// A directory tree that is served (`[storage-area.NAME]`).
+/// A directory tree that Weir serves (`[storage-area.NAME]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AreaPlan {
     /// Its name.
     pub name: Name,
-    /// The directory.
+    /// Root directory.
     pub root: PathBuf,
-    /// Where the tree appears in URLs, written plainly; at least one.
+    /// URL paths of the tree, not percent-encoded; at least one.
     pub access_points: Vec<String>,
-    /// Requests that would change something are refused.
+    /// True if Weir refuses requests that would change something.
     pub read_only: bool,
-    /// Files that stand for their directory.
+    /// Index files of directories.
     pub index: Vec<String>,
-    /// Directories are listed to those who GET them.
+    /// True if GET requests for directories get a listing.
     pub listing: bool,
-    /// Compressed siblings of files are sent in their place.
+    /// True if Weir sends compressed siblings of files instead of them.
     pub precompressed: bool,
-    /// The Cache-Control header of files.
+    /// Cache-Control header of files.
     pub cache_control: Option<String>,
-    /// What files are, by the ends of their names.
+    /// Media types by file name extension.
     pub mime_types: MediaTypes,
-    /// Which symbolic links are followed.
+    /// Symbolic links that Weir follows.
     pub symlinks: Symlinks,
-    /// What is on the disk for certain when an upload is confirmed.
+    /// Durability of an upload at the time of its response.
     pub durability: Durability,
-    /// Computed while uploads arrive.
+    /// Checksums that Weir computes while uploads arrive.
     pub checksums: Vec<Algorithm>,
-    /// How often checksums are looked for that files have not; `None` = never.
+    /// Interval of the search for files without checksums; `None` = never.
     pub checksum_interval: Option<Millis>,
-    /// Checksums that another program has stored are believed.
+    /// True if Weir trusts checksums that another program has stored.
     pub trust_checksums: bool,
-    /// PROPFIND may have any depth.
+    /// True if PROPFIND may have an infinite depth.
     pub propfind_infinity: bool,
-    /// Threads that wait for the disk.
+    /// Number of threads for disk operations.
     pub threads: u16,
-    /// Calls that may wait for a thread.
+    /// Maximum number of operations that wait for a thread.
     pub queue: u32,
-    /// Files that are kept open for a moment for whoever asks next, for each worker; 0 = none.
+    /// Files that each worker keeps open for a moment for further requests; 0 = none.
     pub open_files_max: u32,
-    /// Bytes that its files may take up.
+    /// Maximum total size of files.
     pub quota: Option<ByteSize>,
-    /// Files and directories that it may have.
+    /// Maximum number of files and directories.
     pub files_max: Option<u32>,
-    /// Locks that it keeps.
+    /// Maximum number of locks.
     pub locks_max: u32,
-    /// Locks of one principal.
+    /// Maximum number of locks of one principal.
     pub locks_per_user_max: u32,
-    /// How often its files are counted; `None` = never.
+    /// Interval of usage scans; `None` = never.
     pub usage_interval: Option<Millis>,
-    /// How long a resumable upload may pause.
+    /// Time for which a paused resumable upload is kept.
     pub upload_expiry: Millis,
-    /// Users and passwords.
+    /// File with users and passwords.
     pub htpasswd: Option<PathBuf>,
-    /// What clients show to people when they ask for a password.
+    /// Text that clients show when they ask for a password.
     pub realm: String,
-    /// Proxies that tell of the certificates of their clients.
+    /// Proxies that are trusted to report the certificates of their clients.
     pub identity_from: Vec<IpNet>,
-    /// Files that say whose certificates belong to an organisation.
+    /// Files that map certificates to virtual organizations, by organization.
     pub vo_maps: BTreeMap<String, PathBuf>,
-    /// A bearer token may come in the query.
+    /// True if the query may contain a bearer token.
     pub token_in_url: bool,
-    /// Who issues tokens here, whose tokens count.
+    /// Token endpoint whose tokens are accepted.
     pub token_endpoint: Option<Name>,
-    /// Where the secret is of those who send clients on to here; `None` = nobody does.
+    /// Source of the secret of the balancers that redirect clients to this area; `None` = no such balancers.
     pub redirect_key: Option<SecretPlace>,
-    /// Who is told the names of files in place of their content; `None` = nobody.
+    /// Proxies that get the names of files instead of their content; `None` = none.
     pub accel_redirect: Option<AccelRedirectPlan>,
-    /// Files are copied from and to other servers for clients.
+    /// True if clients may request copies from and to other servers.
     pub third_party_copy: bool,
-    /// Bytes each second of all such copies together; 0 = as many as they can.
+    /// Maximum rate of all such copies together, in bytes per second; 0 = no limit.
     pub third_party_copy_rate: u64,
-    /// As whom files are read and written; `None` = as the process itself.
+    /// Local users for file access; `None` = the user of the process.
     pub act_as: Option<ActAsPlan>,
-    /// Who may do what; its paths and patterns have been read once.
+    /// Access rules. Their paths and patterns have been checked.
     pub access: AreaSpec,
 }
 
 impl AreaPlan {
-    /// A directory whose files are only read, and only by who is within this process.
+    /// Returns an area for a directory that is read-only and used only inside this process.
     pub fn of_directory(name: Name, root: PathBuf, symlinks: Symlinks) -> Self {
         Self {
             realm: name.to_string(),
@@ -136,101 +136,101 @@ impl AreaPlan {
     }
 }
 
-/// A proxy in front sends files itself (`[storage-area.NAME.accel-redirect]`).
+/// Settings for a proxy in front of Weir that sends files itself (`[storage-area.NAME.accel-redirect]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AccelRedirectPlan {
-    /// Where the root of the area is for the proxy, written plainly.
+    /// Path of the area's root at the proxy, not percent-encoded.
     pub prefix: String,
-    /// Which proxies; at least one network.
+    /// Networks of the proxies; at least one.
     pub trusted: Vec<IpNet>,
 }
 
-/// Local users that stand for those who ask.
+/// Local users on whose behalf Weir accesses files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ActAsPlan {
-    /// The file that says who is who.
+    /// File that maps principals to local users.
     pub map: PathBuf,
-    /// The user for the others; `None` = they are refused.
+    /// User for all other principals; `None` = Weir refuses them.
     pub otherwise: Option<String>,
 }
 
-/// Which symbolic links are followed.
+/// Symbolic links that Weir follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Symlinks {
-    /// None.
+    /// No links.
     Never,
-    /// Those that stay below the root.
+    /// Links whose targets are below the root.
     InsideRoot,
-    /// Of these those that belong to the owner of what they point to.
+    /// Links whose targets are below the root and have the same owner as the link.
     OwnerMatch,
 }
 
-/// What is on the disk for certain when an upload is confirmed.
+/// Durability of an upload at the time of its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
-    /// Nothing.
+    /// Nothing is synced to disk.
     None,
-    /// The bytes.
+    /// The content is synced.
     Data,
-    /// The bytes and the name.
+    /// The content and the directory entry are synced.
     Full,
 }
 
-/// Who issues bearer tokens (`[token-issuer.NAME]`).
+/// An issuer of bearer tokens (`[token-issuer.NAME]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TokenIssuerPlan {
     /// Its name.
     pub name: Name,
     /// `iss` of its tokens.
     pub issuer: String,
-    /// Where its public keys are.
+    /// Source of the public keys.
     pub key_set: KeySetSource,
-    /// PEM file with the authorities for its server; `None` = those of the system.
+    /// PEM file with the CAs for the issuer's server; `None` = those of the system.
     pub ca: Option<PathBuf>,
-    /// Who its tokens must be meant for; empty = that is not looked at.
+    /// Accepted audiences; empty = any.
     pub audiences: Vec<String>,
-    /// What it may sign with.
+    /// Accepted signature algorithms.
     pub algorithms: Vec<JwtAlgorithm>,
-    /// The header of all of its tokens must say that they are access tokens.
+    /// True if the header of every token must have the type of access tokens.
     pub access_token_type_required: bool,
-    /// All of its tokens must follow the WLCG profile.
+    /// True if every token must follow the WLCG profile.
     pub profile_required: bool,
-    /// How far its clock and ours may differ.
+    /// Permitted difference between the clocks.
     pub leeway: Millis,
-    /// Tokens that end later than this are refused.
+    /// Maximum remaining lifetime; Weir refuses tokens that expire later.
     pub lifetime_max: Millis,
-    /// How often its keys are asked for again.
+    /// Refresh interval of the keys.
     pub refresh: Millis,
 }
 
-/// Issues Weir's own tokens (`[token-endpoint.NAME]`).
+/// An endpoint that issues Weir's own tokens (`[token-endpoint.NAME]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TokenEndpointPlan {
     /// Its name.
     pub name: Name,
-    /// `iss` of its tokens: a URL of which an [`Endpoint`](weir_access::issue::Endpoint) can be made.
+    /// `iss` of the tokens: a URL that is valid for an [`Endpoint`](weir_access::issue::Endpoint).
     pub issuer: String,
-    /// Where tokens are issued.
+    /// Path of the endpoint.
     pub path: String,
-    /// What they are signed with.
+    /// Signature algorithm.
     pub algorithm: OwnAlgorithm,
-    /// The file of the key.
+    /// File of the key.
     pub key: PathBuf,
-    /// The files of keys before it.
+    /// Files of previous keys.
     pub previous_keys: Vec<PathBuf>,
-    /// `aud` of its tokens; at least one.
+    /// `aud` of the tokens; at least one.
     pub audiences: Vec<String>,
-    /// The life of a token if nothing is asked for.
+    /// Default lifetime of a token.
     pub lifetime: Millis,
-    /// The longest life that can be asked for.
+    /// Maximum lifetime that a client may request.
     pub lifetime_max: Millis,
-    /// Tokens that one client may ask for in a minute; 0 = as many as it likes.
+    /// Maximum number of token requests of one client per minute; 0 = no limit.
     pub requests_per_minute: u32,
 }
 
-/// What Weir signs its own tokens with.
+/// Algorithm by which Weir signs its own tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum OwnAlgorithm {
     /// ECDSA over P-256.
@@ -241,20 +241,20 @@ pub enum OwnAlgorithm {
     Hs256,
 }
 
-/// Where an issuer's public keys are.
+/// Source of an issuer's public keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeySetSource {
-    /// In a file.
+    /// A file.
     File(PathBuf),
-    /// At this address.
+    /// This URL.
     Url(String),
-    /// Where the issuer's metadata says.
+    /// The URL in the issuer's metadata.
     Discovery,
 }
 
 impl TokenIssuerPlan {
-    /// What is accepted from it.
+    /// Returns the rules for the issuer's tokens.
     pub fn rules(&self) -> Issuer {
         let mut issuer = Issuer::new(&self.issuer);
         issuer.algorithms.clone_from(&self.algorithms);

@@ -109,7 +109,7 @@ fn policy(writer: &mut Writer, area: &str, policy: &PolicySpec) {
     writer.table(&format!("[[storage-area.{area}.access.policy]]"));
     writer.key("description", &policy.description);
     writer.key("effect", if policy.effect == Effect::Permit { "permit" } else { "deny" });
-    // Their names are those of their serialised form.
+    // The file uses the serialized names of actions.
     let actions = policy.actions.iter().filter_map(|action| Value::try_from(action).ok());
     writer.key("actions", Value::Array(actions.collect()));
     writer.many("paths", &policy.paths);
@@ -117,7 +117,7 @@ fn policy(writer: &mut Writer, area: &str, policy: &PolicySpec) {
     writer.lines("principals", principals.map(escaped));
 }
 
-/// The texts of a value as the file spells them.
+/// Returns the value with its texts in the syntax of the file.
 fn escaped(value: Value) -> Value {
     match value {
         Value::String(text) => text.spelled(),
@@ -161,7 +161,7 @@ pub(crate) fn endpoint(writer: &mut Writer, endpoint: &TokenEndpointPlan) {
     writer.key("max-requests", endpoint.requests_per_minute);
 }
 
-/// A list, even of one or of none.
+/// Returns a list, even of one name or of none.
 fn list<'n>(names: impl Iterator<Item = &'n str>) -> Value {
     Value::Array(names.map(Spelled::spelled).collect())
 }

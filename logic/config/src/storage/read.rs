@@ -26,23 +26,23 @@ use crate::syntax::tree::{Node, short};
 use crate::values::subject::Subject;
 use crate::values::table::{Table, located_text};
 
-/// `[storage-area.NAME]`.
+/// The values of `[storage-area.NAME]`.
 #[derive(Debug)]
 pub(crate) struct AreaSpecs {
     pub(crate) name: Span,
     pub(crate) subject: Subject,
-    /// The issuers that its rules name, where they stand.
+    /// Issuers in the access rules, with their positions.
     pub(crate) issuers: Vec<Located<String>>,
-    /// The token endpoint that it names, where it stands.
+    /// Configured token endpoint, with its position.
     pub(crate) token_endpoint: Option<Located<String>>,
     pub(crate) plan: AreaPlan,
 }
 
-/// `[token-issuer.NAME]`.
+/// The values of `[token-issuer.NAME]`.
 #[derive(Debug)]
 pub(crate) struct IssuerSpec {
     pub(crate) name: Span,
-    /// Where `issuer` stands.
+    /// Position of `issuer`.
     pub(crate) issuer: Span,
     pub(crate) plan: TokenIssuerPlan,
 }
@@ -104,7 +104,7 @@ pub(crate) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
             map: path(&act_as, "map"),
             otherwise: act_as.text_if("otherwise").map(|user| user.value),
         }),
-        // The resolver proves that it is there.
+        // `resolve` sets it after it has found the endpoint.
         token_endpoint: None,
         redirect_key: secret::secret_place(&table, "redirect-key-file", "redirect-key-env"),
         accel_redirect: table.table_if("accel-redirect").map(|table| accel_redirect(&table)),
@@ -130,7 +130,8 @@ pub(crate) fn area(cx: &Context<'_>, name: &Located<String>, node: &Node) -> Opt
     Some(AreaSpecs { name: name.span, subject, issuers, token_endpoint, plan })
 }
 
-/// A link may lead from a path that rules permit to one that they deny: they see the path that was asked for.
+/// Warns about links in an area whose rules depend on paths: a link may lead from a permitted path to a
+/// denied one. The rules check only the requested path.
 fn warn_of_links(table: &Table<'_, '_>, plan: &AreaPlan, issues_tokens: bool) {
     let access = &plan.access;
     // Tokens may be limited to paths, too.
@@ -148,7 +149,7 @@ fn warn_of_links(table: &Table<'_, '_>, plan: &AreaPlan, issues_tokens: bool) {
     }
 }
 
-/// Certificates with VOMS attributes are not read here.
+/// Warns about `vos` without a source of memberships. Weir does not read the VOMS attributes of certificates.
 fn warn_of_members(access: &Table<'_, '_>, plan: &AreaPlan) {
     let is_unknown = plan.identity_from.is_empty() && plan.vo_maps.is_empty();
     if let (Some(node), false, true) = (access.get("vos"), plan.access.vos.is_empty(), is_unknown) {
@@ -171,7 +172,7 @@ fn accel_redirect(table: &Table<'_, '_>) -> AccelRedirectPlan {
     AccelRedirectPlan { prefix, trusted: networks(table, "trusted") }
 }
 
-/// Which symbolic links are followed.
+/// Reads `symlinks`.
 pub(crate) fn symlinks(table: &Table<'_, '_>) -> Symlinks {
     match table.text("symlinks").as_str() {
         "inside-root" => Symlinks::InsideRoot,
@@ -192,7 +193,7 @@ fn mime_types(table: &Table<'_, '_>) -> MediaTypes {
     types
 }
 
-/// Whoever opens them says what is wrong with their texts.
+/// Reads the paths of VO maps. The code that opens the files checks their content.
 fn vo_maps(table: &Table<'_, '_>) -> BTreeMap<String, PathBuf> {
     let entries = table.get("vo-maps").map_or(&[][..], Node::entries).iter();
     let read = entries.filter_map(|(organisation, node)| {
@@ -205,17 +206,17 @@ fn vo_maps(table: &Table<'_, '_>) -> BTreeMap<String, PathBuf> {
     read.collect()
 }
 
-/// How often files are counted.
+/// Reads the interval of usage scans. A quota needs one; its default is an hour.
 fn usage_interval(table: &Table<'_, '_>) -> Option<Millis> {
     let of_quota = table.get("quota").or(table.get("max-files")).map(|_| Millis::from_secs(3_600));
     table.duration_if("usage-interval").or(of_quota)
 }
 
-/// The rules are read once here, so that they are known to be right.
+/// Resolves the access rules once, so that errors in them are reported here.
 fn prove_rules(access: &Table<'_, '_>, plan: &AreaPlan) {
     let points: Vec<&str> = plan.access_points.iter().map(String::as_str).collect();
     let Err(RuleError { place, why }) = plan.access.resolve(plan.name.as_str(), &points) else { return };
-    // `policy 2, paths` is the key of one of several tables.
+    // `policy 2, paths` is a key of the second policy table.
     let in_policy = place.strip_prefix("policy ").and_then(|rest| rest.split_once(", "));
     let policy = in_policy.and_then(|(number, key)| Some((number.parse::<usize>().ok()?, key)));
     match policy {
@@ -228,7 +229,7 @@ fn prove_rules(access: &Table<'_, '_>, plan: &AreaPlan) {
             let at = access.get("scope-bases").map_or(access.span(), |node| node.span);
             access.error("scope-bases", at, why);
         }
-        // Access points have been looked at by themselves.
+        // Access points are checked separately.
         None => {}
     }
 }
@@ -277,7 +278,7 @@ fn checksums(table: &Table<'_, '_>) -> Vec<Algorithm> {
     algorithms
 }
 
-/// `[storage-area.NAME.access]`; adds the issuers that policies name.
+/// Reads `[storage-area.NAME.access]`. Adds the issuers of its policies to `issuers`.
 fn area_access(table: &Table<'_, '_>, issuers: &mut Vec<Located<String>>) -> AreaSpec {
     let texts = |key| table.many(key).iter().filter_map(Node::text).map(str::to_owned).collect::<Vec<_>>();
     let bases = table.get("scope-bases").map_or(&[][..], Node::entries);
@@ -303,7 +304,7 @@ fn area_access(table: &Table<'_, '_>, issuers: &mut Vec<Located<String>>) -> Are
     }
 }
 
-/// Whoever opens them says what is wrong with their texts.
+/// Reads the paths of Cedar policies. The code that opens the files checks their content.
 fn cedar(table: &Table<'_, '_>) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
     for file in table.many("cedar").iter().filter_map(located_text) {
@@ -315,7 +316,7 @@ fn cedar(table: &Table<'_, '_>) -> Vec<PathBuf> {
         }
         files.push(path);
     }
-    // Without a file, nothing would be forbidden.
+    // Without a file, Cedar would forbid nothing.
     if let (Some(node), []) = (table.get("cedar"), table.many("cedar")) {
         table.error("cedar", node.span, "expected at least one path");
     }
@@ -363,7 +364,7 @@ fn principal(policy: &Table<'_, '_>, node: &Node, issuers: &mut Vec<Located<Stri
         "jwt-client" => &["issuer", "client"],
         "x509-subject" => &["subject"],
         "user" => &["name"],
-        // Reported already.
+        // This has been reported already.
         _ => return None,
     };
     for key in KEYS {

@@ -1,4 +1,4 @@
-//! What every step of loading shares: the sources, and the list of what is wrong.
+//! State that all steps of loading share: the sources and the problems found so far.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,19 +7,19 @@ use super::outside::Outside;
 use super::source::{Source, SourceMap, Span};
 use crate::schema::Section;
 
-/// Collects problems; each step goes on after them, so that all are seen at once.
+/// Collector of problems. Each step continues after a problem, so that the operator sees all of them at once.
 pub(crate) struct Context<'a> {
     pub(crate) map: SourceMap<'a>,
     pub(crate) outside: Outside<'a>,
-    /// The outermost table of the file, to find the table that a misplaced key belongs to. `None` turns that
-    /// search off.
+    /// Root section of the file, to find the table to which a misplaced key belongs. `None` = no such search.
     pub(crate) root: Option<&'static Section>,
     errors: RefCell<Kept>,
     warnings: RefCell<Kept>,
     incomplete: Cell<bool>,
 }
 
-/// The most errors, and the most warnings, that are kept. Further ones are counted only, to bound the memory for a large wrong file.
+/// Maximum number of errors, and of warnings, that are kept. More are only counted, which bounds the memory
+/// for a large invalid file.
 const PROBLEMS_MAX: usize = 500;
 
 /// Problems of one severity.
@@ -38,7 +38,8 @@ impl Kept {
         }
     }
 
-    /// In the order of the sources, with a last one that tells how many there are besides.
+    /// Returns the problems in the order of the sources. If some were left out, the last one has their
+    /// number.
     fn finish(self, severity: Severity, map: &SourceMap<'_>) -> Vec<Diagnostic> {
         let Self { mut problems, left_out } = self;
         problems.sort_by_key(|problem| problem.places.first().map(|(span, _)| *span));
@@ -63,7 +64,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Searches the tables below `root` for misplaced keys.
+    /// Enables the search for misplaced keys, in the tables below `root`.
     pub(crate) fn with_root(self, root: &'static Section) -> Self {
         Self { root: Some(root), ..self }
     }
@@ -78,19 +79,19 @@ impl<'a> Context<'a> {
         self.report(Problem::error(span, message));
     }
 
-    /// Whether to look for what a wrong name was meant to be; with thousands of wrong names among thousands of right
-    /// ones that would take forever.
+    /// Returns true while few enough problems are known that suggestions may be searched. With thousands of
+    /// wrong names among thousands of right ones, the search would take too long.
     pub(crate) fn may_suggest(&self) -> bool {
         const SUGGESTIONS_MAX: usize = 100;
         self.errors.borrow().problems.len() + self.warnings.borrow().problems.len() < SUGGESTIONS_MAX
     }
 
-    /// Whether there is an error already, so that what looks doubtful may be its consequence.
+    /// Returns true if there is an error already, so that a doubtful value may be its consequence.
     pub(crate) fn has_errors(&self) -> bool {
         !self.errors.borrow().problems.is_empty()
     }
 
-    /// Returns whether an error was found within `span`; also where there were too many errors to tell.
+    /// Returns true if there is an error within `span`, or if too many errors were left out to know.
     pub(crate) fn has_errors_in(&self, span: Span) -> bool {
         let errors = self.errors.borrow();
         let is_within = |at: &Span| {
@@ -100,7 +101,7 @@ impl<'a> Context<'a> {
         errors.left_out > 0 || places.any(|(at, _)| is_within(at))
     }
 
-    /// From now on parts of the config are known to be lost: what seems to be missing need not be.
+    /// Records that parts of the config are lost, so that apparently missing values may exist.
     pub(crate) fn set_incomplete(&self) {
         self.incomplete.set(true);
     }
@@ -109,7 +110,7 @@ impl<'a> Context<'a> {
         self.incomplete.get()
     }
 
-    /// Errors and warnings, each in the order of the sources.
+    /// Returns the errors and the warnings, each in the order of the sources.
     pub(crate) fn finish(self) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let errors = self.errors.into_inner().finish(Severity::Error, &self.map);
         let warnings = self.warnings.into_inner().finish(Severity::Warning, &self.map);

@@ -1,4 +1,4 @@
-//! What is wrong with a config, for people ([`std::fmt::Display`]) and for programs ([`serde::Serialize`]).
+//! Problems in a config, for readers ([`std::fmt::Display`]) and for programs ([`serde::Serialize`]).
 
 use std::ops::Range;
 
@@ -6,50 +6,50 @@ use serde::Serialize;
 
 use super::source::{Source, SourceMap, Span};
 
-/// One thing that is wrong or doubtful.
+/// One error or warning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
-    /// Whether the config can be used all the same.
+    /// Severity: errors make the config unusable.
     pub severity: Severity,
-    /// What is wrong, naming the listener, route, pool or server.
+    /// Description of the problem, with the name of the listener, route, pool or server.
     pub message: String,
-    /// Where; the first place is the one to be corrected.
+    /// Positions in the sources; the first one is to be corrected.
     pub places: Vec<Place>,
-    /// What to do about it.
+    /// Hint for a correction.
     pub help: Option<String>,
 }
 
-/// Whether a config can be used in spite of a [`Diagnostic`].
+/// Severity of a [`Diagnostic`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// No.
+    /// The config cannot be used.
     Error,
-    /// Yes, but it is hardly meant like this.
+    /// The config can be used, but probably contains a mistake.
     Warning,
 }
 
-/// A place in a source.
+/// A position in a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The source's name.
+    /// Name of the source.
     pub file: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The first character meant, from 1.
+    /// Column of the first marked character, from 1.
     pub column: usize,
-    /// The character after the last one meant.
+    /// Column after the last marked character.
     pub column_end: usize,
-    /// What is said of it there; may be empty.
+    /// Text beside the mark; may be empty.
     pub label: String,
-    /// The line, or a part of a very long one.
+    /// Text of the line, or a part of a very long line.
     pub text: String,
-    /// Characters of the line in front of `text`.
+    /// Number of characters of the line before `text`.
     #[serde(skip)]
     pub(crate) text_offset: usize,
 }
 
-/// A [`Diagnostic`] while spans are still bytes.
+/// A [`Diagnostic`] whose positions are still byte offsets.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) severity: Severity,
@@ -72,12 +72,12 @@ impl Problem {
         Self { severity: Severity::Warning, ..Self::error(span, message) }
     }
 
-    /// An error that no place in a source is to blame for.
+    /// Returns an error without a position.
     pub(crate) fn general(message: impl Into<String>) -> Self {
         Self { severity: Severity::Error, message: message.into(), places: Vec::new(), help: None }
     }
 
-    /// Says something beside the place.
+    /// Sets the text beside the first position.
     pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
         if let Some((_, text)) = self.places.first_mut() {
             *text = label.into();
@@ -107,7 +107,7 @@ impl Problem {
 }
 
 impl Diagnostic {
-    /// About bytes of a text that is no part of the config, such as a file that it names.
+    /// Returns a diagnostic about bytes of a text outside of the config, such as a file that it refers to.
     pub fn in_text(severity: Severity, message: String, text: &Source, bytes: Range<usize>) -> Self {
         let map = SourceMap::new(std::slice::from_ref(text));
         let place = place(&map, Span::new(0, bytes), String::new());
@@ -115,7 +115,7 @@ impl Diagnostic {
     }
 }
 
-/// Longer lines are cut, so that a file of one huge line makes no huge message.
+/// Maximum length of a line in a message; longer lines are cut.
 const TEXT_CHARS_MAX: usize = 160;
 const TEXT_CHARS_BEFORE: usize = 60;
 

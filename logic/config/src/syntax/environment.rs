@@ -1,16 +1,16 @@
-//! Environment variables inside texts: `${NAME}`, `${NAME:-default}`, and `$${` for a literal `${`.
+//! Replaces environment variables in texts: `${NAME}`, `${NAME:-default}`, and `$${` for a literal `${`.
 
 use std::ops::Range;
 
-/// A text with its variables filled in.
+/// A text with the values of its variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Filled {
     pub(crate) text: String,
-    /// The whole text was one variable.
+    /// True if the whole text was one variable.
     pub(crate) whole: bool,
 }
 
-/// Why a text's variables cannot be filled in, and which bytes of it are to blame.
+/// An invalid variable, with the bytes of the text that contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BadVariable {
     Unset { name: String, at: Range<usize> },
@@ -18,7 +18,10 @@ pub(crate) enum BadVariable {
     Unclosed { at: Range<usize> },
 }
 
-/// Fills in the variables of `text`; every bad one is returned.
+/// Replaces the variables of `text`.
+///
+/// # Errors
+/// If variables are invalid or unset. Returns all of them.
 pub(crate) fn fill(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Filled, Vec<BadVariable>> {
     let mut filled = String::with_capacity(text.len());
     let mut bad = Vec::new();
@@ -59,7 +62,7 @@ fn value(inner: &str, at: Range<usize>, env: &dyn Fn(&str) -> Option<String>) ->
     if !is_name {
         return Err(BadVariable::Name { name: name.to_owned(), at });
     }
-    // As in a shell, `:-` also stands in for a variable that is set to nothing.
+    // As in a shell, `:-` also replaces an empty value.
     match (env(name), default) {
         (Some(value), None) => Ok(value),
         (Some(value), Some(_)) if !value.is_empty() => Ok(value),

@@ -1,12 +1,13 @@
-//! Recognises configs of other programs, so that the error names the page to read. Without this, each of their lines would be a syntax error.
+//! Recognizes configs of other programs, so that the error names the documentation to read. Without this,
+//! each of their lines would be a syntax error.
 
 use std::ops::Range;
 
-/// A text that is certainly not meant for Weir.
+/// A text in the format of another program.
 pub(crate) struct Foreign {
-    /// "a config of HAProxy".
+    /// Description, such as "a config of HAProxy".
     pub(crate) what: &'static str,
-    /// The line that shows it, in bytes.
+    /// Bytes of the line that identifies the format.
     pub(crate) at: Range<usize>,
     pub(crate) help: &'static str,
 }
@@ -14,7 +15,7 @@ pub(crate) struct Foreign {
 const COMING_FROM: &str = "Weir reads TOML: docs/guide/coming-from.md has what each of its lines is here";
 const ANY: &str = "Weir reads TOML: docs/guide/first-config.md shows configs of a few lines";
 
-/// Returns the format of a text that is not TOML, by its first line that is neither empty nor a comment.
+/// Returns the format of a text that is not TOML. The first line that is not empty and not a comment decides.
 pub(crate) fn format_of(text: &str) -> Option<Foreign> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {

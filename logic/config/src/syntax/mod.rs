@@ -1,4 +1,5 @@
-//! From text to a tree of values, and the problems found in it. Knows no section of a config.
+//! Turns text into a tree of values and collects the problems found in it. Independent of the sections of a
+//! config.
 
 pub(crate) mod context;
 pub(crate) mod diagnostic;

@@ -1,22 +1,24 @@
-//! Where things stand in the sources, for checks that are made outside of this crate.
+//! Finds the positions of values in the sources, for checks outside of this crate.
 
 use super::diagnostic::{Diagnostic, Place, Problem, Severity};
 use super::source::{Source, SourceMap};
 use super::tree::{Node, Value};
 
-/// The tree that a plan was made of, with its sources.
+/// The tree from which a plan was made, with its sources.
 #[derive(Debug, Clone)]
 pub(crate) struct Outline {
     pub(crate) sources: Vec<Source>,
     pub(crate) root: Node,
-    /// Where the errors are, if there are any.
+    /// Positions of the errors, if there are any.
     pub(crate) wrong: Option<Vec<Place>>,
 }
 
 impl Outline {
-    /// A diagnostic that points at the value under these keys (a number for one of several), or at what is there of the
-    /// way to it. Without a place if nothing is. Among errors only a value by itself, without one of them, has a place: what
-    /// seems to be wrong with a table, or with a default, may come of what could not be read.
+    /// Returns a diagnostic that points to the value under these keys (a number for a list entry), or to its
+    /// innermost parent in the text. If there is none, it has no position.
+    ///
+    /// If the config has errors, only a single value without errors has a position. A problem of a table or
+    /// of a default may be a consequence of unreadable values.
     pub(crate) fn diagnostic(&self, severity: Severity, path: &[&str], message: String) -> Diagnostic {
         let found = self.find(path);
         let mut problem = match found {
@@ -48,12 +50,12 @@ impl Outline {
     }
 }
 
-/// Whether it is a value that holds no others.
+/// Returns true if the value contains no other values.
 fn is_single(node: &Node) -> bool {
     !matches!(node.value, Value::Table(_) | Value::List(_) | Value::Unknown)
 }
 
-/// Whether two places have a character in common.
+/// Returns true if the two positions overlap.
 fn meet(one: &Place, other: &Place) -> bool {
     one.file == other.file
         && one.line == other.line
@@ -65,7 +67,7 @@ fn step<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
     match (&node.value, key.parse::<usize>()) {
         (Value::List(nodes), Ok(index)) => nodes.get(index),
         (Value::Table(_), _) => node.get(key),
-        // One value that could have been several.
+        // A single value where a list is permitted.
         (_, Ok(0)) => Some(node),
         _ => None,
     }

@@ -1,4 +1,4 @@
-//! TOML text to a [`Node`]: syntax errors, environment variables.
+//! Parses TOML text into a [`Node`], replaces environment variables and reports syntax errors.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,11 +13,11 @@ use super::foreign;
 use super::source::{Located, Source, Span};
 use super::tree::{Entries, Node, Text, Value};
 
-/// Reads one source. `None` if its structure is broken, so that nothing in it can be judged.
+/// Reads one source. Returns `None` if its structure is broken, so that its content cannot be checked.
 pub(crate) fn read(cx: &Context<'_>, file: usize, source: &Source) -> Option<Entries> {
     let (root, errors) = DeTable::parse_recoverable(&source.text);
     let mut readable = true;
-    // What is not closed makes nonsense of all that follows; elsewhere one error a line is enough.
+    // An unclosed bracket or quote invalidates everything after it. Otherwise, one error per line is enough.
     let cascades = errors.iter().any(|error| error.message().starts_with("unclosed"));
     let mut lines = BTreeSet::new();
     let mut sorted: Vec<_> = errors.iter().collect();
@@ -50,14 +50,14 @@ pub(crate) fn read(cx: &Context<'_>, file: usize, source: &Source) -> Option<Ent
     Some(Reader { cx, file, source }.entries(root.get_ref()))
 }
 
-/// What a syntax error does to the rest of the file.
+/// Effect of a syntax error on the rest of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
-    /// The value is understood all the same.
+    /// No effect: the value is understood.
     None,
-    /// One of two values for a key is lost.
+    /// One of two values of a key is lost.
     PartLost,
-    /// Anything may be wrong from here on.
+    /// Everything after the error may be wrong.
     Broken,
 }
 
@@ -91,7 +91,7 @@ fn syntax_problem(file: usize, source: &Source, error: &Error, effect: Effect) -
     }
 }
 
-/// Quotation marks as word processors and chats write them.
+/// Typographic quotation marks of word processors and chats.
 const TYPOGRAPHIC: [char; 8] = ['“', '”', '„', '«', '»', '‘', '’', '‚'];
 
 fn quoted(text: &str) -> String {
@@ -105,7 +105,7 @@ struct Reader<'r, 'a> {
 }
 
 impl Reader<'_, '_> {
-    // The parser refuses what is nested more than 80 levels deep, so that this recursion is bounded.
+    // The parser rejects more than 80 levels of nesting, which bounds this recursion.
     fn entries(&self, table: &DeTable<'_>) -> Entries {
         let entry = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
             let key: &Spanned<std::borrow::Cow<'_, str>> = key;
@@ -144,7 +144,7 @@ impl Reader<'_, '_> {
 
     fn variable_problem(&self, text: &str, range: &Range<usize>, variable: BadVariable) -> Problem {
         let place = |at: &Range<usize>| {
-            // Escapes can make the text differ from its source; then the whole value is shown.
+            // With escapes, the text can differ from its source; then the whole value is marked.
             let written = self.source.text.get(range.clone()).unwrap_or("");
             let found =
                 text.get(at.clone()).and_then(|part| written.find(part).map(|start| (start, part.len())));

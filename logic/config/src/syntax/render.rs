@@ -1,4 +1,4 @@
-//! Diagnostics as text with the line, a caret and a suggestion.
+//! Renders diagnostics as text, with the line, a caret and a suggestion.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Element, Level, Renderer, Snippet};
 
 use super::diagnostic::{Diagnostic, Place, Severity};
 
-/// The diagnostic as a person reads it, several lines without a final line break; `color` for terminals.
+/// Returns the diagnostic as several lines, without a final line break. `color`: with colors for terminals.
 pub fn render(diagnostic: &Diagnostic, color: bool) -> String {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -35,14 +35,14 @@ pub fn render(diagnostic: &Diagnostic, color: bool) -> String {
     renderer.render(&[group])
 }
 
-/// Control characters of a config must not reach the terminal that shows an error in it.
+/// Replaces control characters of a config, so that they do not reach the terminal.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() && c != '\n' { if c == '\t' { ' ' } else { '\u{fffd}' } } else { c })
         .collect()
 }
 
-/// The marked part of [`Place::text`], in bytes of what [`printable`] makes of it.
+/// Returns the marked part of [`Place::text`], in bytes of the result of [`printable`].
 fn marked_bytes(place: &Place) -> Range<usize> {
     let text = printable(&place.text);
     let byte = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);

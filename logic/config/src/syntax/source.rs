@@ -1,24 +1,24 @@
-//! The texts of a config, and places within them.
+//! The texts of a config, and positions in them.
 
 use std::ops::Range;
 
-/// One file of the config, as the caller read it.
+/// One file of the config, already read by the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// What error messages call it, usually its path.
+    /// Name in error messages, usually the path.
     pub name: String,
-    /// Its text.
+    /// Content of the file.
     pub text: String,
 }
 
 impl Source {
-    /// A text with the name that error messages call it by.
+    /// Returns a source with this name in error messages.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self { name: name.into(), text: text.into() }
     }
 }
 
-/// Bytes of one source.
+/// A range of bytes in one source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Span {
     pub(crate) file: u32,
@@ -26,27 +26,27 @@ pub(crate) struct Span {
     pub(crate) end: u32,
 }
 
-/// A value, and where it stands.
+/// A value with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Located<T> {
     pub(crate) value: T,
     pub(crate) span: Span,
 }
 
-/// Finds lines and columns; one pass over each text when it is made, a binary search for each question.
+/// A map from bytes to lines and columns. Its construction scans each text once; a lookup is a binary search.
 pub(crate) struct SourceMap<'a> {
     sources: &'a [Source],
     line_starts: Vec<Vec<u32>>,
 }
 
-/// A line of a source and the part of it that is meant.
+/// A line of a source, with the marked part.
 pub(crate) struct Excerpt<'a> {
     pub(crate) file: &'a str,
-    /// From 1.
+    /// Line number, from 1.
     pub(crate) line: usize,
-    /// The line without its end.
+    /// Text of the line, without the line break.
     pub(crate) text: &'a str,
-    /// The meant bytes of `text`; what a span has beyond its first line is cut off.
+    /// Marked bytes of `text`, cut at the end of the first line.
     pub(crate) meant: Range<usize>,
 }
 
@@ -57,7 +57,7 @@ impl Span {
         Self { file: clip(file), start: clip(range.start), end: clip(range.end) }
     }
 
-    /// A part of the span; `part` counts bytes from its start.
+    /// Returns a part of the span. `part` counts bytes from the start of the span.
     pub(crate) fn within(self, part: Range<usize>) -> Self {
         let start = self.start as usize;
         Self::new(self.file as usize, start + part.start..start + part.end)
@@ -73,12 +73,12 @@ impl<'a> SourceMap<'a> {
         Self { sources, line_starts: sources.iter().map(starts).collect() }
     }
 
-    /// The text of a span.
+    /// Returns the text of a span.
     pub(crate) fn text(&self, span: Span) -> Option<&'a str> {
         self.sources.get(span.file as usize)?.text.get(span.start as usize..span.end as usize)
     }
 
-    /// `file:line`.
+    /// Returns the position as `file:line`.
     pub(crate) fn origin(&self, span: Span) -> String {
         match self.excerpt(span) {
             Some(excerpt) => format!("{}:{}", excerpt.file, excerpt.line),
@@ -86,7 +86,7 @@ impl<'a> SourceMap<'a> {
         }
     }
 
-    /// The first line of a span.
+    /// Returns the first line of a span.
     pub(crate) fn excerpt(&self, span: Span) -> Option<Excerpt<'a>> {
         let source = self.sources.get(span.file as usize)?;
         let starts = self.line_starts.get(span.file as usize)?;

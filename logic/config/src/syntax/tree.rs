@@ -1,10 +1,10 @@
-//! The config as a tree of values with their places, after variables are filled in and files are put together.
+//! The config as a tree of values with positions, with variables replaced and files merged.
 
 use std::fmt;
 
 use super::source::{Located, Span};
 
-/// A value, and where it stands.
+/// A value with its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) span: Span,
@@ -14,22 +14,23 @@ pub(crate) struct Node {
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Flag(bool),
-    /// `None` = beyond what anything here can hold.
+    /// A whole number; `None` = outside of the range of `i64`.
     Integer(Option<i64>),
-    /// As it is written.
+    /// A float, as written in the file.
     Float(String),
     Datetime,
     Text(Text),
     List(Vec<Node>),
     Table(Entries),
-    /// Something that was there, but could not be made out; that is reported already.
+    /// A value that could not be read, which has been reported.
     Unknown,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Text {
     pub(crate) text: String,
-    /// The whole text came from one environment variable, and may therefore stand for a number or a flag.
+    /// True if the whole text came from one environment variable, so that it may represent a number or a
+    /// flag.
     pub(crate) substituted: bool,
 }
 
@@ -69,7 +70,7 @@ impl Node {
         }
     }
 
-    /// The entries of a list, or the node itself.
+    /// Returns the entries of a list, or the node itself.
     pub(crate) fn one_or_many(&self) -> &[Node] {
         match &self.value {
             Value::List(nodes) => nodes,
@@ -84,7 +85,7 @@ impl Node {
         }
     }
 
-    /// As TOML writes it in one line; `None`: it holds what could not be made out.
+    /// Returns the value as TOML in one line; `None` if it contains an unreadable value.
     pub(crate) fn to_toml(&self) -> Option<String> {
         Some(match &self.value {
             Value::Flag(flag) => flag.to_string(),
@@ -126,7 +127,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A basic string (TOML 1.0), quotes included.
+/// Returns a basic string (TOML 1.0), including quotes.
 fn toml_text(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -139,7 +140,7 @@ fn toml_text(text: &str) -> String {
     out + "\""
 }
 
-/// The beginning of a text that may be of any length.
+/// Returns the beginning of a text, which may have any length.
 pub(crate) fn short(text: &str) -> String {
     const CHARS_MAX: usize = 80;
     match text.char_indices().nth(CHARS_MAX) {

@@ -1,11 +1,11 @@
-//! Parts of a text of the config, as its file has them: between quotes, with TOML's escapes.
+//! Finds a part of a text in the source, where the text has quotes and escapes of TOML.
 
 use std::ops::Range;
 
 use super::source::{SourceMap, Span};
 
-/// Where a part of `text` stands in the file, if `whole` is the place of the text. The place is the whole text where no part
-/// is meant, and where an environment variable has changed the text.
+/// Returns the position of a part of `text`, if `whole` is the position of the text. Returns `whole` if the
+/// part is empty, or if an environment variable has changed the text.
 pub(crate) fn part(map: &SourceMap<'_>, whole: Span, text: &str, part: Range<usize>) -> Span {
     if part.is_empty() {
         return whole;
@@ -24,7 +24,8 @@ pub(crate) fn part(map: &SourceMap<'_>, whole: Span, text: &str, part: Range<usi
     map.text(whole).and_then(place).map_or(whole, |place| whole.within(place))
 }
 
-/// The characters of a TOML string (TOML 1.0, "String"), each with the bytes of `literal` that stand for it.
+/// Returns the characters of a TOML string (TOML 1.0, "String"), each with the bytes of `literal` that encode
+/// it.
 fn decode(literal: &str) -> Option<Vec<(Range<usize>, char)>> {
     let quotes = ["\"\"\"", "'''", "\"", "'"];
     let quote = quotes.into_iter().find(|quote| literal.starts_with(quote))?;
@@ -50,8 +51,8 @@ fn decode(literal: &str) -> Option<Vec<(Range<usize>, char)>> {
     Some(characters)
 }
 
-/// How many bytes an escape has behind its backslash, and the character that it stands for; `None` = it hides the end of a
-/// line.
+/// Returns the length of an escape after its backslash, in bytes, and the character that it encodes. The
+/// character is `None` for an escaped line break.
 fn escape(rest: &str) -> Option<(usize, Option<char>)> {
     let number = |digits: usize| {
         let value = u32::from_str_radix(rest.get(1..1 + digits)?, 16).ok()?;
@@ -77,7 +78,7 @@ fn escape(rest: &str) -> Option<(usize, Option<char>)> {
     }
 }
 
-/// The bytes of the line break at the start of a text.
+/// Returns the length of a line break at the start of a text, in bytes.
 fn line_break(text: &str) -> usize {
     match text.as_bytes() {
         [b'\r', b'\n', ..] => 2,
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
     use crate::syntax::source::Source;
 
-    /// The part `wanted` of a value, as the file writes it.
+    /// Returns the source text of the part `wanted` of a value.
     fn written(value: &str, wanted: &str) -> String {
         let text = format!("k = {value}\n");
         let table: toml::Table = text.parse().unwrap();

@@ -1,4 +1,4 @@
-//! `weight = "auto"`: where it is on, and with which algorithms it is doubtful.
+//! Tests `weight = "auto"`: the configs in which it is on, and the warnings about algorithms.
 
 use weir_balance::{Algorithm, WeightUse};
 
@@ -8,7 +8,7 @@ fn text(keys: &str) -> String {
     format!("[listener.web]\nbind = \":80\"\npool = \"web\"\n\n[pool.web]\n{keys}\n")
 }
 
-/// With a key where one can be said.
+/// Returns a `balance` line, with a key if the algorithm takes one.
 fn balance(algorithm: Algorithm) -> String {
     match algorithm {
         Algorithm::Source | Algorithm::NginxIpHash => format!("balance = \"{algorithm}\""),

@@ -1,4 +1,4 @@
-//! `balance`: an algorithm, and what it goes by.
+//! Tests `balance`: the algorithm, its key and its options.
 
 use weir_balance::Algorithm;
 use weir_http::RequestKey;
@@ -61,7 +61,7 @@ fn the_size_of_a_table_is_a_prime_number_and_large_enough_for_its_servers() {
         complaints(&config("http", &format!("{{ algorithm = \"maglev\", table-size = {size} }}")))
     };
     let few = many(656, "\"maglev\"");
-    // The list of servers is long.
+    // Leaves out the long list of servers.
     let is_telling = |line: &&str| ["maglev", " places ", "help"].iter().any(|word| line.contains(word));
     let told: Vec<_> = few.lines().filter(is_telling).collect();
     let unequal = config("http", "{ algorithm = \"maglev\", key = \"uri\" }").replace(
@@ -84,7 +84,7 @@ fn shares_that_a_table_or_buckets_cannot_give_are_told_with_what_gives_better_on
         let servers: Vec<_> = (0..servers).map(one).collect();
         let text = config("http", balance).replace("\"10.0.0.1:80\"", &format!("[{}]", servers.join(", ")));
         let text = complaints(&text);
-        // The list of servers is long.
+        // Leaves out the long list of servers.
         text.lines()
             .filter(|line| line.contains("warning") || line.contains("help"))
             .map(|line| format!("{line}\n"))

@@ -1,3 +1,5 @@
+//! Tests that the diff of two plans turns the first into the second.
+
 use std::fmt::Write;
 
 use proptest::prelude::*;
@@ -102,7 +104,7 @@ fn what_only_a_restart_can_change_is_named() {
     assert_eq!(changes(&new), ["[weir] changed"]);
 }
 
-/// Small configs over the same few names, so that two of them share and miss things.
+/// Returns small configs with the same few names, so that two of them have some things in common.
 fn config() -> impl Strategy<Value = String> {
     let names = || prop::sample::subsequence(vec!["a", "b", "c", "d"], 1..=4).prop_shuffle();
     let server = (prop::sample::select(vec![1, 2, 3]), any::<bool>());

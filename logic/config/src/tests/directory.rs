@@ -1,3 +1,5 @@
+//! Tests configs that consist of several files.
+
 use super::source;
 use crate::{Diagnostic, load};
 

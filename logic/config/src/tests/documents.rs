@@ -1,4 +1,4 @@
-//! The schema and the reference page tell the same story as the parser.
+//! Tests that the JSON Schema and the reference page agree with the parser.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::schema::json::definition_name;
 use crate::schema::{Kind, Section};
 use crate::{reference, schema};
 
-/// Every section once.
+/// Returns every section once.
 fn sections() -> Vec<&'static Section> {
     fn collect(section: &'static Section, found: &mut Vec<&'static Section>) {
         if found.iter().any(|there| there.title == section.title) {
@@ -101,7 +101,7 @@ fn the_schema_accepts_what_the_parser_accepts_and_refuses_unknown_keys() {
     }
 }
 
-/// As much of JSON Schema as ours uses, but for patterns.
+/// Validates a value against the part of JSON Schema that Weir's schema uses, without patterns.
 fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
     let all = |key: &str, test: &dyn Fn(&Value) -> bool| schema.get(key).is_none_or(test);
     let object = value.as_object();
@@ -136,7 +136,7 @@ fn valid(root: &Value, schema: &Value, value: &Value) -> bool {
         })
 }
 
-/// The pattern of a text that is one variable.
+/// Returns true for the pattern of a text that is one variable.
 fn is_of_variable(pattern: &Value) -> bool {
     pattern.as_str().is_some_and(|pattern| pattern.starts_with("^\\$"))
 }

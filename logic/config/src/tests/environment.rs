@@ -1,3 +1,5 @@
+//! Tests environment variables in configs.
+
 use super::source;
 use crate::{Diagnostic, Loaded, load};
 
@@ -32,7 +34,7 @@ tls = "${TLS:-false}"
 check = "${CHECK:-false}"
 "#;
     let errors = load_with(text).unwrap_err();
-    // $${ is literal, and a name cannot have a $.
+    // `$${` is literal, and a name cannot contain `$`.
     assert_eq!(errors.len(), 1, "{errors:#?}");
     assert!(errors[0].message.contains("'$'"), "{}", errors[0].message);
     let plan = load_with(&text.replace("$${x}-", "s")).unwrap().plan;

@@ -1,8 +1,8 @@
-//! What people read when a config is wrong.
+//! Tests the messages about invalid configs.
 
 use super::{complaints, load_text, messages, with};
 
-/// The input, a line, the output.
+/// Returns the input, a separator line and the output.
 fn golden(text: &str) -> String {
     format!("{}\n---\n{}", text.trim_end(), complaints(text).trim_end())
 }
@@ -266,7 +266,7 @@ timeouts = { queue = "5s" }
     }
     let of_server = unlimited.replace("\"a:1\"", "[\"a:1\", { address = \"a:2\", max-connections = 5 }]");
     assert_eq!(warnings(&of_server), []);
-    // What is as without it is no mistake: a printed plan has every key.
+    // A value that equals the default is no mistake: a printed plan has every key.
     let plan = super::load_text(&unlimited.replace("priority = 5", "").replace("\"5s\"", "\"1s\""));
     assert_eq!(plan.unwrap().warnings.len(), 2);
 }
@@ -341,7 +341,7 @@ fn many_errors_are_counted_not_printed() {
     assert!(messages[500].ends_with("further errors are not shown"), "{}", messages[500]);
 }
 
-/// Servers of a pool with one doubtful thing each.
+/// Returns a config with `count` routes, each of which causes a warning.
 fn with_warnings(count: usize) -> String {
     let routes: String = (0..count)
         .map(|number| format!("[[route]]\npath = '/{number}'\npool = 'web'\npriority = 1\n"))

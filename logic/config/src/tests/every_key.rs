@@ -1,4 +1,4 @@
-//! A config with every key, and the proof that none is ignored.
+//! Tests with a config that has every key that no key is ignored.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn every_default_and_every_example_is_a_value_of_its_key() {
     assert!(values_are_right(&ROOT) > 150);
 }
 
-/// How many there are.
+/// Checks all defaults and examples, and returns their number.
 pub(super) fn values_are_right(root: &'static Section) -> usize {
     let mut values = Vec::new();
     values_of(root, &mut values);

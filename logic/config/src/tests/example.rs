@@ -1,3 +1,5 @@
+//! Tests the example config.
+
 use super::load_text;
 use crate::print;
 

@@ -1,8 +1,8 @@
-//! Expressions in a config: faults are reported at their place.
+//! Tests that faults in expressions are reported at their positions.
 
 use super::{complaints, messages};
 
-/// A route with this condition that does this.
+/// Returns a config with a route that has this condition and this action.
 fn route(when: &str, action: &str) -> String {
     format!("[listener.web]\nbind = \":80\"\n\n[[route]]\nname = \"admin\"\nwhen = {when}\n{action}\n")
 }

@@ -1,4 +1,4 @@
-//! Fleets: what the config says of them, and what people read when it is wrong.
+//! Tests fleets: their settings, and the messages about mistakes.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::{complaints, load_text};
 use crate::plan::{FleetBalancer, FleetProvider, HistoryForm, LeaseStoreKind};
 use crate::print;
 
-/// A config with a pool that is checked, and more.
+/// Returns a config with a checked pool, and `more`.
 fn with(more: &str) -> String {
     format!("[listener.web]\nbind = \":80\"\npool = \"web\"\n\n[pool.web]\ncheck = \"GET /health\"\n\n{more}")
 }
@@ -223,7 +223,7 @@ fn a_fleet_that_a_haproxy_balances_needs_neither_listener_nor_pool() {
     super::print::assert_round_trip(text);
 }
 
-/// A fleet with this lease.
+/// Returns a config of a fleet with this lease.
 fn with_lease(lease: &str) -> String {
     with(&format!(
         "[fleet.web]\npool = \"web\"\nmax = 5\ncapacity = 10\nexec = {{ command = \"x\" }}\nlease = {lease}\n"
@@ -312,7 +312,7 @@ fn a_history_is_a_database_if_its_name_says_so() {
     }
 }
 
-/// A fleet of a HAProxy with this template.
+/// Returns the config of a fleet in a HAProxy with this template.
 fn with_template(name: &str, template: &str) -> String {
     format!(
         "[fleet.{name}]\nhaproxy = {{ socket = \"/run/h.sock\", backend = \"{name}\", template = {template} }}\n\

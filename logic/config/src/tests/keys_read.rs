@@ -1,4 +1,4 @@
-//! Which keys the parser has asked for in this thread, so that a test can prove that none of the tables is ignored.
+//! Records the keys that the parser reads in this thread, so that a test can prove that it ignores no key.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

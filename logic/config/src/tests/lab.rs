@@ -1,4 +1,4 @@
-//! The lab's scenario file: what it says, and what people read when it is wrong.
+//! Tests the lab's scenario file: its values, and the messages about mistakes.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn load(text: &str) -> Result<Scenario, String> {
     load_as(text, false)
 }
 
-/// The input, a line, the output.
+/// Returns the input, a separator line and the output.
 fn golden(text: &str) -> String {
     let complaints = load(text).map_or_else(|errors| errors, |scenario| format!("{scenario:?}"));
     format!("{}\n---\n{}", text.trim_end(), complaints.trim_end())
@@ -72,7 +72,8 @@ fn lvs_may_have_a_scheduler_of_its_own_and_nobody_else() {
     let scenario = load(&text).unwrap();
     let rivals: Vec<_> =
         scenario.rivals.iter().map(|rival| (rival.name.as_str(), rival.scheduler.as_deref())).collect();
-    // It is played once, whatever the others choose by, also where it could not choose so.
+    // The rival with its own scheduler runs only once, whatever the schemes of the others; it does not need
+    // to support those schemes.
     assert_eq!(rivals, [("weir random", None), ("weir source", None), ("lblc", Some("lblc"))]);
     let said = load(&text.replace("product = \"lvs\"", "product = \"nginx\"")).unwrap_err();
     assert!(said.contains("only `lvs` has schedulers"), "{said}");
@@ -130,7 +131,7 @@ fn the_quick_form_changes_what_tests_say_and_no_more() {
     assert_eq!((scenario.repeats, scenario.warm_up.0, scenario.margin), (4, 100, 0.2));
     let unsaid = load_as(SMALL, true).unwrap();
     assert_eq!((unsaid.repeats, unsaid.cases[0].requests), (3, None));
-    // Short runs tell less apart.
+    // Short runs distinguish less.
     assert_eq!((unsaid.margin, load(SMALL).unwrap().margin), (0.1, 0.05));
     let said = load_as("[[test]]\nconnections = 1\n", true).unwrap_err();
     assert_eq!(said.matches("say what is asked for").count(), 1, "{said}");
@@ -240,7 +241,7 @@ fn what_is_published_of_another_load_than_that_of_a_quick_form_says_so() {
         published.into_iter().map(|one| (one.values[0].0.clone(), one.is_percent)).collect::<Vec<_>>()
     };
     assert_eq!(names(false), [("x".to_owned(), false), ("x".to_owned(), true)]);
-    // The first is shorter, and else the same.
+    // The quick form of case 1 has the same load, only for a shorter time.
     assert_eq!(names(true), [("x".to_owned(), false), ("x, of the full form".to_owned(), true)]);
 }
 

@@ -1,4 +1,4 @@
-//! Large and hostile input.
+//! Tests large and hostile input.
 
 use std::fmt::Write;
 
@@ -72,7 +72,7 @@ mod laws {
 
     use super::super::{complaints, load_text};
 
-    /// Pieces that configs are made of, so that random texts get past the TOML parser.
+    /// Returns fragments of configs, so that random texts get past the TOML parser.
     fn piece() -> impl Strategy<Value = String> {
         let fixed = [
             "[",
@@ -142,7 +142,7 @@ mod laws {
         prop_oneof![4 => prop::sample::select(fixed.to_vec()).prop_map(str::to_owned), 1 => any::<String>()]
     }
 
-    /// A text with some of its characters cut out, doubled or replaced.
+    /// Returns a text with some characters removed, duplicated or replaced.
     fn mutated(text: &str, edits: &[(prop::sample::Index, usize, u8, char)]) -> String {
         let mut chars: Vec<char> = text.chars().collect();
         for (at, length, kind, c) in edits {

@@ -1,3 +1,5 @@
+//! Tests of the whole crate, and helpers that they share.
+
 mod auto_weight;
 mod balance;
 mod diff;
@@ -45,7 +47,7 @@ fn load_text(text: &str) -> Result<Loaded, Vec<Diagnostic>> {
     load_with(&[source("weir.toml", text)], Outside { env: &|_| None, file: &file })
 }
 
-/// The diagnostics of a config as they are printed, errors or else warnings.
+/// Returns the printed errors of a config, or its warnings if it has no errors.
 fn complaints(text: &str) -> String {
     let diagnostics = match load_text(text) {
         Ok(loaded) => loaded.warnings,
@@ -54,7 +56,7 @@ fn complaints(text: &str) -> String {
     diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n\n")).collect()
 }
 
-/// Only the messages, for tests of what is found rather than how it is shown.
+/// Returns only the messages, for tests that do not check the presentation.
 fn messages(text: &str) -> Vec<String> {
     match load_text(text) {
         Ok(loaded) => loaded.warnings,
@@ -65,7 +67,7 @@ fn messages(text: &str) -> Vec<String> {
     .collect()
 }
 
-/// A config with one listener and one pool, and more.
+/// Returns a config with one listener and one pool, and `more`.
 fn with(more: &str) -> String {
     format!(
         "[listener.web]\nbind = \":80\"\npool = \"web\"\n\n[pool.web]\nservers = \"10.0.0.1:80\"\n\n{more}"

@@ -1,11 +1,11 @@
-//! Files that servers may name.
+//! Tests `offload`: files that servers may name.
 
 use super::print::assert_round_trip;
 use super::{load_text, messages};
 use crate::diff::{apply, diff};
 use crate::plan::LocationFiles;
 
-/// A config whose pool has these further tables.
+/// Returns a config whose pool has these additional tables.
 fn pool(more: &str) -> String {
     format!("[listener.web]\nbind = ':80'\npool = 'app'\n\n[pool.app]\nservers = '10.0.0.1:80'\n{more}")
 }
@@ -23,7 +23,7 @@ fn a_location_is_a_directory_or_a_storage_area() {
     let area = "\n[storage-area.data]\nroot = '/srv/data'\n";
     let text = format!("{}{area}", location("prefix = '/i'\nstorage-area = 'data'"));
     let loaded = load_text(&text).unwrap();
-    // What a pool names is used.
+    // An area that only a pool refers to counts as used.
     assert_eq!(loaded.warnings, []);
     let offload = loaded.plan.pools[0].offload.as_ref().unwrap();
     assert!(matches!(&offload.locations[0].files, LocationFiles::Area(name) if name.as_str() == "data"));

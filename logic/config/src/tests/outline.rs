@@ -1,3 +1,5 @@
+//! Tests the positions of diagnostics from checks outside of the crate.
+
 use super::{load_text, with};
 use crate::{Outside, Source, examine};
 
@@ -11,7 +13,7 @@ fn checks_from_outside_point_at_the_value_they_mean() {
     };
     assert_eq!(place(&["listener", "web", "bind", "0"]), Some((2, 8, 13)));
     assert_eq!(place(&["listener", "b", "bind", "1"]), Some((9, 16, 21)));
-    // Not written: what is there of the way to it.
+    // Not in the text: the position is that of the innermost parent.
     assert_eq!(place(&["listener", "b", "tls", "certificates", "0"]), Some((8, 1, 13)));
     assert_eq!(place(&["admin", "bind", "0"]), None);
 }
@@ -28,14 +30,14 @@ fn among_errors_only_a_value_that_has_none_is_pointed_at() {
     let line = |path: &[&str]| rest.error_at(path, "taken").places.first().map(|place| place.line);
     assert_eq!(line(&["listener", "b", "bind", "0"]), Some(9));
     assert_eq!(line(&["listener", "b", "pool"]), Some(10));
-    // Wrong by itself.
+    // These values have errors themselves.
     assert_eq!(line(&["listener", "b", "bind", "1"]), None);
     assert_eq!(line(&["listener", "b", "tls", "certificates", "0"]), None);
-    // Perhaps without something that was not understood.
+    // These may lack something that could not be read.
     assert_eq!(line(&["listener", "b", "bind"]), None);
     assert_eq!(line(&["listener", "b", "tls"]), None);
     assert_eq!(line(&["listener", "b"]), None);
-    // Not written.
+    // This is not in the text.
     assert_eq!(line(&["weir", "control"]), None);
     let listener = rest.plan.listeners.iter().find(|listener| listener.name.as_str() == "b").unwrap();
     assert_eq!(listener.bind.len(), 1);

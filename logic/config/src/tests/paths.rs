@@ -1,4 +1,4 @@
-//! How listeners read paths, and paths of routes that no request can have.
+//! Tests the path rules of listeners, and paths of routes that no request can match.
 
 use weir_http::{AboveRoot, Backslash, BadEscape, EncodedNul, EncodedSlash, PathParameters, PathRules};
 

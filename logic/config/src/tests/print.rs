@@ -1,10 +1,10 @@
-//! The printed plan is a config that means the same.
+//! Tests that a printed plan is a config with the same meaning.
 
 use super::{load_text, with};
 use crate::plan::Mode;
 use crate::{Plan, print};
 
-/// A plan without the places that its routes remember.
+/// Returns the plan without the positions of routes.
 fn placeless(mut plan: Plan) -> Plan {
     for listener in &mut plan.listeners {
         if let Mode::Http(http) = &mut listener.mode {

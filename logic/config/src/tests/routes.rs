@@ -1,4 +1,4 @@
-//! Routes that are never reached.
+//! Tests the report of unreachable routes.
 
 use super::messages;
 

@@ -1,4 +1,4 @@
-//! The file of scaling rules: what it says, and what people read when it is wrong.
+//! Tests the file of scaling rules: its values, and the messages about mistakes.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn load(text: &str) -> Result<Vec<NamedRules>, String> {
         .map_err(|errors| errors.iter().map(|error| render(error, false)).collect::<Vec<_>>().join("\n"))
 }
 
-/// The input, a line, the output.
+/// Returns the input, a separator line and the output.
 fn golden(text: &str) -> String {
     let complaints = load(text).map_or_else(|errors| errors, |rules| format!("{rules:?}"));
     format!("{}\n---\n{}", text.trim_end(), complaints.trim_end())

@@ -1,4 +1,4 @@
-//! Secrets where a plan is shown.
+//! Tests that displayed plans contain no secrets.
 
 use super::source;
 use crate::{Outside, load_with, print};

@@ -1,4 +1,4 @@
-//! The scenario file: what it says, and what people read when it is wrong.
+//! Tests the simulation's scenario file: its values, and the messages about mistakes.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ fn load(text: &str) -> Result<Scenario, String> {
         .map_err(|errors| errors.iter().map(|error| render(error, false)).collect::<Vec<_>>().join("\n"))
 }
 
-/// The input, a line, the output.
+/// Returns the input, a separator line and the output.
 fn golden(text: &str) -> String {
     let complaints = load(text).map_or_else(|errors| errors, |scenario| format!("{scenario:?}"));
     format!("{}\n---\n{}", text.trim_end(), complaints.trim_end())

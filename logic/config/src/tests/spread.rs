@@ -1,10 +1,10 @@
-//! What is wrong with options of algorithms, slow start, tiers, zones, subsets and agents.
+//! Tests the messages about options of algorithms, slow start, tiers, zones, subsets and agents.
 
 use weir_balance::Algorithm;
 
 use super::{load_text, messages};
 
-/// What is said of a pool with these keys.
+/// Returns the messages about a pool with these keys.
 fn said(keys: &str) -> Vec<String> {
     messages(&format!(
         "[listener.web]\nbind = \":80\"\npool = \"web\"\n\n[pool.web]\nservers = \"10.0.0.1:80\"\n{keys}"

@@ -1,4 +1,4 @@
-//! Stickiness: what it becomes, and what is told of what cannot be meant.
+//! Tests `sticky`: the plan, and the messages about mistakes.
 
 use super::print::assert_round_trip;
 use super::{complaints, load_text, messages, with};

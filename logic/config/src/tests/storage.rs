@@ -1,4 +1,4 @@
-//! Storage areas and token issuers.
+//! Tests storage areas and token issuers.
 
 use super::print::assert_round_trip;
 use super::{complaints, load_text, messages};
@@ -6,7 +6,7 @@ use crate::diff::{apply, diff};
 use crate::plan::KeySetSource;
 use crate::print;
 
-/// A config whose area has these further keys and tables.
+/// Returns a config whose area has these additional keys and tables.
 fn area(more: &str) -> String {
     format!(
         "[listener.web]\nbind = ':80'\nstorage = 'data'\n\n[storage-area.data]\nroot = '/srv/data'\n{more}"

@@ -1,4 +1,4 @@
-//! What is suggested for near misses: of every key and every choice, and as values.
+//! Tests the suggestions for typing errors: for every key and choice, and for values.
 
 use super::every_key::tables;
 use super::{complaints, with};

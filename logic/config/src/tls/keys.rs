@@ -1,4 +1,4 @@
-//! Keys of TLS towards clients and towards servers.
+//! Keys of TLS to clients and to servers.
 
 use crate::schema::Kind::{AnyOf, Choice, Flag, Off, OneOrMany, Table, Text};
 use crate::schema::Presence::{Default, Otherwise, Required};

@@ -1,4 +1,4 @@
-//! TLS towards clients and towards servers.
+//! TLS to clients and to servers.
 
 pub(crate) mod keys;
 pub(crate) mod plan;

@@ -1,4 +1,4 @@
-//! Valid settings of TLS towards clients and towards servers.
+//! Valid settings of TLS to clients and to servers.
 
 use std::path::PathBuf;
 
@@ -16,55 +16,55 @@ pub enum TlsVersion {
     V1_3,
 }
 
-/// TLS towards clients (`[listener.NAME.tls]`).
+/// TLS settings towards clients (`[listener.NAME.tls]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TlsIn {
-    /// At least one; the first is for clients without SNI or with a name that none of them has. Two for the same names
-    /// with different key types stand side by side.
+    /// Certificates; at least one. The first is for clients without SNI, or with a name that no certificate
+    /// has. Two certificates with the same names and different key types are both used.
     pub certificates: Vec<Certificate>,
-    /// The oldest version spoken.
+    /// Minimum TLS version.
     pub version_min: TlsVersion,
-    /// Cipher suites by their IANA names, in order of preference; empty = the library's choice.
+    /// Cipher suites by their IANA names, in order of preference; empty = the defaults of the library.
     pub ciphers: Vec<String>,
-    /// Client certificates; `None` = not asked for.
+    /// Client certificates; `None` = Weir requests none.
     pub client_auth: Option<ClientAuth>,
-    /// Session tickets, their key renewed this often; `None` = no resumption.
+    /// Rotation interval of the session ticket key; `None` = no resumption.
     pub ticket_rotation: Option<Millis>,
-    /// Files are looked at for changes this often.
+    /// Interval of the checks for changed files.
     pub reload_interval: Millis,
 }
 
-/// A certificate chain and its key, PEM files. Both may be in one file.
+/// A certificate chain and its key in PEM files. Both may be in the same file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Certificate {
-    /// Chain, leaf first.
+    /// Certificate chain, leaf first.
     pub certificate: PathBuf,
     /// Private key.
     pub key: PathBuf,
 }
 
-/// Which client certificates are accepted.
+/// Rules for client certificates.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClientAuth {
-    /// A client without one is refused.
+    /// True if Weir refuses clients without a certificate.
     pub required: bool,
-    /// PEM file with the accepted authorities.
+    /// PEM file with the accepted CAs.
     pub ca: PathBuf,
-    /// PEM file with their revocation lists.
+    /// PEM file with the revocation lists of the CAs.
     pub crl: Option<PathBuf>,
 }
 
-/// TLS towards servers (`[pool.NAME.tls]`).
+/// TLS settings towards servers (`[pool.NAME.tls]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TlsOut {
-    /// The server's certificate is verified; false only by an explicit `verify = false`.
+    /// True if Weir verifies the server's certificate; false only after an explicit `verify = false`.
     pub verify: bool,
-    /// PEM file with the accepted authorities; `None` = those of the system.
+    /// PEM file with the accepted CAs; `None` = those of the system.
     pub ca: Option<PathBuf>,
-    /// The name sent and verified; `None` = the server's host name, or its address.
+    /// Name for SNI and verification; `None` = the server's host name, or its address.
     pub server_name: Option<String>,
-    /// What Weir shows of itself.
+    /// Client certificate of Weir.
     pub client_certificate: Option<Certificate>,
-    /// The oldest version spoken.
+    /// Minimum TLS version.
     pub version_min: TlsVersion,
 }

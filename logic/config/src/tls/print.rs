@@ -1,10 +1,10 @@
-//! Prints settings of TLS towards clients and towards servers.
+//! Prints the settings of TLS to clients and to servers.
 
 use super::plan::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
 use crate::common::print::path;
 use crate::common::writer::{Printed, Spelled, Writer, table};
 
-/// TLS towards others, as a table of this name.
+/// Prints the TLS settings towards servers, as a table with this name.
 pub(crate) fn tls_out(writer: &mut Writer, head: &str, tls: &TlsOut) {
     writer.table(&format!("[{head}]"));
     writer.key("verify", tls.verify);
@@ -14,7 +14,7 @@ pub(crate) fn tls_out(writer: &mut Writer, head: &str, tls: &TlsOut) {
     writer.key("min-version", version(tls.version_min));
 }
 
-/// `owner`: the table that has the TLS.
+/// Prints the TLS settings towards clients. `owner`: the parent table.
 pub(crate) fn tls_in(writer: &mut Writer, owner: &str, tls: &TlsIn) {
     writer.table(&format!("[{owner}.tls]"));
     writer.many("certificates", &tls.certificates.iter().map(certificate).collect::<Vec<_>>());
@@ -25,7 +25,7 @@ pub(crate) fn tls_in(writer: &mut Writer, owner: &str, tls: &TlsIn) {
     writer.key("reload-interval", Printed(tls.reload_interval));
 }
 
-/// A certificate: one path if its file has the key, too; else a table.
+/// Returns a certificate as one path if its file contains the key, too, otherwise as a table.
 pub(crate) fn certificate(certificate: &Certificate) -> toml::Value {
     if certificate.certificate == certificate.key {
         return path(&certificate.certificate).spelled();
@@ -34,7 +34,7 @@ pub(crate) fn certificate(certificate: &Certificate) -> toml::Value {
     table([("certificate", Some(chain.spelled())), ("key", Some(key.spelled()))])
 }
 
-/// A TLS version as the file spells it.
+/// Returns a TLS version in the syntax of the file.
 pub(crate) fn version(version: TlsVersion) -> &'static str {
     match version {
         TlsVersion::V1_2 => "1.2",

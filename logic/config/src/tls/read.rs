@@ -1,4 +1,4 @@
-//! Reads settings of TLS towards clients and towards servers.
+//! Reads the settings of TLS to clients and to servers.
 
 use super::keys::CERTIFICATE;
 use super::plan::{Certificate, ClientAuth, TlsIn, TlsOut, TlsVersion};
@@ -44,7 +44,7 @@ fn client_auth(table: &Table<'_, '_>) -> ClientAuth {
     }
 }
 
-/// A file with chain and key, or a table of two files.
+/// Reads a certificate: one file with chain and key, or a table with two files.
 pub(crate) fn certificate(table: &Table<'_, '_>, key: &str, node: &Node) -> Option<Certificate> {
     match &node.value {
         Value::Table(_) => {

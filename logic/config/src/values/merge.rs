@@ -1,4 +1,4 @@
-//! The files of a directory as one config.
+//! Merges the files of a directory into one config.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,8 +9,8 @@ use crate::syntax::diagnostic::Problem;
 use crate::syntax::source::{Located, Span};
 use crate::syntax::tree::{Entries, Node, Value};
 
-/// Puts the tables of all files together: what has names is joined, lists follow each other, and what is there twice
-/// is an error that shows both places.
+/// Merges the tables of all files: joins tables with names, and concatenates lists. Reports duplicates with
+/// both positions.
 pub(crate) fn merge(cx: &Context<'_>, root: &Section, files: Vec<Entries>) -> Node {
     let mut merged: Entries = Vec::new();
     let mut unknown: Entries = Vec::new();
@@ -22,7 +22,7 @@ pub(crate) fn merge(cx: &Context<'_>, root: &Section, files: Vec<Entries>) -> No
             }
             node => node,
         };
-        // Any number of unknown keys costs nothing to look through.
+        // Unknown keys are not searched, so that any number of them stays cheap.
         let known = root.key(&key.value).is_some();
         match merged.iter_mut().find(|(there, _)| known && there.value == key.value) {
             Some((there, earlier)) => join(cx, root, there, earlier, key, node),

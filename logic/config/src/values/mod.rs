@@ -1,4 +1,4 @@
-//! Checks a tree against the description of its keys, and reads typed values out of it.
+//! Checks a tree against the definitions of its keys, and reads typed values from it.
 
 pub(crate) mod merge;
 pub(crate) mod quantity;

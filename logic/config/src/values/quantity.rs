@@ -1,5 +1,5 @@
-//! Durations, sizes, rates and shares that are written in another way than here: what was probably meant. Whether that is
-//! within the range of its key is for the caller to see.
+//! Suggests the probable meaning of durations, sizes, rates and percentages in another notation. The caller
+//! checks the ranges of their keys.
 
 use weir_model::ByteSize;
 
@@ -21,7 +21,7 @@ pub(crate) fn byte_rates(value: &Value) -> Vec<String> {
     let text = there.text.trim();
     let size = ["/second", "/sec", "/s"].iter().find_map(|end| text.strip_suffix(*end));
     let size = size.unwrap_or(text).trim_end();
-    // A unit that is right stays as it is.
+    // A valid unit stays as it is.
     let size = match size.parse::<ByteSize>() {
         Ok(_) => Some(size.to_owned()),
         Err(_) => with_unit(size, SIZE_UNITS),
@@ -42,7 +42,8 @@ pub(crate) fn percents(value: &Value) -> Vec<String> {
     share.into_iter().chain([format!("{text}%")]).collect()
 }
 
-/// A number without a unit may be meant in either of two.
+/// Returns the possible meanings of a quantity. A number without a unit may have either of the units in
+/// `bare`.
 fn quantities(value: &Value, units: Units, bare: [&str; 2]) -> Vec<String> {
     let text = match value {
         Value::Integer(Some(number @ 0..)) => number.to_string(),
@@ -57,7 +58,7 @@ fn quantities(value: &Value, units: Units, bare: [&str; 2]) -> Vec<String> {
     with_unit(&text, units).into_iter().collect()
 }
 
-/// A whole number with a unit as it is spelled here.
+/// Returns a whole number with a unit in the notation of the file.
 fn with_unit(text: &str, units: Units) -> Option<String> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(at);
@@ -71,7 +72,7 @@ fn with_unit(text: &str, units: Units) -> Option<String> {
     scaled.is_multiple_of(scale).then(|| format!("{}{finer}", scaled / scale))
 }
 
-/// How a unit may be spelled, in any case, and how it is spelled here.
+/// Spellings of units, in any case, each with the spelling of the file.
 type Units = &'static [(&'static str, &'static str)];
 
 const DURATION_UNITS: Units = &[
@@ -115,7 +116,7 @@ const SIZE_UNITS: Units = &[
     ("tib", "TiB"),
 ];
 
-/// A unit, the next smaller one, and how many of that it has.
+/// Units, each with the next smaller unit and the factor between them.
 const FINER: &[(&str, &str, u64)] = &[
     ("s", "ms", 1_000),
     ("m", "s", 60),

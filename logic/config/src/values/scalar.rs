@@ -1,10 +1,11 @@
-//! Scalar values in the file's spelling: durations, sizes, rates and shares, checked against the ranges of their keys.
+//! Parses scalar values in the syntax of the file: durations, sizes, rates and percentages. Checks them
+//! against the ranges of their keys.
 
 use weir_model::{ByteSize, Millis};
 
 use crate::schema::Kind;
 
-/// A duration within the range of `kind`.
+/// Parses a duration in this range.
 pub(crate) fn duration(text: &str, min_ms: u64, max_ms: u64) -> Result<Millis, String> {
     let span: Millis = text.parse().map_err(|cause| format!("{cause}"))?;
     in_range(span.0, min_ms, max_ms)
@@ -12,13 +13,13 @@ pub(crate) fn duration(text: &str, min_ms: u64, max_ms: u64) -> Result<Millis, S
         .ok_or_else(|| out_of_range(text, Kind::Duration { min_ms, max_ms }))
 }
 
-/// A size within the range of `kind`.
+/// Parses a size in this range.
 pub(crate) fn size(text: &str, min: u64, max: u64) -> Result<ByteSize, String> {
     let size: ByteSize = text.parse().map_err(|cause| format!("{cause}"))?;
     in_range(size.0, min, max).map(|()| size).ok_or_else(|| out_of_range(text, Kind::Size { min, max }))
 }
 
-/// Bytes per second, written as a size and `/s`.
+/// Parses bytes per second, written as a size and `/s`.
 pub(crate) fn byte_rate(text: &str) -> Result<u64, String> {
     if text.trim() == "0" {
         return Ok(0);
@@ -27,7 +28,7 @@ pub(crate) fn byte_rate(text: &str) -> Result<u64, String> {
     size.map(|size| size.0).ok_or_else(|| format!("expected {}", Kind::ByteRate))
 }
 
-/// A share in whole percent.
+/// Parses a percentage, in whole percent.
 pub(crate) fn percent(text: &str, min: u16, max: u16) -> Result<u16, String> {
     let kind = Kind::Percent { min, max };
     let number = text.trim().strip_suffix('%').ok_or_else(|| format!("the % is missing: expected {kind}"))?;
@@ -38,13 +39,13 @@ pub(crate) fn percent(text: &str, min: u16, max: u16) -> Result<u16, String> {
     }
 }
 
-/// A whole number.
+/// Checks the range of a whole number.
 pub(crate) fn integer(number: i64, min: u64, max: u64) -> Result<u64, String> {
     let found = u64::try_from(number).ok().filter(|number| in_range(*number, min, max).is_some());
     found.ok_or_else(|| out_of_range(&number.to_string(), Kind::Integer { min, max }))
 }
 
-/// A whole number that may be negative.
+/// Checks the range of a whole number that may be negative.
 pub(crate) fn signed(number: i64, min: i64, max: i64) -> Result<i64, String> {
     let is_in = (min..=max).contains(&number);
     is_in.then_some(number).ok_or_else(|| out_of_range(&number.to_string(), Kind::Signed { min, max }))

@@ -1,6 +1,7 @@
-//! Checks the whole tree against the tables of keys: unknown and missing keys, wrong types, units, ranges, choices.
+//! Checks the whole tree against the tables of keys: unknown and missing keys, wrong types, units, ranges and
+//! choices.
 //!
-//! What is read from the tree afterwards need not complain about any of these again.
+//! Code that reads the tree later does not need to report these errors again.
 
 use super::subject::Subject;
 use super::suggest::Meant;
@@ -11,7 +12,7 @@ use crate::syntax::diagnostic::Problem;
 use crate::syntax::source::Located;
 use crate::syntax::tree::{Node, Text, Value, short};
 
-/// Reports every place where `node` is not what `section` wants.
+/// Reports every part of `node` that does not fit `section`.
 pub(crate) fn check_table(cx: &Context<'_>, subject: &Subject, section: &'static Section, node: &Node) {
     let mut meant = Vec::new();
     for (name, value) in node.entries() {
@@ -23,7 +24,7 @@ pub(crate) fn check_table(cx: &Context<'_>, subject: &Subject, section: &'static
     if cx.is_incomplete() {
         return;
     }
-    // `[listener]` by itself names none.
+    // `[listener]` by itself defines no listener.
     let is_empty =
         |key: &Key, value: &Node| matches!(key.kind, Kind::Named(..)) && value.entries().is_empty();
     let missing = |key: &&Key| {
@@ -42,7 +43,8 @@ pub(crate) fn check_table(cx: &Context<'_>, subject: &Subject, section: &'static
     }
 }
 
-/// As [`check`]; a value of another type is answered with the key's example, where nothing closer is known.
+/// Checks a value as [`check`] does. For a value of another type without a more specific hint, suggests the
+/// key's example.
 fn check_key(cx: &Context<'_>, subject: &Subject, key: &Key, node: &Node) {
     if matches!(node.value, Value::Unknown) || fits(key.kind, &node.value) {
         return check(cx, subject, key.kind, node);
@@ -52,7 +54,7 @@ fn check_key(cx: &Context<'_>, subject: &Subject, key: &Key, node: &Node) {
     cx.report(problem);
 }
 
-/// Reports every place where `node` is not a value of `kind`.
+/// Reports every part of `node` that is not a value of `kind`.
 pub(crate) fn check(cx: &Context<'_>, subject: &Subject, kind: Kind, node: &Node) {
     if matches!(node.value, Value::Unknown) {
         return;
@@ -84,7 +86,8 @@ pub(crate) fn check(cx: &Context<'_>, subject: &Subject, kind: Kind, node: &Node
             }
         }
         Kind::AnyOf(kinds) => match kinds.iter().find(|kind| fits(**kind, &node.value)) {
-            // A number in quotes has the type of a word; it is none of these, and hardly meant to be.
+            // A number in quotes has the type of a choice, but is none of the choices; a number was probably
+            // meant.
             Some(Kind::Choice(_)) if is_quoted_number(kinds, node) => {
                 cx.report(wrong_type(subject, kind, node));
             }
@@ -106,7 +109,7 @@ fn is_quoted_number(kinds: &[Kind], node: &Node) -> bool {
     kinds.iter().any(takes_numbers) && node.text().is_some_and(|text| text.trim().parse::<f64>().is_ok())
 }
 
-/// One of several values; a table among them has a name of its own in messages.
+/// Checks one value of a list. A table in a list has its own name in messages.
 fn check_entry(cx: &Context<'_>, subject: &Subject, kind: Kind, index: usize, node: &Node) {
     let section = match kind {
         Kind::Table(section) => Some(section),
@@ -124,7 +127,7 @@ fn check_entry(cx: &Context<'_>, subject: &Subject, kind: Kind, index: usize, no
     }
 }
 
-/// Whether a value has the type of a kind; its content may be wrong all the same.
+/// Returns true if a value has the type of a kind. Its content may still be wrong.
 fn fits(kind: Kind, value: &Value) -> bool {
     match (kind, value) {
         (_, Value::Unknown) => true,
@@ -191,7 +194,7 @@ fn wrong_type(subject: &Subject, kind: Kind, node: &Node) -> Problem {
     problem
 }
 
-/// Reports the key; returns the one of the same table that it may have been meant to be.
+/// Reports an unknown key. Returns the key of the same table that it was probably meant to be.
 fn unknown_key(
     cx: &Context<'_>,
     subject: &Subject,

@@ -5,23 +5,23 @@ use std::fmt;
 use crate::schema::Section;
 use crate::syntax::tree::Node;
 
-/// What an error message is about: `pool web, server w2: weight`.
+/// The subject of an error message: `pool web, server w2: weight`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Subject {
-    /// The thing with a name.
+    /// Name of the outer object.
     owner: String,
-    /// The key within it, dotted.
+    /// Key within the object, with dots.
     path: String,
 }
 
 impl Subject {
-    /// The value of a key.
+    /// Returns the subject of a key.
     pub(crate) fn key(&self, key: &str) -> Self {
         let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         Self { owner: self.owner.clone(), path }
     }
 
-    /// A thing with a name, such as `pool web`, within this one.
+    /// Returns the subject of a named object within this one, such as `pool web`.
     pub(crate) fn named(&self, noun: &str, name: &str) -> Self {
         let join = if self.owner.is_empty() { "" } else { ", " };
         Self {
@@ -30,7 +30,7 @@ impl Subject {
         }
     }
 
-    /// One table of a list (`index` from 0), or the only one.
+    /// Returns the subject of one table of a list (`index` from 0), or of a single table.
     pub(crate) fn entry(&self, section: &Section, index: usize, node: &Node) -> Self {
         if section.noun.is_empty() {
             return self.clone();

@@ -1,12 +1,13 @@
-//! "Did you mean ...?"
+//! Finds suggestions: "did you mean ...?"
 
 use super::{quantity, scalar};
 use crate::schema::{Key, Kind, Section};
 use crate::syntax::tree::Value;
 
-/// The name that `wrong` was probably meant to be.
+/// Returns the name that `wrong` was probably meant to be.
 pub fn closest<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
-    // Comparing costs length times length, and nobody mistypes a name of this length by a letter.
+    // A comparison costs the square of the length, and a name of this length is no typing error of a short
+    // one.
     const LENGTH_MAX: usize = 64;
     if wrong.len() > LENGTH_MAX {
         return None;
@@ -28,7 +29,7 @@ pub fn closest<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) ->
         .map(|(_, name)| name)
 }
 
-/// Whether two names differ in nothing but case, and in how their words are joined.
+/// Returns true if two names differ only in case, and in the characters that join their words.
 fn is_alike(one: &str, other: &str) -> bool {
     let plain = |byte: u8| match byte {
         b'_' | b' ' => b'-',
@@ -41,18 +42,18 @@ pub(crate) fn did_you_mean(name: &str) -> String {
     format!("did you mean {name:?}?")
 }
 
-/// What an unknown key may have been meant to be.
+/// The probable meaning of an unknown key.
 pub(crate) enum Meant {
-    /// This key of the same table.
+    /// A key of the same table.
     Key(&'static str),
-    /// A key of that name in the table below this key.
+    /// A key with that name in the table below this key.
     Below(&'static str),
-    /// A key of that name in this table, which is around the one where it stands.
+    /// A key with that name in this table, which contains the table with the unknown key.
     Above(&'static str),
 }
 
-/// What to do about an unknown key of a section. `root`: the outermost table of the file; `None` = no search for
-/// misplaced keys.
+/// Returns the probable meaning of an unknown key of a section. `root`: the root section of the file; `None`
+/// = no search for misplaced keys.
 pub(crate) fn for_key(
     root: Option<&'static Section>,
     section: &'static Section,
@@ -67,7 +68,8 @@ pub(crate) fn for_key(
     if let Some((_, ours)) = foreign {
         return Some(Meant::Key(ours));
     }
-    // In TOML every key belongs to the last heading: what is written behind that of a table below is not of the pool any more.
+    // In TOML, every key belongs to the last heading: a pool's key after the heading of a subtable belongs to
+    // that subtable.
     if let Some(title) = root.and_then(|root| above(root, section, wrong)) {
         return Some(Meant::Above(title));
     }
@@ -78,7 +80,7 @@ pub(crate) fn for_key(
     section.keys.iter().find(below).map(|key| Meant::Below(key.name))
 }
 
-/// The table around `section` that has such a key.
+/// Returns the table around `section` that has such a key.
 fn above(root: &'static Section, section: &'static Section, wrong: &str) -> Option<&'static str> {
     let path = section.title.strip_prefix('[')?.trim_start_matches('[');
     if !path.contains('.') {
@@ -89,7 +91,7 @@ fn above(root: &'static Section, section: &'static Section, wrong: &str) -> Opti
     outer.into_iter().rev().find(|section| section.key(wrong).is_some()).map(|section| section.title)
 }
 
-/// The tables around the one of this path, from the outermost one to the innermost.
+/// Collects the tables around the one with this path, from the outermost to the innermost.
 fn around(within: &'static Section, path: &str, found: &mut Vec<&'static Section>) {
     for key in within.keys {
         let Some(section) = section_of(key.kind) else { continue };
@@ -101,7 +103,7 @@ fn around(within: &'static Section, path: &str, found: &mut Vec<&'static Section
     }
 }
 
-/// What to write instead of a value.
+/// Returns a hint for a correct value.
 pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
     let text = |text: &crate::syntax::tree::Text| text.text.trim().to_ascii_lowercase();
     match (kind, value) {
@@ -151,7 +153,7 @@ pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
             };
             same.or_else(foreign).or_else(|| closest(there, names.iter().copied())).map(did_you_mean)
         }
-        // "an address to bind": a port by itself, as NGINX takes it.
+        // A port by itself for "an address to bind", as in NGINX.
         (Kind::Text("an address to bind"), Value::Integer(Some(port @ 1..=65535))) => {
             Some(format!("write \":{port}\""))
         }
@@ -161,14 +163,14 @@ pub(crate) fn for_value(kind: Kind, value: &Value) -> Option<String> {
     }
 }
 
-/// Those that are right.
+/// Returns a hint with the texts that are valid.
 fn write_one_of(texts: &[String], is_right: impl Fn(&str) -> bool) -> Option<String> {
     let right: Vec<String> =
         texts.iter().filter(|text| is_right(text)).map(|text| format!("\"{text}\"")).collect();
     (!right.is_empty()).then(|| format!("write {}", right.join(" or ")))
 }
 
-/// What HAProxy, NGINX, Envoy, IPVS and others call it.
+/// Names of values in HAProxy, NGINX, Envoy, IPVS and others, with Weir's names.
 const FOREIGN_VALUES: &[(&str, &str)] = &[
     ("leastconn", "least-connections"),
     ("least-conn", "least-connections"),
@@ -217,7 +219,7 @@ fn table_of(kind: Kind) -> Option<&'static Section> {
     }
 }
 
-/// The table, or each of the tables, that a value of this kind is.
+/// Returns the section of a kind that is a table or a set of tables.
 fn section_of(kind: Kind) -> Option<&'static Section> {
     match kind {
         Kind::Table(section) | Kind::Named(_, section) | Kind::Tables(section) => Some(section),
@@ -227,7 +229,7 @@ fn section_of(kind: Kind) -> Option<&'static Section> {
     }
 }
 
-/// What other balancers call our keys.
+/// Names of keys in other balancers, with Weir's names.
 const FOREIGN: &[(&str, &str)] = &[
     ("frontend", "listener"),
     ("entrypoint", "listener"),

@@ -1,5 +1,5 @@
-//! Reads typed values out of a table whose shape has been checked. What is wrong has been reported there, so that a
-//! value of the wrong kind is silently its default here.
+//! Reads typed values from a table whose shape has been checked. The check has reported values of the wrong
+//! kind, so that they silently become defaults here.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use crate::syntax::diagnostic::Problem;
 use crate::syntax::source::{Located, Span};
 use crate::syntax::tree::{Node, Value};
 
-/// A table of the file, or the lack of one where every key has its default.
+/// A table of the file, or an absent table with only defaults.
 pub(crate) struct Table<'t, 'a> {
     pub(crate) cx: &'t Context<'a>,
     pub(crate) subject: Subject,
@@ -33,12 +33,12 @@ impl<'t, 'a> Table<'t, 'a> {
         Self { cx, subject, section, node: Some(node), at: node.span }
     }
 
-    /// Where the table stands; that of the table around it if it is not written.
+    /// Returns the position of the table, or of its parent if the table is absent.
     pub(crate) fn span(&self) -> Span {
         self.at
     }
 
-    /// What is written for a key, be it right or wrong.
+    /// Returns the value of a key, valid or not.
     pub(crate) fn get(&self, key: &str) -> Option<&'t Node> {
         debug_assert!(self.section.key(key).is_some(), "{} has no key {key}", self.section.title);
         #[cfg(test)]
@@ -46,18 +46,18 @@ impl<'t, 'a> Table<'t, 'a> {
         self.node?.get(key)
     }
 
-    /// Whether something is written that nothing reads; that is reported.
+    /// Returns true if the table has unknown keys, which have been reported.
     pub(crate) fn has_unknown_keys(&self) -> bool {
         let mut entries = self.node.map_or(&[][..], Node::entries).iter();
         entries.any(|(name, _)| self.section.key(&name.value).is_none())
     }
 
-    /// The entries of a value that may be one or many.
+    /// Returns the entries of a value that may be a single value or a list.
     pub(crate) fn many(&self, key: &str) -> &'t [Node] {
         self.get(key).map_or(&[], Node::one_or_many)
     }
 
-    /// A table below; with nothing in it if the key is not there or no table.
+    /// Returns the table of a key; an empty one if the key is absent or its value is not a table.
     pub(crate) fn table(&self, key: &str) -> Table<'t, 'a> {
         let node = self.get(key).filter(|node| matches!(node.value, Value::Table(_)));
         let section = self.section.key(key).and_then(|key| table_of(key.kind)).unwrap_or(self.section);
@@ -70,19 +70,19 @@ impl<'t, 'a> Table<'t, 'a> {
         }
     }
 
-    /// One of several tables below.
+    /// Returns one of several tables of a key.
     pub(crate) fn nth(&self, key: &str, index: usize) -> Table<'t, 'a> {
         let node = self.many(key).get(index).filter(|node| matches!(node.value, Value::Table(_)));
         let at = node.map_or(self.at, |node| node.span);
         Table { node, at, ..self.table(key) }
     }
 
-    /// The table below, if the key is there.
+    /// Returns the table of a key, if the key is present.
     pub(crate) fn table_if(&self, key: &str) -> Option<Table<'t, 'a>> {
         self.get(key).map(|_| self.table(key))
     }
 
-    /// The operator wrote `false`, or left it to a default of `false`.
+    /// Returns true if the value, or the default of an absent key, is `false`.
     pub(crate) fn is_off(&self, key: &str) -> bool {
         match self.get(key) {
             Some(node) => node.flag() == Some(false),
@@ -122,7 +122,7 @@ impl<'t, 'a> Table<'t, 'a> {
         self.text_as(key, |text| scalar::byte_rate(text).ok()).unwrap_or_default()
     }
 
-    /// A share of at most the whole.
+    /// Returns a percentage of at most 100.
     pub(crate) fn percent(&self, key: &str) -> u8 {
         u8::try_from(self.share(key)).unwrap_or_default()
     }
@@ -153,23 +153,23 @@ impl<'t, 'a> Table<'t, 'a> {
         self.get(key).and_then(Node::decimal)
     }
 
-    /// What is written, or the default; empty if there is neither.
+    /// Returns the text of a key, or its default; empty if it has no default.
     pub(crate) fn text(&self, key: &str) -> String {
         self.text_if(key).map_or_else(|| self.default(key).to_owned(), |text| text.value)
     }
 
-    /// What is written, if it is a text.
+    /// Returns the value of a key, if it is a text.
     pub(crate) fn text_if(&self, key: &str) -> Option<Located<String>> {
         self.get(key).and_then(located_text)
     }
 
-    /// A text that stands for something with a syntax of its own.
+    /// Parses a text with a syntax of its own. Reports an invalid text.
     pub(crate) fn parse<T: FromStr<Err: Display>>(&self, key: &str) -> Option<Located<T>> {
         let node = self.get(key)?;
         self.parse_node(key, node)
     }
 
-    /// The like, for one of several values.
+    /// Parses one of several values; see [`Self::parse`].
     pub(crate) fn parse_node<T: FromStr<Err: Display>>(&self, key: &str, node: &Node) -> Option<Located<T>> {
         match node.text()?.parse() {
             Ok(value) => Some(Located { value, span: node.span }),
@@ -180,7 +180,7 @@ impl<'t, 'a> Table<'t, 'a> {
         }
     }
 
-    /// Reports an error of a key's value.
+    /// Reports an error in a key's value.
     pub(crate) fn error(&self, key: &str, span: Span, message: impl Display) {
         self.report(key, span, message, None);
     }
@@ -191,7 +191,7 @@ impl<'t, 'a> Table<'t, 'a> {
         self.cx.report(problem);
     }
 
-    /// Reports what is hardly meant as it is written, with what to do about it.
+    /// Reports a probable mistake, with a hint.
     pub(crate) fn warning(&self, key: &str, span: Span, message: impl Display, help: String) {
         self.cx.report(Problem::warning(span, format!("{}: {message}", self.subject.key(key))).help(help));
     }
@@ -200,7 +200,7 @@ impl<'t, 'a> Table<'t, 'a> {
         self.get(key).and_then(Node::text).and_then(&read).or_else(|| read(self.default(key)))
     }
 
-    /// The default as it is written, without the quotes of a text.
+    /// Returns the default as in the definition, without the quotes of a text.
     pub(crate) fn default(&self, key: &str) -> &'static str {
         match self.section.key(key).map(|key| key.presence) {
             Some(Presence::Default(text)) => text.trim_matches('"'),

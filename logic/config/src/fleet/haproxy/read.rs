@@ -9,11 +9,12 @@ use crate::values::table::Table;
 const VALIDATE: [&str; 4] = ["haproxy", "-c", "-f", "{file}"];
 const RELOAD: [&str; 3] = ["systemctl", "reload", "haproxy"];
 
-/// `[fleet.NAME.haproxy]`. `table`: that of the fleet, which may want what HAProxy does not tell.
+/// Reads `[fleet.NAME.haproxy]`. `table` is the table of the fleet, which may use signals that HAProxy does
+/// not report.
 pub(crate) fn backend(table: &Table<'_, '_>) -> HaproxyBackend {
     let inner = table.table("haproxy");
     let (backend, server) = (inner.text("backend"), inner.text("server"));
-    // What ends a command on the socket, or begins another one.
+    // These checks exclude characters that end a command on the runtime socket or begin another one.
     if let (Some(node), true) = (inner.get("backend"), backend.is_empty() || !backend.chars().all(is_of_name))
     {
         inner.error("backend", node.span, format!("{:?} is no name of a backend", short(&backend)));
@@ -76,7 +77,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.:".contains(c)
 }
 
-/// What a signal that is written goes by, and HAProxy does not know.
+/// Returns the first input of the fleet's signals that HAProxy does not report.
 fn untold(table: &Table<'_, '_>) -> Option<&'static str> {
     let kinds = table.many("signals").iter().filter_map(|signal| signal.get("kind")?.text());
     kinds.into_iter().find_map(|kind| match kind {

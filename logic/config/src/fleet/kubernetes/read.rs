@@ -8,7 +8,7 @@ use crate::fleet::plan::{FleetPods, FleetWorkload};
 use crate::syntax::tree::{Node, short};
 use crate::values::table::Table;
 
-/// `[fleet.NAME.kubernetes]`.
+/// Reads `[fleet.NAME.kubernetes]`.
 pub(crate) fn pods(table: &Table<'_, '_>) -> Option<FleetPods> {
     let (key, ()) = exactly_one(table, [("deployment", ()), ("statefulset", ())])?;
     let name = name(table, key);
@@ -28,7 +28,7 @@ pub(crate) fn pods(table: &Table<'_, '_>) -> Option<FleetPods> {
     })
 }
 
-/// What pods cannot do is not asked of them.
+/// Reports settings of the fleet that pods do not support, and adapts its rules.
 pub(crate) fn suit(table: &Table<'_, '_>, pods: &FleetPods, rules: &mut Rules) {
     for key in ["standby", "prepared"] {
         if let Some(node) = table.get(key).filter(|node| node.integer().is_some_and(|number| number > 0)) {
@@ -50,7 +50,7 @@ pub(crate) fn suit(table: &Table<'_, '_>, pods: &FleetPods, rules: &mut Rules) {
     }
 }
 
-/// A DNS name (RFC 1123), as Kubernetes calls its objects.
+/// Reads a DNS name (RFC 1123), the syntax of Kubernetes object names.
 fn name(table: &Table<'_, '_>, key: &str) -> String {
     let name = table.text(key);
     let permitted = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);

@@ -1,4 +1,4 @@
-//! `[fleet.NAME.lease]`: the lease that decides which of several Weirs controls a fleet.
+//! `[fleet.NAME.lease]`: the lease by which several Weirs elect the one that controls a fleet.
 
 pub(crate) mod keys;
 pub(crate) mod plan;

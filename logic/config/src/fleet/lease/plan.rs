@@ -1,4 +1,4 @@
-//! The lease that decides which of several Weirs controls a fleet.
+//! The valid lease of a fleet, by which several Weirs elect one leader.
 
 use std::path::{Path, PathBuf};
 
@@ -8,47 +8,47 @@ use weir_model::{Millis, ServerAddress};
 use crate::common::secret::SecretPlace;
 use crate::tls::plan::TlsOut;
 
-/// By what one of several Weirs leads a fleet (`lease`).
+/// Means of leader election between several Weirs (`lease`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum LeasePlan {
-    /// A lock on this file: among the Weirs of one machine.
+    /// A lock on this file, for Weirs on one machine.
     File(PathBuf),
-    /// A key in a store: among those that reach it.
+    /// A key in a store, for Weirs that reach the store.
     Store(Box<LeaseStorePlan>),
 }
 
 /// A key in a store (`[fleet.NAME.lease]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeaseStorePlan {
-    /// Of which kind it is.
+    /// Kind of the store.
     pub kind: LeaseStoreKind,
-    /// Where it is: one for Redis, all members for etcd.
+    /// Addresses: one for Redis, all members for etcd.
     pub addresses: Vec<ServerAddress>,
-    /// The key.
+    /// Key of the lease.
     pub key: String,
-    /// So long after it was renewed last it ends.
+    /// Lease duration, counted from the last renewal.
     pub lasts: Millis,
-    /// Who Weir is there; `None` = nobody in particular.
+    /// User name at the store; `None` = without authentication.
     pub username: Option<String>,
-    /// Where the password is; it is in no plan.
+    /// Source of the password; the plan does not contain the password.
     pub password: Option<SecretPlace>,
-    /// How TLS is spoken; `None` = in plaintext.
+    /// TLS settings; `None` = plaintext.
     pub tls: Option<TlsOut>,
 }
 
-/// What keeps a lease.
+/// Kind of a lease store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LeaseStoreKind {
-    /// A Redis.
+    /// Redis.
     Redis,
-    /// An etcd, version 3.
+    /// etcd, version 3.
     Etcd,
 }
 
 impl LeasePlan {
-    /// The file, if it is one.
+    /// Returns the file, if the lease is a file.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path) => Some(path),
@@ -56,7 +56,7 @@ impl LeasePlan {
         }
     }
 
-    /// The store, if it is one.
+    /// Returns the store, if the lease is in a store.
     pub fn store(&self) -> Option<&LeaseStorePlan> {
         match self {
             Self::File(_) => None,
@@ -66,7 +66,7 @@ impl LeasePlan {
 }
 
 impl LeaseStorePlan {
-    /// Whether both are the same key of the same store, whoever they are there.
+    /// Returns true if both are the same key of the same store, even with different credentials.
     pub fn is_same(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.key == other.key
@@ -75,7 +75,7 @@ impl LeaseStorePlan {
 }
 
 impl LeaseStoreKind {
-    /// As the config has it.
+    /// Returns the name in the config.
     pub fn name(self) -> &'static str {
         match self {
             Self::Redis => "redis",

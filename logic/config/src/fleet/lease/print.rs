@@ -6,7 +6,7 @@ use crate::common::secret::SecretPlace;
 use crate::common::writer::{OFF, Printed, Writer};
 use crate::tls::print::tls_out;
 
-/// The table of a lease in a store. `head`: the name of the table above, without brackets.
+/// Prints the table of a lease in a store. `head`: the name of the parent table, without brackets.
 pub(crate) fn store(writer: &mut Writer, head: &str, plan: &LeaseStorePlan) {
     writer.table(&format!("[{head}.lease]"));
     let addresses: Vec<String> = plan.addresses.iter().map(ToString::to_string).collect();

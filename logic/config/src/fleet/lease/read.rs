@@ -12,7 +12,7 @@ use crate::syntax::tree::{Node, Value, short};
 use crate::tls;
 use crate::values::table::Table;
 
-/// `lease` of a fleet: a file, that it may have named, or a key in a store.
+/// Reads `lease` of a fleet: a file, possibly with a configured path, or a key in a store.
 pub(crate) fn lease(
     fleet: &Table<'_, '_>,
     name: &Name,

@@ -1,4 +1,4 @@
-//! `[listener.NAME.paths]`: which spellings of a path are accepted.
+//! `[listener.NAME.paths]`: the accepted spellings of a path.
 
 pub(crate) mod keys;
 pub(crate) mod print;

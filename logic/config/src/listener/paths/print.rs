@@ -4,7 +4,7 @@ use weir_http::{AboveRoot, Backslash, BadEscape, EncodedNul, EncodedSlash, PathP
 
 use crate::common::writer::Writer;
 
-/// Prints how a listener reads paths.
+/// Prints the path rules of a listener.
 pub(crate) fn print(writer: &mut Writer, name: &str, rules: &PathRules) {
     writer.table(&format!("[listener.{name}.paths]"));
     writer.key("merge-slashes", rules.merge_slashes);

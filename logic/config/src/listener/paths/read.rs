@@ -4,7 +4,7 @@ use weir_http::{AboveRoot, Backslash, BadEscape, EncodedNul, EncodedSlash, PathP
 
 use crate::values::table::Table;
 
-/// `None` = paths are read as they were sent.
+/// Reads the path rules; `None` = paths stay as the client sent them.
 pub(crate) fn read(listener: &Table<'_, '_>) -> Option<PathRules> {
     if listener.is_off("paths") {
         return None;

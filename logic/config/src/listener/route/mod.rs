@@ -1,4 +1,4 @@
-//! `[[route]]`: what a request must match, and what happens to it.
+//! `[[route]]`: conditions for requests, and the action for them.
 
 pub(crate) mod keys;
 pub(crate) mod print;

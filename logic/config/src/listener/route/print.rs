@@ -12,7 +12,7 @@ use crate::common::writer::{Printed, Spelled, Writer, table};
 use crate::listener::plan::{HttpPlan, ListenerPlan, Mode, Priority, RoutePlan};
 use crate::pool::plan::PoolPlan;
 
-/// Every listener's routes, each once, in an order that is every listener's own.
+/// Prints the routes of all listeners, each once, in an order that agrees with the order of every listener.
 pub(crate) fn print_all(writer: &mut Writer, all: &[ListenerPlan], pools: &[PoolPlan]) {
     let mut queues: Vec<(&ListenerPlan, VecDeque<&RoutePlan>)> = Vec::new();
     let mut listeners: HashMap<&str, Vec<&str>> = HashMap::new();
@@ -25,7 +25,7 @@ pub(crate) fn print_all(writer: &mut Writer, all: &[ListenerPlan], pools: &[Pool
         }
         queues.push((listener, routes));
     }
-    // A route is due when it is the next of every listener that has it.
+    // A route can be printed when it is the next one of every listener that has it.
     while let Some(route) = next(&queues, &listeners) {
         for (_, queue) in &mut queues {
             queue.pop_front_if(|first| first.name == route.name);
@@ -43,11 +43,12 @@ fn next<'p>(
         let waiting = heads().filter(|head| head.name == route.name).count();
         listeners.get(route.name.as_str()).is_none_or(|listeners| listeners.len() == waiting)
     };
-    // A plan that was loaded always has one that is due; any other is printed all the same.
+    // In a loaded plan, there is always such a route. In any other plan, the first remaining route is
+    // printed.
     heads().find(is_due).or_else(|| heads().next())
 }
 
-/// What the last route does, if that is what the listener's own `pool` or `storage` becomes.
+/// Returns the action of the last route, if that route comes from the listener's own `pool` or `storage`.
 pub(crate) fn own_action<'p>(listener: &ListenerPlan, http: &'p HttpPlan) -> Option<&'p Action> {
     let last = http.routes.last()?;
     let RoutePlan {
@@ -126,7 +127,7 @@ fn rewrite(rewrite: &PathRewrite) -> Value {
     }
 }
 
-/// Rules stand in the order of `remove`, `set`, `add`, as they are read.
+/// Returns the rules as a table. They are in the order in which they are read: `remove`, `set`, `add`.
 fn changes(rules: &[HeaderRule]) -> Option<Value> {
     let mut remove = Vec::new();
     let mut set = Table::new();
@@ -156,7 +157,7 @@ fn some_table(table: Table) -> Option<Value> {
     (!table.is_empty()).then_some(Value::Table(table))
 }
 
-/// The name of the pool at this index of the plan.
+/// Returns the name of the pool with this index.
 pub(crate) fn pool_name(pools: &[PoolPlan], pool: Option<usize>) -> Option<&str> {
     pools.get(pool?).map(|pool| pool.name.as_str())
 }

@@ -20,26 +20,26 @@ use crate::syntax::tree::{Node, Value, short};
 use crate::values::subject::Subject;
 use crate::values::table::{Table, located_text};
 
-/// `[[route]]`.
+/// The values of `[[route]]`.
 #[derive(Debug)]
 pub(crate) struct RouteSpec {
-    /// The table's place.
+    /// Position of the table.
     pub(crate) span: Span,
     pub(crate) subject: Subject,
     pub(crate) name: Located<RouteName>,
-    /// `None` = every HTTP listener.
+    /// Listeners of the route; `None` = every HTTP listener.
     pub(crate) listeners: Option<Vec<Located<String>>>,
     pub(crate) matches: RouteMatch,
-    /// `false` if a wrong condition was left out of `matches`, which makes it wider.
+    /// `false` if `matches` lacks an invalid condition, so that it matches more requests than written.
     pub(crate) matches_as_written: bool,
-    /// `None` = none that is readable; that is reported.
+    /// Action; `None` = none could be read, which has been reported.
     pub(crate) action: Option<ActionSpec>,
     pub(crate) rewrite: Option<PathRewrite>,
-    /// Where it is written.
+    /// Position of `rewrite`.
     pub(crate) rewrite_at: Option<Span>,
     pub(crate) headers: RouteHeaders,
     pub(crate) priority: Priority,
-    /// Where it is written, if it is one.
+    /// Position of `priority`, if it is present.
     pub(crate) priority_at: Option<Span>,
     pub(crate) body_bytes_max: Option<u64>,
 }
@@ -88,7 +88,8 @@ fn read(cx: &Context<'_>, index: usize, node: &Node) -> Option<RouteSpec> {
     })
 }
 
-/// Returns whether all conditions could be read, and no unknown key may be meant as one. Only known after they were read.
+/// Returns true if all conditions were read and no unknown key may be meant as one. Call it after all
+/// conditions have been read.
 fn matches_as_written(table: &Table<'_, '_>) -> bool {
     let mut conditions = ["host", "path", "method", "header", "client", "when"].into_iter();
     !table.has_unknown_keys()
@@ -222,7 +223,7 @@ fn action(table: &Table<'_, '_>) -> Option<ActionSpec> {
     }
 }
 
-/// What changes a request on its way to a server has nothing to change where none goes there.
+/// Warns about keys that change requests to a server, if the route sends no requests to a server.
 fn warn_without_pool(table: &Table<'_, '_>, action: Option<&ActionSpec>) {
     let keys: &[&str] = match action {
         None | Some(ActionSpec::Pool(_)) => return,

@@ -1,4 +1,4 @@
-//! The key and the options of a pool's hash.
+//! Settings of a pool's hash: its key and its options.
 
 use std::fmt;
 
@@ -6,42 +6,42 @@ use serde::Serialize;
 use weir_balance::HashOptions;
 use weir_http::RequestKey;
 
-/// What the algorithms of the hash family go by in one pool (`balance`). The others do not look at it.
+/// Settings of the hash algorithms in one pool (`balance`). Other algorithms ignore them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct HashPlan {
-    /// What requests are kept together by.
+    /// Key of a request; requests with the same key go to the same server.
     pub key: KeyPlan,
-    /// How the key becomes a choice.
+    /// Options that map a key to a server.
     pub options: HashOptions,
 }
 
-/// What requests (TCP: connections) are kept together by.
+/// Key by which requests (TCP: connections) keep their server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KeyPlan {
     /// The client's address.
     Source,
-    /// The address that the client has connected to.
+    /// The destination address of the client's connection.
     Destination,
-    /// The cookie of this name in the first bytes of a remote desktop connection.
+    /// The cookie with this name in the first bytes of a remote desktop (RDP) connection.
     RdpCookie(String),
     /// A part of an HTTP request.
     Request(RequestKey),
 }
 
 impl KeyPlan {
-    /// Only HTTP has it.
+    /// Returns true if only HTTP has this key.
     pub fn needs_http(&self) -> bool {
         matches!(self, Self::Request(_))
     }
 
-    /// Only TCP mode has it.
+    /// Returns true if only TCP mode has this key.
     pub fn needs_tcp(&self) -> bool {
         matches!(self, Self::RdpCookie(_))
     }
 }
 
-/// As the file has it; of an expression, its text.
+/// Prints the key as in the file; an expression as its text.
 impl fmt::Display for KeyPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,7 +8,7 @@ use super::plan::{HashPlan, KeyPlan};
 use super::read::{default_key, needs_key};
 use crate::common::writer::{Printed, Share, Spelled, Writer, table};
 
-/// The name of the algorithm where nothing else is said, else a table.
+/// Prints only the name of the algorithm if everything else has its default, otherwise a table.
 pub(crate) fn print(writer: &mut Writer, algorithm: Algorithm, hash: &HashPlan, measure: &MeasureOptions) {
     let default = HashOptions::of(algorithm);
     let options = &hash.options;

@@ -1,4 +1,4 @@
-//! `balance`, in its short or its long form.
+//! Reads `balance`, in its short or its long form.
 
 use weir_balance::{
     Algorithm, HashFunction, HashOptions, Hundredths, MeasureOptions, ResponseEnd, RingPoints,
@@ -15,7 +15,7 @@ use crate::syntax::tree::{Value, short};
 use crate::values::suggest;
 use crate::values::table::Table;
 
-/// The algorithm of a pool, and what it goes by.
+/// Reads the algorithm of a pool, its hash settings and its measurement options.
 pub(crate) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan, MeasureOptions) {
     let table = pool.table("balance");
     let is_long = pool.get("balance").is_some_and(|node| matches!(node.value, Value::Table(_)));
@@ -23,7 +23,7 @@ pub(crate) fn read(pool: &Table<'_, '_>) -> (Algorithm, HashPlan, MeasureOptions
     let algorithm: Algorithm = name.parse().unwrap_or_default();
     let key = key(&table).unwrap_or_else(|| default_key(algorithm));
     let options = options(&table, algorithm);
-    // What an unknown algorithm would take is not known either.
+    // The options of an unknown algorithm are unknown, too.
     if name == algorithm.name() {
         if needs_key(algorithm) && table.get("key").is_none() {
             let (whose, key) = if is_long { (&table, "algorithm") } else { (pool, "balance") };
@@ -52,7 +52,7 @@ fn measure(table: &Table<'_, '_>, algorithm: Algorithm) -> MeasureOptions {
     }
 }
 
-/// Whether it has to be said what an algorithm goes by, as it has to where it comes from.
+/// Returns true if the algorithm needs an explicit key, as it does in the program from which it comes.
 pub(crate) fn needs_key(algorithm: Algorithm) -> bool {
     matches!(algorithm, Algorithm::Hash | Algorithm::NginxHash | Algorithm::Ketama)
 }
@@ -65,7 +65,7 @@ fn keyless(table: &Table<'_, '_>, key: &str, algorithm: Algorithm) {
     table.report(key, node.span, format!("{algorithm} of what? A key is missing"), Some(help));
 }
 
-/// In a table whose size is not prime some servers would never come to like some places.
+/// Reports a table size that is not prime: some servers could then never get some of the slots.
 fn check_size(table: &Table<'_, '_>) {
     let (Some(node), Some(size)) = (table.get("table-size"), table.number_if::<u32>("table-size")) else {
         return;
@@ -81,12 +81,12 @@ fn is_prime(number: u32) -> bool {
     number > 1 && (2..).take_while(|divisor| divisor * divisor <= number).all(|divisor| number % divisor != 0)
 }
 
-/// The first prime number from this one on that a table can have as its size.
+/// Returns the first prime number from `number` on that is a valid table size.
 pub(crate) fn prime_from(number: u32) -> Option<u32> {
     (number..=HashOptions::TABLE_SIZE_MAX).find(|number| is_prime(*number))
 }
 
-/// What an algorithm goes by that is named alone.
+/// Returns the key of an algorithm that is given by its name alone.
 pub(crate) fn default_key(algorithm: Algorithm) -> KeyPlan {
     match algorithm {
         Algorithm::IpvsDh | Algorithm::Lblc | Algorithm::Lblcr => KeyPlan::Destination,
@@ -176,7 +176,8 @@ fn parse(table: &Table<'_, '_>, text: &Located<String>) -> Result<KeyPlan, (Stri
     }
 }
 
-/// What other balancers call it, or what it is mistyped for, or the list.
+/// Returns a hint for an unknown kind of key: the name of another balancer's kind, the closest name, or a
+/// list.
 fn help(kind: &str) -> String {
     const KINDS: [&str; 9] =
         ["source", "destination", "uri", "host", "path", "url-param", "header", "cookie", "rdp-cookie"];
@@ -205,7 +206,7 @@ fn uri_part(table: &Table<'_, '_>) -> UriPart {
     }
 }
 
-/// Reports options that the algorithm, or the key, has no use for.
+/// Reports options that the algorithm or the key does not use.
 fn check_fit(table: &Table<'_, '_>, algorithm: Algorithm, key: &KeyPlan) {
     let only = |option: &str, fits: bool, whose: &str| {
         if let (Some(node), false) = (table.get(option), fits) {
@@ -262,7 +263,7 @@ fn no_key(algorithm: Algorithm) -> &'static str {
     if algorithm.goes_by_key() { "goes by the client's address alone" } else { "does not hash" }
 }
 
-/// Whether an algorithm has a use for an option.
+/// Returns true if the algorithm uses the option.
 fn takes_option(algorithm: Algorithm, option: &str) -> bool {
     use Algorithm::{
         Hash, IpvsDh, IpvsMh, IpvsSh, Ketama, Lblc, Lblcr, LeastRequest, LeastResponseTime, Maglev,
@@ -288,7 +289,7 @@ fn takes_option(algorithm: Algorithm, option: &str) -> bool {
     }
 }
 
-/// The algorithms that have a use for an option.
+/// Returns the names of the algorithms that use the option.
 fn takers(option: &str) -> String {
     let names = Algorithm::ALL.into_iter().filter(|algorithm| takes_option(*algorithm, option));
     names.map(Algorithm::name).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! How much servers take at once, and who waits meanwhile.
+//! Keys of `queue` and `concurrency`: limits of active requests, and the waiting requests.
 
 use crate::schema::Kind::{AnyOf, Choice, Percent, Table, Text};
 use crate::schema::Presence::{Default, Otherwise, Required};
@@ -61,7 +61,7 @@ pub(crate) static CONCURRENCY: Section = Section {
     keys: CONCURRENCY_KEYS,
 };
 
-/// Those of the scenario file, too.
+/// Keys of `concurrency`, also in the scenario file.
 pub(crate) const CONCURRENCY_KEYS: &[Key] = &[
     key(
         "algorithm",

@@ -1,4 +1,4 @@
-//! `queue` and `concurrency`: how many requests servers take at once.
+//! `queue` and `concurrency`: limits of the requests that servers handle at the same time.
 
 pub(crate) mod keys;
 pub(crate) mod read;

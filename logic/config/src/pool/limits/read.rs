@@ -1,4 +1,4 @@
-//! How much a pool and its servers take at once, who waits meanwhile, and what keeps requests away.
+//! Reads the limits of a pool and its servers, its queue, and its circuit breaker.
 
 use weir_balance::{ConcurrencyAlgorithm, ConcurrencyRule};
 use weir_health::BreakerRule;
@@ -26,12 +26,12 @@ pub(crate) fn queue(table: &Table<'_, '_>) -> QueuePlan {
     }
 }
 
-/// What has to be set for anybody to wait.
+/// A hint about the settings without which no request ever waits.
 pub(crate) const LIMIT_HELP: &str =
     "set max-connections in the pool or its servers, or concurrency to have the limits found";
 
-/// Whether nothing limits how many requests to a pool are in flight. An agent may set limits, and so may whoever adds
-/// servers to a pool without any.
+/// Returns true if nothing limits the requests in flight of a pool. Returns false for a pool with an agent,
+/// which may set limits, and for an empty pool, whose later servers may have limits.
 pub(crate) fn is_unlimited(plan: &PoolPlan) -> bool {
     plan.connections_max.is_none()
         && plan.concurrency.is_none()
@@ -40,10 +40,11 @@ pub(crate) fn is_unlimited(plan: &PoolPlan) -> bool {
         && plan.servers.iter().all(|server| server.connections_max.is_none())
 }
 
-/// Where requests are limited, one that waits for its client would take the place of another.
+/// Default for pools with limits: a request that waits for its client's body would occupy the slot of another
+/// one.
 const COLLECTED_WHERE_LIMITED: u64 = 16 << 10;
 
-/// How large the bodies are that are read before a server is chosen.
+/// Returns the maximum size of a body that Weir reads before it chooses a server.
 pub(crate) fn collected_body_bytes_max(pool: &Table<'_, '_>, plan: &PoolPlan) -> Option<u64> {
     match pool.get("buffer-requests") {
         Some(_) if pool.is_off("buffer-requests") => None,
@@ -52,7 +53,7 @@ pub(crate) fn collected_body_bytes_max(pool: &Table<'_, '_>, plan: &PoolPlan) ->
     }
 }
 
-/// What is written for nothing where nobody ever waits. What is as without it may stay.
+/// Warns about queue settings if no request ever waits. A value that equals the default is permitted.
 pub(crate) fn warn_of_queue(pool: &Table<'_, '_>, plan: &PoolPlan) {
     let (queue, timeouts) = (pool.table("queue"), pool.table("timeouts"));
     let written = [
@@ -72,7 +73,8 @@ pub(crate) fn warn_of_queue(pool: &Table<'_, '_>, plan: &PoolPlan) {
     }
 }
 
-/// Clients and keys are not bound to servers: whoever waits waits for any of them.
+/// Warns about queue limits per server if no request waits for one server: without such a binding, it waits
+/// for any of them.
 pub(crate) fn warn_of_server_queues(pool: &Table<'_, '_>, plan: &PoolPlan) {
     let queue = pool.table("queue");
     let waits_for_one = plan.sticky.as_ref().is_some_and(|sticky| sticky.when_busy == WhenBusy::Wait)
@@ -85,10 +87,10 @@ pub(crate) fn warn_of_server_queues(pool: &Table<'_, '_>, plan: &PoolPlan) {
     }
 }
 
-/// Without `timeouts.queue`.
+/// Default of `timeouts.queue`.
 const QUEUE_TIMEOUT: Millis = Millis(1_000);
 
-/// `concurrency = { ... }`, of a pool or of a scenario's balancer.
+/// Reads `concurrency = { ... }`, of a pool or of a scenario's balancer.
 pub(crate) fn concurrency(pool: &Table<'_, '_>) -> Option<ConcurrencyRule> {
     if pool.is_off("concurrency") {
         return None;
@@ -123,7 +125,7 @@ pub(crate) fn concurrency(pool: &Table<'_, '_>) -> Option<ConcurrencyRule> {
     Some(ConcurrencyRule { algorithm, min, max })
 }
 
-/// `breaker = { ... }`, of a pool or of a scenario's balancer.
+/// Reads `breaker = { ... }`, of a pool or of a scenario's balancer.
 pub(crate) fn breaker(pool: &Table<'_, '_>) -> Option<BreakerRule> {
     let table = pool.table("breaker");
     (!pool.is_off("breaker")).then(|| BreakerRule {
@@ -135,7 +137,7 @@ pub(crate) fn breaker(pool: &Table<'_, '_>) -> Option<BreakerRule> {
     })
 }
 
-/// A second try cannot keep a client with its server: whoever is sticky has none.
+/// Reads `hedge`. A pool with `sticky` cannot have it, because the second attempt goes to another server.
 pub(crate) fn hedge(pool: &Table<'_, '_>) -> Option<HedgePlan> {
     if pool.is_off("hedge") {
         return None;

@@ -1,4 +1,4 @@
-//! `offload`: files that the balancer sends in place of a server.
+//! `offload`: files that Weir sends instead of a server.
 
 pub(crate) mod keys;
 pub(crate) mod plan;

@@ -1,4 +1,4 @@
-//! Files that the balancer sends in place of a pool's servers.
+//! Files that Weir sends instead of a pool's servers.
 
 use std::path::PathBuf;
 
@@ -7,39 +7,39 @@ use weir_model::Name;
 
 use crate::storage::plan::Symlinks;
 
-/// What the servers of a pool may have sent in place of a body (`[pool.NAME.offload]`).
+/// Files that Weir sends instead of a response body (`[pool.NAME.offload]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OffloadPlan {
-    /// At least one, prefixes unique.
+    /// Locations; at least one, with unique prefixes.
     pub locations: Vec<LocationPlan>,
-    /// X-Sendfile counts as well.
+    /// True if Weir also obeys the X-Sendfile header.
     pub x_sendfile: bool,
-    /// Servers are asked about a PUT, and its body is stored from here.
+    /// True if Weir stores the body of a PUT, and asks the server before and after it.
     pub uploads: bool,
 }
 
 /// Files that servers may name (`[[pool.NAME.offload.location]]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LocationPlan {
-    /// What their URIs begin with, written plainly.
+    /// Prefix of the URIs, not percent-encoded.
     pub prefix: String,
-    /// Where they are.
+    /// Storage of the files.
     pub files: LocationFiles,
-    /// URIs are percent-encoded.
+    /// True if the servers percent-encode URIs.
     pub percent_encoded: bool,
 }
 
-/// Where the files of a location are.
+/// Storage of the files of a location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LocationFiles {
-    /// In this storage area, which exists.
+    /// The storage area of this name, which exists.
     Area(Name),
-    /// In this directory.
+    /// A directory.
     Root {
-        /// The directory; absolute.
+        /// Absolute path of the directory.
         root: PathBuf,
-        /// Which symbolic links are followed.
+        /// Symbolic links that Weir follows.
         symlinks: Symlinks,
     },
 }

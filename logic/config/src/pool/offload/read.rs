@@ -11,10 +11,10 @@ use crate::syntax::tree::{Node, short};
 use crate::values::subject::Subject;
 use crate::values::table::Table;
 
-/// A storage area that a pool names, and where.
+/// A storage area that a pool refers to: the subject for messages, and the name with its position.
 pub(crate) type AreaReference = (Subject, Located<String>);
 
-/// `[pool.NAME.offload]`, and the storage areas that it names.
+/// Reads `[pool.NAME.offload]`. Also returns the storage areas that it refers to.
 pub(crate) fn read(pool: &Table<'_, '_>) -> (Option<OffloadPlan>, Vec<AreaReference>) {
     let Some(table) = pool.table_if("offload") else { return (None, Vec::new()) };
     let mut areas = Vec::new();
@@ -78,7 +78,7 @@ fn location(table: &Table<'_, '_>, node: &Node, areas: &mut Vec<AreaReference>) 
     Some(LocationPlan { prefix: prefix.value, files, percent_encoded: table.flag("percent-encoded") })
 }
 
-/// Whether two prefixes are those of the same paths.
+/// Returns true if two prefixes cover the same paths.
 fn same(one: &str, other: &str) -> bool {
     let names =
         |text: &str| text.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Vec<_>>();

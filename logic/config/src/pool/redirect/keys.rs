@@ -1,4 +1,4 @@
-//! Past the balancer: clients that are sent on to the servers of a pool.
+//! Keys of `[pool.NAME.redirect]`: redirects of clients to the servers of a pool.
 
 use crate::schema::Kind::{Duration, Map, OneOrMany, Text};
 use crate::schema::Presence::{Default, Otherwise, Required};

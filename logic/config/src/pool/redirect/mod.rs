@@ -1,4 +1,4 @@
-//! `redirect`: clients that are sent on to a server.
+//! `redirect`: redirects of clients to the servers of a pool.
 
 pub(crate) mod keys;
 pub(crate) mod plan;

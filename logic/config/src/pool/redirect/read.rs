@@ -1,4 +1,4 @@
-//! Reads `[pool.NAME.redirect]`: clients that are sent on to the servers of a pool.
+//! Reads `[pool.NAME.redirect]`: redirects of clients to the servers of a pool.
 
 use weir_model::{Name, ServerName};
 
@@ -11,7 +11,7 @@ use crate::syntax::tree::{Node, short};
 use crate::values::suggest;
 use crate::values::table::{Table, located_text};
 
-/// `servers`: those of the pool.
+/// Reads `redirect`. `servers`: the names of the pool's servers.
 pub(crate) fn read(pool: &Table<'_, '_>, servers: &[&ServerName]) -> Option<RedirectPlan> {
     if pool.is_off("redirect") {
         return None;
@@ -57,7 +57,7 @@ fn nodes(table: &Table<'_, '_>, servers: &[&ServerName]) -> Vec<(ServerName, Str
             let why = format!("{:?} is not https://host:port or http://host:port", short(url));
             table.error("nodes", node.span, why);
         }
-        // Servers of a pool that has none in the file are added at runtime.
+        // If the file lists no servers, they are added at runtime, so that any name may be right.
         if !servers.is_empty() && !names().any(|server| server == name.value) {
             let message =
                 format!("{}: the pool has no server {}", table.subject.key("nodes"), short(&name.value));
@@ -75,7 +75,7 @@ fn nodes(table: &Table<'_, '_>, servers: &[&ServerName]) -> Vec<(ServerName, Str
     nodes
 }
 
-/// Scheme and authority, and nothing else.
+/// Returns true if the URL has a scheme and an authority, and nothing else.
 fn is_origin(url: &str) -> bool {
     let authority = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let is_sound = |c: char| c.is_ascii_alphanumeric() || "-._~:[]".contains(c);

@@ -12,7 +12,7 @@ pub(crate) static SLOW_START: Section = Section {
     keys: SLOW_START_KEYS,
 };
 
-/// Those of the scenario file, too.
+/// Keys of `slow-start`, also in the scenario file.
 pub(crate) const SLOW_START_KEYS: &[Key] = &[
     key(
         "window",
@@ -31,7 +31,7 @@ pub(crate) const SLOW_START_KEYS: &[Key] = &[
     key("min-weight", Percent { min: 1, max: 100 }, Default("\"10%\""), "\"1%\"", "What it begins with."),
 ];
 
-/// What is a file by its name: answers to these are fetched rather than made.
+/// Names of static files: responses to requests for them are read, not computed.
 pub(crate) const STATIC_PATHS: [&str; 22] = [
     "**.avif", "**.bz2", "**.css", "**.gif", "**.gz", "**.ico", "**.iso", "**.jpeg", "**.jpg", "**.js",
     "**.map", "**.mjs", "**.mp3", "**.mp4", "**.pdf", "**.png", "**.svg", "**.txt", "**.webm", "**.webp",
@@ -60,7 +60,7 @@ pub(crate) static AUTO_WEIGHT: Section = Section {
     ],
 };
 
-/// Those of the scenario file, too.
+/// Keys of `auto-weight`, also in the scenario file.
 pub(crate) const AUTO_WEIGHT_KEYS: [Key; 4] = [
     key(
         "interval",

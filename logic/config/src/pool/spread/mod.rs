@@ -1,4 +1,5 @@
-//! `zone`, `subset`, `slow-start`, `auto-weight` and `agent`: how load spreads over the servers of a pool.
+//! `zone`, `subset`, `slow-start`, `auto-weight` and `agent`: distribution of load over the servers of a
+//! pool.
 
 pub(crate) mod keys;
 pub(crate) mod read;

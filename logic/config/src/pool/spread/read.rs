@@ -1,4 +1,4 @@
-//! How a pool's load is spread over tiers, zones and Weirs, and how it comes to new servers.
+//! Reads the settings for tiers, zones, subsets and new servers.
 
 use weir_balance::{Hundredths, SlowStart, Subset, ZoneRule};
 use weir_model::ZoneName;
@@ -8,7 +8,7 @@ use crate::pool::plan::AgentPlan;
 use crate::syntax::tree::{Node, Value};
 use crate::values::table::Table;
 
-/// `slow-start = "30s"`, or the long form, of a pool or of a scenario's balancer.
+/// Reads `slow-start = "30s"`, or its long form, of a pool or of a scenario's balancer.
 pub(crate) fn slow_start(pool: &Table<'_, '_>) -> Option<SlowStart> {
     if pool.is_off("slow-start") {
         return None;
@@ -22,7 +22,7 @@ pub(crate) fn slow_start(pool: &Table<'_, '_>) -> Option<SlowStart> {
     })
 }
 
-/// The pool's own zone, and how much of it has to be up. The zone is `None` where the pool has none of its own.
+/// Zone settings of a pool; `own` is `None` if the pool has no zone of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ZoneSpec {
     pub(crate) own: Option<ZoneName>,

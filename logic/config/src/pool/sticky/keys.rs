@@ -4,7 +4,7 @@ use crate::schema::Kind::{AnyOf, Choice, Duration, Flag, Integer, On, Table, Tex
 use crate::schema::Presence::{Default, Otherwise};
 use crate::schema::{DAY_MS, Kind, SECOND_MS, Section, key};
 
-/// How long a browser may keep something: no more than a year.
+/// A time for which a browser may keep something: at most a year.
 const KEPT: Kind = Duration { min_ms: SECOND_MS, max_ms: 365 * DAY_MS };
 
 pub(crate) static STICKY: Section = Section {

@@ -1,4 +1,4 @@
-//! `sticky`: clients that keep their server.
+//! `sticky`: sticky sessions, which keep clients at their server.
 
 pub(crate) mod keys;
 pub(crate) mod plan;

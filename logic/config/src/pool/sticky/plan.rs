@@ -6,143 +6,143 @@ use weir_model::Millis;
 
 use crate::common::secret::SecretPlace;
 
-/// Keeps a client with the server it has begun with (`[pool.NAME.sticky]`).
+/// Sticky sessions: each client stays at its first server (`[pool.NAME.sticky]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StickyPlan {
-    /// What a client is known by.
+    /// Means to recognize a client.
     pub by: StickyBy,
-    /// When its server takes nothing, or has failed the request.
+    /// Action if the client's server is not available or has failed the request.
     pub when_gone: WhenGone,
-    /// When its server is at its limit.
+    /// Action if the client's server is at its limit.
     pub when_busy: WhenBusy,
 }
 
-/// What a client is known by.
+/// Means to recognize a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StickyBy {
-    /// By a cookie that names the server.
+    /// A cookie that names the server.
     Cookie(Box<StickyCookie>),
-    /// By a session that the server has given out.
+    /// A session id that the server issues.
     Learn(StickyLearn, StickyTablePlan),
-    /// By its address.
+    /// The client's address.
     Source(StickySource, StickyTablePlan),
-    /// By the value of a CEL expression.
+    /// The value of a CEL expression.
     Expression(String, StickyTablePlan),
 }
 
-/// A cookie that names the server.
+/// Settings of a cookie that names the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StickyCookie {
     /// Its name.
     pub name: String,
-    /// Whose cookie it is.
+    /// Owner of the cookie.
     pub mode: CookieMode,
-    /// How it names the server.
+    /// Encoding of the server in the cookie.
     pub value: CookieValue,
-    /// Where the secret is that values are made with; the secret itself is in no plan.
+    /// Source of the secret for cookie values; the plan does not contain the secret.
     pub key: Option<SecretPlace>,
-    /// What browsers are told; for [`CookieMode::Insert`].
+    /// Attributes for browsers; only for [`CookieMode::Insert`].
     pub attributes: CookieAttributes,
-    /// Only sent over TLS; `None` = if the client came over TLS.
+    /// True if the cookie is sent only over TLS; `None` = if the client uses TLS.
     pub secure: Option<bool>,
-    /// No shared cache may keep a response that sets it.
+    /// True if shared caches must not store a response that sets the cookie.
     pub no_cache: bool,
-    /// Unused for longer, it no longer counts.
+    /// Maximum time between two uses of the cookie.
     pub idle_max: Option<Millis>,
-    /// First set longer ago, it no longer counts.
+    /// Maximum age of the cookie since it was first set.
     pub life_max: Option<Millis>,
 }
 
-/// Whose cookie names the server.
+/// Owner of the cookie that names the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CookieMode {
-    /// Weir's own; servers never see it.
+    /// Weir's own cookie; servers never see it.
     Insert,
-    /// The server's, with Weir's value before its own.
+    /// The server's cookie; Weir puts its value before that of the server.
     Prefix,
-    /// The server's, with Weir's value instead of its own.
+    /// The server's cookie; Weir replaces its value.
     Rewrite,
 }
 
-/// How a cookie names a server.
+/// Encoding of a server in a cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CookieValue {
-    /// By an id worked out from name and key.
+    /// An id derived from the server's name and the key.
     Opaque,
-    /// By its name.
+    /// The server's name.
     Plain,
-    /// By the id, with a signature.
+    /// The id, with a signature.
     Signed,
-    /// So that nothing can be read.
+    /// The id, encrypted.
     Encrypted,
 }
 
-/// A session that a server has given out.
+/// Rules for session ids that servers issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StickyLearn {
-    /// Where responses give it out.
+    /// Part of a response that contains a new session id.
     pub from: LearnFrom,
-    /// The cookie in which requests carry it.
+    /// Cookie of requests that contains the session id.
     pub cookie: Option<String>,
-    /// The header in which requests carry it.
+    /// Header of requests that contains the session id.
     pub header: Option<String>,
-    /// The parameter of query or path in which requests carry it.
+    /// Parameter of the query or the path of requests that contains the session id.
     pub url_param: Option<String>,
 }
 
-/// Where a response gives out a session.
+/// Part of a response that contains a new session id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LearnFrom {
-    /// In a cookie of this name.
+    /// The cookie with this name.
     Cookie(String),
-    /// In a header of this name.
+    /// The header with this name.
     Header(String),
 }
 
-/// Which addresses count as one client.
+/// Prefix lengths; addresses with the same prefix count as one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StickySource {
-    /// Bits of an IPv4 address that count, 1 to 32.
+    /// Prefix length of IPv4 addresses, 1 to 32.
     pub ipv4_prefix: u8,
-    /// Bits of an IPv6 address that count, 1 to 128.
+    /// Prefix length of IPv6 addresses, 1 to 128.
     pub ipv6_prefix: u8,
 }
 
-/// What is remembered, and for how long.
+/// Limits of the table of sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct StickyTablePlan {
-    /// Entries at most, at least 1.
+    /// Maximum number of entries, at least 1.
     pub entries_max: u32,
-    /// What was not seen for so long is forgotten.
+    /// Time after the last use at which an entry expires.
     pub expire: Millis,
 }
 
-/// What becomes of a request whose server takes nothing, or has failed it.
+/// Action for a request whose server is not available or has failed it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenGone {
-    /// Another server gets it, and the client stays there.
+    /// Sends the request to another server, which becomes the client's server.
     Redispatch,
-    /// It is answered 503.
+    /// Responds with 503.
     Fail,
 }
 
-/// What becomes of a request whose server is at its limit.
+/// Action for a request whose server is at its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenBusy {
-    /// It waits for that server, as long as requests may wait.
+    /// Waits for that server, up to the queue timeout.
     Wait,
-    /// Another server gets it, and the client stays there.
+    /// Sends the request to another server, which becomes the client's server.
     Redispatch,
 }
 
 impl StickyBy {
-    /// The name in listings.
+    /// Returns the name in listings.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Cookie(_) => "cookie",
@@ -152,7 +152,7 @@ impl StickyBy {
         }
     }
 
-    /// What is remembered; `None` = the client carries it.
+    /// Returns the limits of the session table; `None` = the client carries the state.
     pub const fn table(&self) -> Option<StickyTablePlan> {
         match self {
             Self::Cookie(_) => None,
@@ -162,7 +162,7 @@ impl StickyBy {
 }
 
 impl CookieMode {
-    /// The name in the file.
+    /// Returns the name in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
@@ -173,7 +173,7 @@ impl CookieMode {
 }
 
 impl CookieValue {
-    /// The name in the file.
+    /// Returns the name in the file.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Opaque => "opaque",

@@ -36,7 +36,7 @@ pub(crate) fn print(writer: &mut Writer, name: &str, sticky: &StickyPlan) {
     writer.key("when-busy", if sticky.when_busy == WhenBusy::Wait { "wait" } else { "redispatch" });
 }
 
-/// What a pool without stickiness says.
+/// Prints `sticky = false` for a pool without sticky sessions.
 pub(crate) fn print_off(writer: &mut Writer) {
     writer.key("sticky", OFF);
 }

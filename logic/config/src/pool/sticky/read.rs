@@ -15,13 +15,13 @@ use crate::common::{expression, secret};
 use crate::syntax::tree::{Node, short};
 use crate::values::table::Table;
 
-/// Keys that say something about a cookie, and those of them that only an inserted one has.
+/// Keys that only cookies have, and keys that only inserted cookies have.
 const OF_COOKIES: [&str; 4] = ["mode", "value", "key-file", "key-env"];
 const OF_INSERTED: [&str; 9] =
     ["path", "domain", "max-age", "http-only", "secure", "same-site", "no-cache", "max-idle", "max-life"];
 const OF_TABLES: [&str; 2] = ["size", "expire"];
 
-/// `sticky = { ... }`.
+/// Reads `sticky = { ... }`.
 pub(crate) fn read(pool: &Table<'_, '_>) -> Option<StickyPlan> {
     if pool.is_off("sticky") {
         return None;
@@ -42,7 +42,7 @@ pub(crate) fn read(pool: &Table<'_, '_>) -> Option<StickyPlan> {
     Some(StickyPlan { by, when_gone, when_busy })
 }
 
-/// Reports keys that say something about another method.
+/// Reports keys that belong to another method.
 fn refuse_strangers(table: &Table<'_, '_>, method: &str) {
     let refuse = |keys: &[&str], why: &str| {
         for key in keys {
@@ -60,7 +60,7 @@ fn refuse_strangers(table: &Table<'_, '_>, method: &str) {
 }
 
 fn cookie(table: &Table<'_, '_>) -> StickyCookie {
-    // Without a name the plan is worth nothing; but what else is wrong is to be told as well.
+    // An empty name makes the plan useless, but the other errors should be reported, too.
     let name = cookie_name(table, "cookie").unwrap_or_default();
     let mode = match table.text("mode").as_str() {
         "prefix" => CookieMode::Prefix,
@@ -148,7 +148,7 @@ fn attributes(table: &Table<'_, '_>) -> CookieAttributes {
     }
 }
 
-/// Reports what browsers would refuse, and what contradicts itself.
+/// Reports settings that browsers would reject or that contradict each other.
 fn check_together(table: &Table<'_, '_>, cookie: &StickyCookie) {
     let at = |key: &str| table.get(key).map_or(table.span(), |node: &Node| node.span);
     let wants_secure = |key: &str, what: &str| {

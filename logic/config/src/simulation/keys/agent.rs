@@ -1,4 +1,4 @@
-//! Those of what agents say.
+//! Keys of the agents' reports.
 
 use super::{COUNT, TIME, key};
 use crate::schema::Kind::Text;

@@ -1,4 +1,4 @@
-//! Those of the balancer.
+//! Keys of the balancer.
 
 use super::{COUNT, TIME, key};
 use crate::pool::failures::{BREAKER_KEYS, EJECT_KEYS};

@@ -1,4 +1,4 @@
-//! Those of what happens to servers.
+//! Keys of the events that happen to servers.
 
 use super::{COUNT, TIME, key};
 use crate::schema::Kind::{Flag, Number};

@@ -1,4 +1,4 @@
-//! Those of requests that do not wait like the others.
+//! Keys of requests with a priority of their own.
 
 use super::key;
 use crate::plan::Priority;

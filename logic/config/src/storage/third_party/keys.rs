@@ -7,7 +7,7 @@ use crate::tls::keys::CERTIFICATE;
 
 const HOST: Kind = Text("a host, a domain such as *.example.org, an address or a network");
 
-/// Clients expect a marker every few seconds; the protocol's limit is 30.
+/// Clients expect a marker every few seconds; the protocol permits at most 30 s between two markers.
 const MARKER_INTERVAL: Kind = Kind::Duration { min_ms: 100, max_ms: 5_000 };
 
 pub(crate) static THIRD_PARTY_COPY: Section = Section {

@@ -11,36 +11,36 @@ use crate::tls::plan::{Certificate, TlsOut, TlsVersion};
 /// Copies between storage areas and other servers (`[third-party-copy]`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThirdPartyCopyPlan {
-    /// Which servers.
+    /// Rules for the other servers.
     pub rules: RemoteRules,
-    /// PEM file with the authorities of their certificates; `None` = those of the system.
+    /// PEM file with the CAs of the other servers; `None` = those of the system.
     pub ca: Option<PathBuf>,
-    /// What Weir shows of itself.
+    /// Client certificate of Weir.
     pub client_certificate: Option<Certificate>,
-    /// Transfers at once.
+    /// Maximum number of concurrent transfers.
     pub transfers_max: u32,
-    /// Transfers at once with one server.
+    /// Maximum number of concurrent transfers with one server.
     pub of_peer_max: u32,
-    /// Transfers that may wait.
+    /// Maximum number of waiting transfers.
     pub queue: u32,
-    /// Connections of one pull.
+    /// Maximum number of connections of one pull.
     pub streams_max: u16,
-    /// How often a transfer is tried again.
+    /// Maximum number of retries of a transfer.
     pub retries: u32,
-    /// For name, connection and TLS together.
+    /// Time limit for name resolution, connection and TLS handshake together.
     pub connect_timeout: Millis,
-    /// Without any movement.
+    /// Idle timeout of a transfer.
     pub idle_timeout: Millis,
-    /// Bytes in each second that must move at least, over [`Self::idle_timeout`]; 0 = no such limit.
+    /// Minimum rate in bytes per second, over [`Self::idle_timeout`]; 0 = no minimum.
     pub rate_min: u64,
-    /// For an answer before which a file may have to be read.
+    /// Time limit for a response that may need to read a file first.
     pub answer_timeout: Millis,
-    /// Between two markers.
+    /// Interval between two markers.
     pub marker_interval: Millis,
 }
 
 impl ThirdPartyCopyPlan {
-    /// TLS towards the other servers.
+    /// Returns the TLS settings for the other servers.
     pub fn tls(&self) -> TlsOut {
         TlsOut {
             verify: true,

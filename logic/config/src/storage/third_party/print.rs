@@ -27,7 +27,7 @@ pub(crate) fn print(writer: &mut Writer, plan: &ThirdPartyCopyPlan) {
     writer.key("marker-interval", Printed(plan.marker_interval));
 }
 
-/// 0 = none.
+/// Returns a rate as text; 0 = no minimum.
 fn rate(bytes_per_second: u64) -> String {
     match bytes_per_second {
         0 => "0".to_owned(),

@@ -33,7 +33,7 @@ pub(crate) fn read(table: &Table<'_, '_>) -> ThirdPartyCopyPlan {
 }
 
 fn hosts(table: &Table<'_, '_>, key: &str) -> Vec<HostRule> {
-    // An empty list would mean the opposite of what it looks like.
+    // An empty list is probably a mistake: for `allow`, it would permit all servers instead of none.
     if let (Some(node), []) = (table.get(key), table.many(key)) {
         table.error(key, node.span, "expected at least one host or network");
     }

@@ -78,5 +78,5 @@ pub(crate) static TOKEN_ENDPOINT: Section = Section {
     ],
 };
 
-/// Tokens count their lives in seconds.
+/// Lifetime of a token; tokens count it in seconds.
 const TOKEN_LIFE: Kind = Kind::Duration { min_ms: SECOND_MS, max_ms: 30 * DAY_MS };

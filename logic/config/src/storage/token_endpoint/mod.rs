@@ -1,4 +1,4 @@
-//! `[token-endpoint.NAME]`: tokens that Weir issues itself.
+//! `[token-endpoint.NAME]`: an endpoint that issues Weir's own tokens.
 
 pub(crate) mod keys;
 pub(crate) mod read;

@@ -14,11 +14,11 @@ use crate::syntax::tree::{Node, short};
 use crate::values::subject::Subject;
 use crate::values::table::Table;
 
-/// `[token-endpoint.NAME]`.
+/// The values of `[token-endpoint.NAME]`.
 #[derive(Debug)]
 pub(crate) struct EndpointSpec {
     pub(crate) name: Span,
-    /// Where `issuer` stands.
+    /// Position of `issuer`.
     pub(crate) issuer: Span,
     pub(crate) plan: TokenEndpointPlan,
 }
