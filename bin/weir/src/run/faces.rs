@@ -1,4 +1,4 @@
-//! The faces of the process: the control socket, and the admin pages over HTTP.
+//! The external interfaces of the process: the control socket, and the admin pages over HTTP.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use weir_proxy::control::{EventLog, follow_files};
 
 use super::handler::ProcessHandler;
 
-/// Only the owner may give commands.
+/// File mode of the control socket: only the owner may send commands.
 const CONTROL_SOCKET_MODE: u32 = 0o600;
 
-/// Opens the control socket and the admin pages. Blocks on the disk.
+/// Opens the control socket and the admin pages. Blocks on disk I/O.
 pub(super) fn serve(plan: &Plan, handler: &Arc<ProcessHandler>) -> Result<(), String> {
     if let Some(path) = &plan.process.control {
         let socket = ControlSocket::bind(path, CONTROL_SOCKET_MODE).map_err(|error| error.to_string())?;

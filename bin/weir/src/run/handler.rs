@@ -1,4 +1,4 @@
-//! Commands from outside, handed to the control plane.
+//! Dispatches commands from the control socket and the admin pages to the control plane.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use weir_proxy::control::Controller;
 
 use super::fleets::Fleets;
 
-/// Somebody wants a reload, and to be told what came of it.
+/// A request to reload the config. The sender receives the notes of the reload or its error.
 pub(super) type ReloadRequest = oneshot::Sender<Result<Vec<String>, String>>;
 
-/// What the control socket and the admin pages talk to.
+/// Handler of all commands from the control socket and the admin pages.
 pub(super) struct ProcessHandler {
     pub(super) controller: Arc<Controller>,
     pub(super) gateway: Arc<Gateway>,
@@ -45,7 +45,8 @@ impl Handler for ProcessHandler {
 }
 
 impl ProcessHandler {
-    /// What is wished is on disk before it is confirmed: the control plane does not wait for that.
+    /// Applies a command about a fleet on a blocking thread. The desired state is on disk before the reply
+    /// confirms it, and the control plane does not wait for that write.
     async fn tell_fleets(&self, command: Command) -> Reply {
         let fleets = Arc::clone(&self.fleets);
         let told = tokio::task::spawn_blocking(move || fleets.obey(&command));

@@ -1,22 +1,24 @@
-//! How many connections the descriptor limit allows.
+//! The number of connections that the limit on open files allows.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Kept free for files, checks, names, control and admin connections.
+/// Descriptors reserved for files, health checks, name resolution, control connections and admin connections.
 const RESERVED: u64 = 256;
-/// One in so many is for files that storage areas keep open: eight areas may have as many as any one takes.
+/// Divisor for the share of descriptors that storage areas may keep open as files: one in eight, for all
+/// areas together.
 const KEPT_FILES_SHARE: u64 = 8;
 
-/// Raises the soft limit of open files to the hard one, and returns it.
+/// Raises the soft limit of open files to the hard limit and returns the new soft limit.
 pub(super) fn raise_descriptor_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    // If the kernel refuses, the old limit holds.
+    // If the kernel refuses, the old limit remains in force.
     let _ = setrlimit(Resource::Nofile, raised);
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Client connections that `descriptors` allow: each may need one to its server, and splice a pipe now and then.
+/// Returns the number of client connections that `descriptors` allow. Each one may need a connection to its
+/// server, and at times a pipe for splice.
 pub(super) fn connections_allowed(descriptors: u64) -> u32 {
     let kept = descriptors / KEPT_FILES_SHARE;
     let allowed = descriptors.saturating_sub(RESERVED + kept) * 2 / 5;

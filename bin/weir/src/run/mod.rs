@@ -1,7 +1,7 @@
 //! `weir run`: the balancer as a process.
 //!
-//! This thread is the control plane: checks, names, commands, signals, reloads. The data path runs on worker threads of
-//! its own, and nothing that happens here holds them up.
+//! This thread is the control plane: health checks, name resolution, commands, signals and reloads. The data
+//! path runs on its own worker threads and never waits for this thread.
 
 mod faces;
 mod fleets;
@@ -33,8 +33,8 @@ pub(crate) struct RunArgs {
     config: PathBuf,
 }
 
-/// Runs until a signal ends it. Exits with 0 after an orderly stop, 1 if the config is wrong, 2 if it could not be read
-/// or the system refused something.
+/// Runs until a signal stops the process. Exits with 0 after an orderly stop, 1 if the config is invalid, and
+/// 2 if the config cannot be read or the system refuses an operation.
 pub(crate) fn run(args: &RunArgs) -> ExitCode {
     let plan = match load(&args.config) {
         Ok(plan) => plan,
@@ -47,11 +47,11 @@ pub(crate) fn run(args: &RunArgs) -> ExitCode {
     }
 }
 
-/// Why there is no plan.
+/// The reason why no plan was loaded.
 enum LoadError {
-    /// The files could not be read.
+    /// A file could not be read.
     Unreadable(String),
-    /// They are wrong: everything that is, for people to read.
+    /// The config is invalid. The text lists every problem.
     Wrong(String),
 }
 
@@ -59,7 +59,7 @@ fn load(path: &Path) -> Result<Plan, LoadError> {
     accept(check::prove(path, Depth::Files))
 }
 
-/// The config of a reload.
+/// Loads the config for a reload.
 fn load_again(path: &Path) -> Result<Plan, LoadError> {
     accept(check::prove_for_reload(path))
 }

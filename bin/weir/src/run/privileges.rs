@@ -1,4 +1,4 @@
-//! The rights of the process: the user that it becomes, and core dumps.
+//! The privileges of the process: the user that it changes to, and core dumps.
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -24,32 +24,34 @@ use weir_proxy::access_log::open_file;
 
 use super::monitor::{self, Ids, Monitor};
 
-/// With this limit the kernel writes no memory of a process that crashes, and gives none to a program either (core(5), `kernel/coredump.c`).
+/// Core size limit of one byte. With it, the kernel neither writes the memory of a crashed process to a file
+/// nor pipes it to a program (core(5), `kernel/coredump.c`).
 const NO_CORE: u64 = 1;
 
-/// Who owns nothing, as far as anybody agrees on that.
+/// The conventional number of the user and group `nobody`.
 const NOBODY: u32 = 65_534;
 
-/// As whom the process is to run.
+/// The user that the process changes to after the start.
 #[derive(Debug)]
 pub(super) struct Successor {
     ids: UserIds,
-    /// As in the config.
+    /// Name of the user, as in the config.
     name: String,
-    /// With areas that act as local users.
+    /// Set if a storage area acts as local users.
     monitor: Option<Arc<Monitor>>,
-    /// The access log.
+    /// Open file of the access log.
     log: Option<File>,
 }
 
-/// Whom the user namespace of a process has, in the form of the files in `/proc/PID`.
+/// Users and groups that are mapped into the user namespace of a process, in the format of
+/// `/proc/PID/uid_map` and `/proc/PID/gid_map`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NamespaceMaps {
     users: String,
     groups: String,
 }
 
-/// Keeps the memory of the process, with its keys, from being written to disk when it crashes.
+/// Prevents the kernel from writing the memory of the process, which holds keys, to disk after a crash.
 pub(super) fn forbid_core_dumps() {
     let limit = Rlimit { current: Some(NO_CORE), maximum: Some(NO_CORE) };
     if let Err(cause) = setrlimit(Resource::Core, limit) {
@@ -58,10 +60,10 @@ pub(super) fn forbid_core_dumps() {
 }
 
 impl Successor {
-    /// Finds the user of the config. `None`: the process stays who it is. Blocks.
+    /// Finds the user of the config. Returns `None` if the process keeps its current user. Blocks.
     ///
     /// # Errors
-    /// There is no such user or group, or the process cannot become it.
+    /// If the user or the group does not exist, or if the process may not change to it.
     pub(super) fn find(plan: &Plan) -> Result<Option<Self>, String> {
         let Some(name) = &plan.process.user else {
             if is_root() {
@@ -83,14 +85,15 @@ impl Successor {
         Ok(Some(Self { ids, name: name.clone(), monitor: None, log: None }))
     }
 
-    /// Makes the directories of the state file, the control socket and the access log where they are missing, as the user's. Blocks.
+    /// Creates the missing directories of the state file, the control socket and the access log; they belong
+    /// to the user. Blocks.
     ///
     /// # Errors
-    /// One cannot be made.
+    /// If a directory cannot be created.
     pub(super) fn make_directories(&self, plan: &Plan) -> Result<(), String> {
         let files = [plan.process.control.as_deref(), plan.process.state.as_deref(), log_of(plan)];
         for directory in files.into_iter().flatten().filter_map(Path::parent) {
-            // From the outermost that is missing.
+            // Starts with the outermost missing directory.
             let missing: Vec<&Path> = directory.ancestors().take_while(|it| !it.exists()).collect();
             for made in missing.into_iter().rev().filter(|it| !it.as_os_str().is_empty()) {
                 let failed = |cause: io::Error| format!("weir.user: {}: {cause}", made.display());
@@ -101,11 +104,11 @@ impl Successor {
         Ok(())
     }
 
-    /// Opens the file of the access log, for [`Successor::take_log`]. To be called before [`Successor::enter_namespace`], in the only thread.
-    /// Blocks.
+    /// Opens the file of the access log for [`Successor::take_log`]. Call it before
+    /// [`Successor::enter_namespace`], while the process has only one thread. Blocks.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// If the file cannot be opened.
     pub(super) fn open_log(&mut self, plan: &Plan) -> Result<(), String> {
         if let Some(path) = log_of(plan) {
             let opened = self.opened_log(path);
@@ -114,16 +117,16 @@ impl Successor {
         Ok(())
     }
 
-    /// The file of the access log, if there is one.
+    /// Takes the open file of the access log, if there is one.
     pub(super) fn take_log(&mut self) -> Option<File> {
         self.log.take()
     }
 
-    /// Puts the process into a user namespace where areas act as local users, and has root's rights kept by a monitor. The process must have
-    /// one thread. Blocks.
+    /// Moves the process into a user namespace if an area acts as local users, and starts the monitor, which
+    /// keeps root's privileges. The process must have only one thread. Blocks.
     ///
     /// # Errors
-    /// The users cannot be read, or this machine does not permit it.
+    /// If the users cannot be read, or if this machine does not permit user namespaces.
     pub(super) fn enter_namespace(&mut self, plan: &Plan) -> Result<(), String> {
         if let Some(NamespaceMaps { users, groups }) = namespace_maps(plan, &self.ids)? {
             self.monitor = Some(Arc::new(Monitor::start(users, groups)?));
@@ -131,16 +134,17 @@ impl Successor {
         Ok(())
     }
 
-    /// Binds what the process may not bind after the start.
+    /// Returns the binder for addresses that the process itself may not bind after the start.
     pub(super) fn binder(&self) -> Option<Arc<dyn Binder>> {
         self.monitor.clone().map(|monitor| monitor as _)
     }
 
-    /// Opens the file of the access log: as the user, whose links may lead wherever the user may write. Where that is not permitted, as root,
-    /// and then no link on the way is followed: its maker could have any file of root's written to. Blocks.
+    /// Opens the file of the access log. Tries it as the user first: the user's symbolic links may lead only
+    /// to files that the user may write. If that is not permitted, opens the file as root and follows no
+    /// symbolic link: otherwise the user could make root write to any file. Blocks.
     ///
     /// # Errors
-    /// Neither works.
+    /// If both attempts fail.
     fn opened_log(&self, path: &Path) -> io::Result<File> {
         let refused = match as_user(&self.ids, || open_file(path)) {
             Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => cause,
@@ -158,10 +162,11 @@ impl Successor {
         }
     }
 
-    /// Becomes the user, for good. The files that the process has made by now are the user's from then on.
+    /// Changes to the user, permanently. The files that the process has created so far then belong to the
+    /// user.
     ///
     /// # Errors
-    /// The kernel refuses.
+    /// If the kernel refuses.
     pub(super) fn take_over(self, plan: &Plan) -> Result<(), String> {
         let state = plan.process.state.as_deref();
         let lock = state.map(|state| state.with_added_extension("lock"));
@@ -173,7 +178,7 @@ impl Successor {
         });
         let own = [plan.process.control.as_deref(), state, lock.as_deref()];
         for file in own.into_iter().flatten().chain(sockets) {
-            // A later use of the file reports the failure.
+            // If this fails, a later use of the file reports it.
             let _ = self.give(file);
         }
         let failed = |cause: io::Error| format!("weir.user: {}: {cause}", self.name);
@@ -192,7 +197,7 @@ impl Successor {
         set_dumpable_behavior(behavior).map_err(|cause| failed(cause.into()))
     }
 
-    /// Makes a file or socket of root's the user's. Targets of links stay as they are.
+    /// Makes the user the owner of a file or socket that belongs to root. Does not follow symbolic links.
     fn give(&self, path: &Path) -> io::Result<()> {
         let opened = openat(CWD, path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
         match &self.monitor {
@@ -202,7 +207,7 @@ impl Successor {
     }
 }
 
-/// The file of the access log, if it is one.
+/// Returns the path of the access log, or `None` if the log is not written to a file.
 fn log_of(plan: &Plan) -> Option<&Path> {
     match &plan.access_log.as_ref()?.target {
         LogTarget::File(path) => Some(path),
@@ -210,13 +215,14 @@ fn log_of(plan: &Plan) -> Option<&Path> {
     }
 }
 
-/// Does something with the rights of the user, in this thread alone.
+/// Runs `act` with the privileges of the user, in this thread only.
 fn as_user<T>(ids: &UserIds, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let (own_gid, own_groups) = (getegid(), getgroups()?);
     let groups: Vec<Gid> = ids.groups.iter().map(|gid| Gid::from_raw(*gid)).collect();
     set_thread_groups(&groups)?;
     set_thread_res_gid(None::<Gid>, Gid::from_raw(ids.gid), None::<Gid>)?;
-    // Last, because it takes the right to the others away, and first on the way back.
+    // The user changes last, because that drops the privilege to change groups. On the way back it changes
+    // first.
     set_thread_res_uid(None::<Uid>, Uid::from_raw(ids.uid), None::<Uid>)?;
     let done = act();
     set_thread_res_uid(None::<Uid>, Uid::ROOT, None::<Uid>)?;
@@ -225,8 +231,8 @@ fn as_user<T>(ids: &UserIds, act: impl FnOnce() -> io::Result<T>) -> io::Result<
     done
 }
 
-/// Opens a file for appending as root, which becomes the user's if it is root's. Links are not followed, and a file with several names is
-/// not opened: it may be another one of root's.
+/// Opens a file for appending as root; if it belongs to root, it then becomes the user's. Follows no symbolic
+/// links. Refuses a file with several hard links, because it may be another file of root's.
 fn open_without_links(path: &Path, ids: &UserIds) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
@@ -241,13 +247,13 @@ fn open_without_links(path: &Path, ids: &UserIds) -> io::Result<File> {
     Ok(File::from(opened))
 }
 
-/// Returns the maps of the user namespace for a plan. `None`: no area acts as local users. Blocks.
+/// Returns the maps of the user namespace for a plan, or `None` if no area acts as local users. Blocks.
 ///
 /// # Errors
-/// The users of an area cannot be read or cannot be mapped.
+/// If the users of an area cannot be read or cannot be mapped.
 pub(crate) fn namespace_maps(plan: &Plan, own: &UserIds) -> Result<Option<NamespaceMaps>, String> {
     let (mut users, mut groups) = (Ids::default(), Ids::default());
-    // Who has not said who they are is nobody.
+    // Anonymous clients act as the user `nobody`.
     users.add(NOBODY..=NOBODY);
     groups.add(NOBODY..=NOBODY);
     for range in &plan.process.act_as_ids {
@@ -275,11 +281,11 @@ pub(crate) fn namespace_maps(plan: &Plan, own: &UserIds) -> Result<Option<Namesp
     }
 }
 
-/// Returns the numbers of the user and the group of the config. Blocks.
+/// Returns the numeric ids of the user and the group in the config. Blocks.
 pub(crate) fn user_ids(process: &ProcessPlan, name: &str) -> Result<UserIds, String> {
     let text = |path: &str| {
         let bytes = fs::read(path).map_err(|cause| format!("weir.user: {path}: {cause}"))?;
-        // Comments in the files of accounts need not be text.
+        // Comments in account files may be invalid UTF-8.
         Ok::<_, String>(String::from_utf8_lossy(&bytes).into_owned())
     };
     let accounts = Accounts::parse(&text("/etc/passwd")?, &text("/etc/group")?);
@@ -343,7 +349,7 @@ mod tests {
         }
         assert!(!of_root.path().join("new.log").exists());
         assert_eq!(fs::metadata(&private).unwrap().uid(), 0);
-        // Its own directory, a link that it may follow itself, and a directory of root's.
+        // The user's own file, a symbolic link of the user's to it, and a file in a directory of root's.
         symlink("own.log", of_user.path().join("again.log")).unwrap();
         let new = of_root.path().join("new.log");
         for path in [own, of_user.path().join("again.log"), new] {

@@ -28,16 +28,16 @@ use super::sockets::Sockets;
 use super::state_file::StateFile;
 use super::{LoadError, faces, limits};
 
-/// A disk that has not answered by then does not hold up a reload: what runs goes on as it is.
+/// Maximum wait of a reload for the disk. After that, the reload fails and the running config stays in force.
 const DISK_PATIENCE: Duration = Duration::from_secs(10);
-/// Of the changes that a reload makes so many are told one by one.
+/// Maximum number of changes that a reload prints one by one.
 const CHANGES_TOLD_MAX: usize = 20;
-/// Clients of transfers that the end would cut are told so long before it.
+/// Time before the end of the drain at which clients of unfinished transfers are notified.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// At the end, for what threads still have to do.
+/// Maximum wait at the end for blocking threads.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// Everything that runs.
+/// The running parts of the process.
 struct Process {
     config: PathBuf,
     plan: Plan,
@@ -56,7 +56,7 @@ pub(super) fn run(config: &Path, plan: Plan) -> Result<(), String> {
         privileges::forbid_core_dumps();
     }
     let mut successor = Successor::find(&plan)?;
-    // Before there are other threads.
+    // Must run before other threads exist.
     if let Some(successor) = &mut successor {
         successor.make_directories(&plan)?;
         successor.open_log(&plan)?;
@@ -69,7 +69,7 @@ pub(super) fn run(config: &Path, plan: Plan) -> Result<(), String> {
         .map_err(|error| format!("event loop: {error}"))?;
     let ended = LocalSet::new()
         .block_on(&runtime, live(config.to_owned(), plan, sandbox.unwrap_or_default(), successor));
-    // What still waits for a disk may wait for ever.
+    // A blocking thread may wait for a disk forever.
     runtime.shutdown_timeout(LAST_WAIT);
     ended
 }
@@ -80,7 +80,7 @@ async fn live(
     sandbox: Sandbox,
     mut successor: Option<Successor>,
 ) -> Result<(), String> {
-    // Before anything else: a signal that comes early must not kill the process.
+    // Must come first: an early signal must not kill the process.
     let mut signals = Signals::install().map_err(|error| format!("signals: {error}"))?;
     let descriptors = limits::raise_descriptor_limit();
     let access_log = match (&plan.access_log, successor.as_mut().and_then(Successor::take_log)) {
@@ -89,7 +89,7 @@ async fn live(
     };
     let workers = worker_count(&plan);
     let gateway = Arc::new(Gateway::new(node(plan.process.node.as_deref())));
-    // Areas make files: those of the user that the process becomes.
+    // Areas create files. If the process changes its user, these files must belong to the new user.
     if successor.is_none() {
         gateway.publish(gateway.prepare(&plan).map_err(|error| error.to_string())?);
     }
@@ -141,14 +141,14 @@ async fn live(
 }
 
 impl Process {
-    /// Until a signal ends it.
+    /// Handles signals and reload requests until a signal stops the process.
     async fn obey(&mut self, signals: &mut Signals, mut reloads: mpsc::Receiver<ReloadRequest>) {
         loop {
             tokio::select! {
                 _ = signals.terminate.recv() => return,
                 _ = signals.interrupt.recv() => return,
                 _ = signals.hang_up.recv() => {
-                    // The reason was printed; the running config stays.
+                    // The error was printed; the running config stays in force.
                     let _ = self.reload().await;
                 }
                 _ = signals.user1.recv() => {
@@ -158,14 +158,14 @@ impl Process {
                 }
                 Some(answer) = reloads.recv() => {
                     let outcome = self.reload().await;
-                    // Who asked may have gone.
+                    // The requester may have disconnected.
                     let _ = answer.send(outcome);
                 }
             }
         }
     }
 
-    /// Reads the config again. What is wrong is printed, and changes nothing.
+    /// Reloads the config. Prints the problems of an invalid config and changes nothing.
     async fn reload(&mut self) -> Result<Vec<String>, String> {
         match self.try_reload().await {
             Ok(notes) => {
@@ -204,13 +204,14 @@ impl Process {
         self.gateway.retire(&self.plan);
         let left_alone = self.fleets.follow(&self.plan.fleets);
         self.sockets.follow(&self.workers, &self.plan, opened);
-        // Workers let go of it with their next look at the plan; what they hand over until then is still written.
+        // Workers switch to the new log when they next read the plan. The old log still writes the entries
+        // that they send until then.
         drop(old_log);
         tell_changes(&outcome.changes);
         Ok(outcome.notes.into_iter().chain(left_alone).collect())
     }
 
-    /// Drains and ends. A second signal cuts it short.
+    /// Drains and stops. A second signal stops at once.
     async fn stop(self, signals: &mut Signals) {
         eprintln!("weir: stopping: requests may take up to {} to end", self.plan.process.drain_timeout);
         self.fleets.end();
@@ -236,7 +237,7 @@ impl Process {
     }
 }
 
-/// Says what a reload has changed: the first of it, if that is much.
+/// Prints the changes of a reload, at most [`CHANGES_TOLD_MAX`] of them.
 fn tell_changes(changes: &[Change]) {
     for change in changes.iter().take(CHANGES_TOLD_MAX) {
         eprintln!("weir: reload: {change}");
@@ -265,7 +266,7 @@ impl Signals {
     }
 }
 
-/// Does what may wait for a disk on a thread of its own. A mount that hangs costs that thread, and nothing else.
+/// Runs a job that may wait for a disk on its own thread. A mount that hangs blocks only that thread.
 async fn patiently<T: Send + 'static>(
     what: &str,
     job: impl FnOnce() -> T + Send + 'static,
@@ -276,11 +277,11 @@ async fn patiently<T: Send + 'static>(
     }
 }
 
-/// This process among those that share a file system.
+/// Identifies this process among those that share a file system.
 fn node(name: Option<&str>) -> Node {
     let of_host = || fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.map_or_else(of_host, str::to_owned);
-    // Keys of a hasher are the standard library's way to random bits.
+    // The keys of a hasher are the standard library's source of random bits.
     let boot = RandomState::new().build_hasher().finish();
     Node { name: name.trim().to_owned(), boot }
 }

@@ -1,6 +1,7 @@
-//! The sandbox around the process: it writes only where the config says, starts no programs, and reaches into no other process.
+//! The sandbox of the process. The process writes only to the directories of the config, starts no programs,
+//! and cannot access other processes.
 //!
-//! Reads stay as they are: a reload may name new files.
+//! Reads are not restricted, because a reload may name new files.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -20,7 +21,7 @@ use weir_config::Plan;
 use weir_config::plan::{FleetBalancer, FleetProvider, LeasePlan, LogTarget};
 use weir_model::BindAddress;
 
-/// The sandbox that is in force.
+/// The sandbox in force.
 #[derive(Debug, Default)]
 pub(super) struct Sandbox {
     /// Directories below which the process may write; `None` = everywhere.
@@ -28,7 +29,7 @@ pub(super) struct Sandbox {
     starts_nothing: bool,
 }
 
-/// System calls that a balancer never makes, and that who has taken it over would make next.
+/// System calls that a load balancer never makes, but that an attacker in control of the process would make.
 const FORBIDDEN: &[libc::c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -79,11 +80,11 @@ const FORBIDDEN: &[libc::c_long] = &[
 ];
 
 impl Sandbox {
-    /// Puts the sandbox around this thread and all that it starts: to be called before there are others. Says on standard error what the
-    /// kernel cannot do.
+    /// Applies the sandbox to this thread and to all threads that it starts. Call it before other threads
+    /// exist. Prints the restrictions that the kernel does not support to standard error.
     ///
     /// # Errors
-    /// A directory cannot be opened, or the kernel refuses what it says that it can do.
+    /// If a directory cannot be opened, or if the kernel refuses a restriction that it supports.
     pub(super) fn enter(plan: &Plan) -> Result<Self, String> {
         if let Some(fleet) = starts_programs(plan) {
             return Err(format!(
@@ -110,10 +111,10 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Checks whether a plan can be run within the sandbox.
+    /// Checks that a plan can run within the sandbox.
     ///
     /// # Errors
-    /// The plan needs a restart; the text says why.
+    /// If the plan needs a restart. The text gives the reason.
     pub(super) fn permits(&self, plan: &Plan) -> Result<(), String> {
         if self.starts_nothing
             && let Some(fleet) = starts_programs(plan)
@@ -150,11 +151,11 @@ pub(crate) fn starts_programs(plan: &Plan) -> Option<&str> {
     plan.fleets.iter().find(starts).map(|fleet| fleet.name.as_str())
 }
 
-/// The directories in which the process has something to write.
+/// Returns the directories to which the process writes.
 fn writable(plan: &Plan) -> Vec<PathBuf> {
     let mut directories = Vec::new();
     let mut of_file = |path: &Path| {
-        // A name alone has an empty one.
+        // The parent of a bare file name is an empty path.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         directories.push(parent.unwrap_or(Path::new(".")).to_owned());
     };
@@ -181,7 +182,7 @@ fn writable(plan: &Plan) -> Vec<PathBuf> {
 }
 
 fn restrict_writes(directories: &[PathBuf]) -> Result<RulesetStatus, String> {
-    // As far as the kernel knows them.
+    // Only the access rights that the kernel supports.
     let writes = AccessFs::from_write(ABI::V5);
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -190,7 +191,8 @@ fn restrict_writes(directories: &[PathBuf]) -> Result<RulesetStatus, String> {
         .map_err(failed)?;
     let devices = [PathBuf::from("/dev")];
     for directory in directories.iter().chain(&devices) {
-        // Made now: later that would need a right to the directory above. One that cannot be made is told with the next line.
+        // Creates the directory now: later, that would need write access to its parent. If it cannot be
+        // created, the next line reports the error.
         let _ = fs::create_dir_all(directory);
         let opened = PathFd::new(directory)
             .map_err(|cause| format!("weir.sandbox: {}: {cause}", directory.display()))?;
@@ -204,7 +206,8 @@ fn forbid_calls() -> Result<(), String> {
         FORBIDDEN.iter().map(|call| (*call, Vec::new())).collect();
     refused.insert(libc::SYS_clone, vec![into_user_namespace()?]);
     refuse(refused, libc::EPERM)?;
-    // Its flags are in memory, where a filter cannot look. The C library then takes clone.
+    // The flags of clone3 are in memory that a filter cannot read. With ENOSYS, the C library uses clone
+    // instead.
     refuse(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)?;
     if cfg!(target_arch = "x86_64") {
         seccompiler::apply_filter(&without_x32()).map_err(|cause| cause.to_string())?;
@@ -212,11 +215,12 @@ fn forbid_calls() -> Result<(), String> {
     Ok(())
 }
 
-/// Bit 30 of a system call's number on x86_64 asks for its x32 form (`__X32_SYSCALL_BIT`, asm/unistd.h): a second number for each call that
-/// is forbidden. Nothing here is built for x32.
+/// Bit 30 of a system call number on x86_64, which selects its x32 variant (`__X32_SYSCALL_BIT`,
+/// asm/unistd.h). Without a check of it, every forbidden call would have a second, permitted number. Weir is
+/// never built for x32.
 const X32: u32 = 1 << 30;
 
-/// A filter that refuses every number from [`X32`] on (seccomp(2); `linux/filter.h`).
+/// Builds a filter that refuses every number from [`X32`] on (seccomp(2); `linux/filter.h`).
 fn without_x32() -> BpfProgram {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
@@ -230,7 +234,7 @@ fn without_x32() -> BpfProgram {
     ]
 }
 
-/// A new user namespace would be a way to capabilities (user_namespaces(7)).
+/// Matches a clone into a new user namespace, which would give the process capabilities (user_namespaces(7)).
 fn into_user_namespace() -> Result<SeccompRule, String> {
     let flag = u64::try_from(libc::CLONE_NEWUSER).unwrap_or_default();
     let condition = SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag);
@@ -266,7 +270,7 @@ mod tests {
         weir_config::load(&[source], &|_| None).expect("a good config").plan
     }
 
-    /// Does something in a thread that is in a sandbox. `None`: the kernel has not all that it needs.
+    /// Runs `act` in a sandboxed thread. Returns `None` if the kernel does not support all restrictions.
     fn within<T: Send>(plan: &Plan, act: impl FnOnce(&Sandbox) -> T + Send) -> Option<T> {
         thread::scope(|scope| {
             let job = scope.spawn(|| {
@@ -323,7 +327,8 @@ mod tests {
         assert!(cause.is_none_or(|it| it.unwrap_err().kind() == std::io::ErrorKind::PermissionDenied));
     }
 
-    /// What the kernel makes of a call with this number (the part of `linux/filter.h` that [`without_x32`] uses).
+    /// Returns the kernel's verdict on a call with this number. Interprets the part of `linux/filter.h` that
+    /// [`without_x32`] uses.
     fn verdict(filter: &BpfProgram, number: u32) -> u32 {
         let (mut accumulator, mut at) = (0, 0);
         loop {
@@ -347,7 +352,7 @@ mod tests {
             assert_eq!(verdict(&filter, number | X32), refused, "{number}");
             assert_eq!(verdict(&filter, number), libc::SECCOMP_RET_ALLOW, "{number}: another filter's");
         }
-        // Those of x32 alone begin at 512.
+        // Numbers of calls that only x32 has begin at 512.
         assert_eq!([X32 + 512, u32::MAX].map(|number| verdict(&filter, number)), [refused; 2]);
     }
 

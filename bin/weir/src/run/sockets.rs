@@ -1,4 +1,4 @@
-//! The listening sockets, by what the plan says.
+//! The listening sockets of the plan.
 
 use weir_config::Plan;
 use weir_config::plan::{ListenerPlan, Mode};
@@ -6,7 +6,8 @@ use weir_model::{BindAddress, ListenerName};
 use weir_net::{ListenOptions, is_listened_on};
 use weir_proxy::{ListenerSockets, OpenedSockets, SocketName, Workers};
 
-/// Two Weirs of one user may: so that the next one can be started before the last one stops, and by mistake.
+/// Note about an address that another process also listens on. Two Weirs of one user may share an address, so
+/// that the new process can start before the old one stops. It can also be a mistake.
 const SHARED: &str = "another process listens there as well: each gets a part of the connections";
 
 /// Every open listening socket.
@@ -15,23 +16,24 @@ pub(super) struct Sockets {
     open: Vec<ListenerSockets>,
 }
 
-/// Sockets that are bound, before anybody accepts from them.
+/// Sockets that are bound, but from which no worker accepts yet.
 #[derive(Debug, Default)]
 pub(super) struct Opened(Vec<(ListenerName, OpenedSockets)>);
 
-/// Where each of the sockets that are open belongs in a plan: to which listener, and to which of its addresses. `None` = it
-/// is to be closed.
+/// For each open socket, the indexes of its listener and of its address in a plan. `None` = the socket is
+/// closed.
 type Places = Vec<Option<(usize, usize)>>;
 
 impl Sockets {
-    /// Binds what the plan needs and is not open, all or nothing. Errors name listener and address; all of them are reported.
+    /// Binds all addresses of the plan that are not open yet, or none of them. The error lists every problem
+    /// with its listener and address.
     pub(super) fn open_missing(&self, workers: &Workers, plan: &Plan) -> Result<Opened, String> {
         let places = places(self.open.iter().map(|sockets| &sockets.name), plan);
         let mut opened = Vec::new();
         let mut problems = Vec::new();
         let wanted = missing(&places, plan);
-        // Before any is opened: addresses of one plan may lie within each other. And not while Weir runs: a new socket may share
-        // its port with one that is about to be closed.
+        // Checks before the first socket is opened, because addresses of one plan may overlap. Does not check
+        // on a reload: a new socket may share its port with one that is about to be closed.
         let shared: Vec<&BindAddress> = match self.open.is_empty() {
             true => wanted.iter().map(|(_, address)| *address).filter(|it| is_taken(it)).collect(),
             false => Vec::new(),
@@ -50,8 +52,8 @@ impl Sockets {
         if problems.is_empty() { Ok(Opened(opened)) } else { Err(problems.join("\n")) }
     }
 
-    /// Follows a plan that has come into force: what it still has stays open, whoever has it now; what it has not is closed
-    /// once those who have connected are taken; from what was opened for it clients are accepted.
+    /// Applies a new plan. Sockets that the plan still has stay open, even for another listener. Other
+    /// sockets close after their pending connections are accepted. The sockets in `opened` begin to accept.
     pub(super) fn follow(&mut self, workers: &Workers, plan: &Plan, opened: Opened) {
         let places = places(self.open.iter().map(|sockets| &sockets.name), plan);
         let mut places = places.into_iter();
@@ -65,7 +67,8 @@ impl Sockets {
         self.accept(workers, opened);
     }
 
-    /// Accepts from now on; says where, because a port 0 has become another.
+    /// Begins to accept and prints the addresses, because the kernel has chosen the port where the config has
+    /// 0.
     pub(super) fn accept(&mut self, workers: &Workers, opened: Opened) {
         for (name, sockets) in opened.0 {
             eprintln!("listener {name}: {}", sockets.address);
@@ -88,7 +91,7 @@ fn places<'a>(open: impl Iterator<Item = &'a SocketName>, plan: &Plan) -> Places
     places
 }
 
-/// The addresses of a plan for which no socket is open.
+/// Returns the addresses of a plan without an open socket.
 fn missing<'a>(places: &Places, plan: &'a Plan) -> Vec<(&'a ListenerPlan, &'a BindAddress)> {
     let all = plan.listeners.iter().enumerate().flat_map(|(index, listener)| {
         listener.bind.iter().enumerate().map(move |(at, address)| ((index, at), (listener, address)))
@@ -97,8 +100,8 @@ fn missing<'a>(places: &Places, plan: &'a Plan) -> Vec<(&'a ListenerPlan, &'a Bi
 }
 
 fn options(listener: &ListenerPlan) -> ListenOptions {
-    // Never in TCP mode, where the server may speak first: not even behind a PROXY header, which clients that are not trusted
-    // to send one leave out.
+    // Never waits in TCP mode, where the server may speak first. This also holds with the PROXY protocol,
+    // because untrusted clients send no PROXY header.
     ListenOptions { backlog: listener.backlog, wait_for_data: matches!(listener.mode, Mode::Http(_)) }
 }
 
@@ -117,7 +120,7 @@ mod tests {
         weir_config::load(&[source], &|_| None).expect("a good config").plan
     }
 
-    /// The sockets of a plan whose addresses have no port 0.
+    /// Returns the sockets of a plan whose addresses have no port 0.
     fn opened_for(plan: &Plan) -> Vec<SocketName> {
         let sockets = plan.listeners.iter().flat_map(|listener| {
             listener.bind.iter().map(|address| SocketName {
@@ -129,7 +132,7 @@ mod tests {
         sockets.collect()
     }
 
-    /// What is opened and what is closed to get from one plan to another.
+    /// Returns the addresses that are opened and those that are closed between two plans.
     fn changes(from: &str, to: &str) -> (Vec<String>, Vec<String>) {
         let (open, next) = (opened_for(&plan(from)), plan(to));
         let places = places(open.iter(), &next);

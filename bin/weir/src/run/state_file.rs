@@ -1,4 +1,4 @@
-//! The file with what was changed at runtime: read at the start, and kept from other processes.
+//! The file with the runtime changes. It is read at the start and locked against other processes.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -20,11 +20,12 @@ pub(super) struct StateFile {
     pub(super) lock: Option<File>,
 }
 
-/// So many changes are named.
+/// Maximum number of changes in a note.
 const NAMED_MAX: usize = 10;
 
 impl StateFile {
-    /// Reads the file for `config`. One that is not there is an empty one; one that another process uses is an error.
+    /// Reads and locks the file for `config`. A missing file counts as empty. Fails if another process uses
+    /// the file.
     pub(super) fn open(path: Option<&Path>, config: &Path) -> Result<Self, String> {
         let Some(path) = path else { return Ok(Self::default()) };
         let config = fs::canonicalize(config).unwrap_or_else(|_| config.to_owned());
@@ -52,7 +53,8 @@ impl StateFile {
     }
 }
 
-/// Lists runtime changes that apply and those that do not: the config shows neither.
+/// Returns notes about the runtime changes that apply and those that do not, because the config shows
+/// neither.
 fn notes(path: &Path, state: &RuntimeState) -> Vec<String> {
     let mut notes = Vec::new();
     let path_shown = path.display();
@@ -89,19 +91,21 @@ fn age(path: &Path) -> String {
     }
 }
 
-/// Two processes would overwrite each other's changes. The lock is a file beside it: the state itself is replaced as a whole.
+/// Locks the state file, because two processes would overwrite each other's changes. The lock is a separate
+/// file, because each save replaces the state file.
 ///
-/// The inner error says why there is no lock: the file is another user's, or the file system has none.
+/// The inner error says why there is no lock: the file belongs to another user, or the file system does not
+/// support locks.
 fn lock(path: &Path, config: &str) -> Result<io::Result<File>, String> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let beside = PathBuf::from(name);
     if let Some(directory) = path.parent() {
-        // A directory that cannot be made is told when a change cannot be saved.
+        // If the directory cannot be created, the next save reports the error.
         let _ = fs::create_dir_all(directory);
     }
     let mut options = OpenOptions::new();
-    // The directory may belong to a user, who could lead root elsewhere by a link.
+    // The directory may belong to a user, who could redirect root with a symbolic link.
     options
         .read(true)
         .write(true)
@@ -120,7 +124,7 @@ fn lock(path: &Path, config: &str) -> Result<io::Result<File>, String> {
         }
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
-            // Without it the message is shorter.
+            // Without the holder, the message is only shorter.
             let _ = file.take(1_000).read_to_string(&mut holder);
             Err(format!(
                 "state file {}: in use by another weir ({holder}): give each config a file of its own (state in [weir]), or none (state = false)",

@@ -1,4 +1,4 @@
-//! Who balances over a fleet's servers: a pool of this process, or a HAProxy.
+//! The balancer of a fleet's servers: a pool of this process, or a HAProxy.
 
 use std::net::SocketAddr;
 
@@ -8,14 +8,14 @@ use weir_scale::{Observation, Sample};
 
 use super::pool::Pool;
 
-/// Either of them.
+/// The balancer of a fleet.
 pub(super) enum Balance {
     Pool(Box<Pool>),
     Haproxy(Box<dyn Balancer>),
 }
 
 impl Balance {
-    /// There is no such pool any more.
+    /// True if the fleet's pool no longer exists.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Pool(pool) if !pool.exists())
     }

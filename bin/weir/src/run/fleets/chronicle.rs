@@ -1,4 +1,4 @@
-//! A file of a fleet's rows, as far as it can be written: what stands in the way may go.
+//! A history file of a fleet, with retries: the cause of a write error may be temporary.
 
 use std::time::Duration;
 
@@ -6,49 +6,49 @@ use weir_config::plan::HistoryPlan;
 use weir_fleet::History;
 use weir_scale::history::Row;
 
-/// Writes rows; those that come while the file cannot be written are not in it.
+/// Writes rows to a history file. Rows that arrive while the file cannot be written are lost.
 pub(super) struct Chronicle {
     plan: HistoryPlan,
     file: Option<History>,
-    /// When it was tried last to open it; `None` = whoever leads has.
+    /// Time of the last attempt to open the file; `None` = the leader has tried at its start.
     tried: Option<Duration>,
-    /// Before it is tried again.
+    /// Time until the next attempt.
     pause: Duration,
-    /// What was said of it last.
+    /// The last problem that was reported; empty if none.
     told: String,
-    /// What was in it, if it could be opened only later.
+    /// Rows that the file already had, if it could be opened only later.
     late: Option<Vec<Row>>,
-    /// News about its contents at that time, for the operator.
+    /// News about the contents of the file at that time, for the operator.
     found: Option<String>,
 }
 
-/// Before it is tried again to open a file, the first time and the longest: each try may read all of it.
+/// First and longest pause before another attempt to open the file. Each attempt may read the whole file.
 const RETRY_FIRST: Duration = Duration::from_secs(5);
 const RETRY_LONGEST: Duration = Duration::from_secs(60);
 
 impl Chronicle {
-    /// Goes on in the file; `None` = it could not be opened, and that was said.
+    /// Continues the file. `None` = it could not be opened, and that error has been reported.
     pub(super) fn new(plan: HistoryPlan, file: Option<History>) -> Self {
         let told = if file.is_none() { "it could not be opened" } else { "" };
         Self { plan, file, tried: None, pause: RETRY_FIRST, told: told.to_owned(), late: None, found: None }
     }
 
-    /// Whether it can be written, as far as anybody knows.
+    /// Returns true if the file can be written, as of the last attempt.
     pub(super) fn is_open(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Which file it is.
+    /// Returns the plan of the file.
     pub(super) fn plan(&self) -> &HistoryPlan {
         &self.plan
     }
 
-    /// The latest rows that were in it, if it could not be opened until now; told once.
+    /// Returns the latest rows of a file that could be opened only now. Returns them only once.
     pub(super) fn late(&mut self) -> Option<Vec<Row>> {
         self.late.take()
     }
 
-    /// Writes a row if it is time for one. Returns what is new and should be told. `at`: of a clock that does not go back.
+    /// Writes a row if one is due. Returns news for the operator. `at` is the time of a monotonic clock.
     pub(super) fn note(&mut self, at: Duration, row: &Row) -> Option<String> {
         let mut file = match self.file.take() {
             Some(file) => file,
@@ -119,7 +119,7 @@ mod tests {
         let mut chronicle = Chronicle::new(plan.clone(), None);
         let row = |timestamp| Row { timestamp, ..Row::default() };
         assert_eq!((chronicle.note(Duration::ZERO, &row(9.0)), chronicle.late()), (None, None));
-        // As on a disk that comes late.
+        // Simulates a disk that becomes available later.
         let (mut before, _) = History::open(&plan).unwrap();
         assert!(before.note(Duration::ZERO, &row(1.0)).unwrap());
         drop(before);

@@ -1,4 +1,5 @@
-//! Where a fleet's thread and those who ask and tell it meet.
+//! State that a fleet's thread shares with the control plane: the snapshot, the history rows and the desired
+//! state.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +12,11 @@ use weir_control::{FleetEvent, FleetSnapshot};
 use weir_fleet::{Wish, WishFile};
 use weir_scale::history::Row;
 
-/// The fleet as it was left, and what is wished.
+/// The latest snapshot of a fleet, and its desired state.
 pub(super) struct Desk {
     state: Mutex<State>,
-    /// Disks may be slow: whoever has this may wait for one, and asks for the state only afterwards.
+    /// File of the desired state. A holder of this lock may wait for the disk; it locks `state` only after
+    /// that.
     wishes: Mutex<WishFile>,
     news: Notify,
 }
@@ -24,19 +26,19 @@ struct State {
     looked: Option<Instant>,
     rows: VecDeque<Row>,
     wish: Wish,
-    /// It was found out what is wished, or that nothing is.
+    /// True if the desired state has been loaded (it may be absent).
     is_wish_read: bool,
-    /// Why what was wished last could not be found out.
+    /// The error of the last attempt to load the desired state.
     unread: Option<String>,
-    /// It was found out what others wish, or there are none.
+    /// True if the desired state of the other machines is known, or if there are no others.
     is_shared: bool,
-    /// Why others could not be told or asked last.
+    /// The error of the last exchange with the other machines.
     unshared: Option<String>,
     acts: bool,
     over: bool,
 }
 
-/// Some three hours of looks, one a second.
+/// Maximum number of rows: about three hours with one round per second.
 const ROWS_MAX: usize = 10_000;
 const EVENTS_MAX: usize = 50;
 
@@ -76,7 +78,7 @@ impl Desk {
         Self { state: Mutex::new(state), wishes, news: Notify::new() }
     }
 
-    /// The thread is to end.
+    /// Requests the end of the fleet's thread.
     pub(super) fn end(&self) {
         self.state().over = true;
         self.news.notify_one();
@@ -86,11 +88,11 @@ impl Desk {
         self.state().over
     }
 
-    /// Changes what is wished, and keeps it for whoever leads next. Returns whether that is something else than before, and what
-    /// could not be done. Blocks on the disk.
+    /// Changes the desired state and saves it for the next leader. Returns true if this is a change, and the
+    /// error if it could not be saved. Blocks on disk I/O.
     ///
     /// # Errors
-    /// What was wished before cannot be read, and is not written over.
+    /// If the present desired state cannot be read. It is then not overwritten.
     pub(super) fn wish(&self, change: impl FnOnce(&mut Wish)) -> Result<(bool, Option<String>), String> {
         let mut file = self.wishes();
         if let Err(cause) = file.refresh() {
@@ -107,8 +109,9 @@ impl Desk {
         Ok((changed, unkept))
     }
 
-    /// What is wished, and whether decisions are only shown; also by those who have told another Weir, or one before this. As long
-    /// as nobody knows, they are only shown. Blocks on the disk.
+    /// Returns the desired state, and true if decisions are only shown. Includes changes that another Weir or
+    /// an earlier process has made. While the desired state is unknown, decisions are only shown. Blocks on
+    /// disk I/O.
     pub(super) fn wished(&self) -> (Wish, bool) {
         let mut file = self.wishes();
         let unread = file.refresh().err().map(|cause| format!("what was wished is not known: {cause}"));
@@ -122,24 +125,26 @@ impl Desk {
         wished
     }
 
-    /// What others must be told of, if anything; `nothing_there`: they know of no wish at all. Blocks on the disk.
+    /// Returns the desired state if the other machines still need it. `nothing_there`: the store holds no
+    /// desired state. Blocks on disk I/O.
     pub(super) fn untold(&self, nothing_there: bool) -> Option<Wish> {
         let mut file = self.wishes();
-        // What cannot be read is told to nobody.
+        // A state that cannot be read is not sent.
         file.refresh().ok()?;
         let known = file.known();
         (file.is_untold() || (nothing_there && known != Wish::default())).then_some(known)
     }
 
-    /// Others were told of this. Blocks on the disk.
+    /// Records that the store holds this desired state. Blocks on disk I/O.
     pub(super) fn told(&self, wish: Wish) -> Result<(), String> {
         self.wishes().told(wish).map_err(|cause| cause.to_string())
     }
 
-    /// Others wish this. Blocks on the disk.
+    /// Takes over the desired state of the other machines. Blocks on disk I/O.
     ///
     /// # Errors
-    /// What was wished here cannot be read, and is not written over; or this cannot be kept, and counts all the same.
+    /// If the local desired state cannot be read; it is then not overwritten. Or if the new state cannot be
+    /// saved; it applies nevertheless.
     pub(super) fn heard(&self, wish: Wish) -> Result<(), String> {
         let mut file = self.wishes();
         file.refresh().map_err(|cause| cause.to_string())?;
@@ -152,17 +157,18 @@ impl Desk {
         kept.map_err(|cause| format!("this is lost at a restart: {cause}"))
     }
 
-    /// Who begins to lead acts on nothing that was heard before: it may be wished otherwise by now.
+    /// Marks the desired state of the other machines as unknown. A new leader must not act on an earlier
+    /// exchange, because the state may have changed since then.
     pub(super) fn ask_anew(&self) {
         self.state().is_shared = false;
     }
 
-    /// Whether it is known what others wish: without that nobody acts.
+    /// Returns true if the desired state of the other machines is known. A leader does not act before that.
     pub(super) fn has_heard(&self) -> bool {
         self.state().is_shared
     }
 
-    /// Others were told and asked; `failed`: why not.
+    /// Records the result of an exchange with the other machines; `failed` is its error.
     pub(super) fn shared(&self, failed: Option<String>) {
         let mut state = self.state();
         state.is_shared |= failed.is_none();
@@ -170,12 +176,12 @@ impl Desk {
             failed.map(|why| format!("what is wished here and elsewhere is not exchanged: {why}"));
     }
 
-    /// Waits so long, or until somebody wants something; `true` = somebody does.
+    /// Waits for `span`, or until there is news. Returns true if there is news.
     pub(super) async fn wait(&self, span: Duration) -> bool {
         timeout(span, self.news.notified()).await.is_ok()
     }
 
-    /// As others see it.
+    /// Returns the snapshot for the control plane.
     pub(super) fn snapshot(&self) -> FleetSnapshot {
         let state = self.state();
         let looked = state.looked.map(|at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX));
@@ -189,7 +195,7 @@ impl Desk {
         }
     }
 
-    /// Changes what others see; `looked`: this is what a look has come to.
+    /// Changes the snapshot. `looked`: the change is the result of a round.
     pub(super) fn show(&self, looked: bool, change: impl FnOnce(&mut FleetSnapshot)) {
         let mut state = self.state();
         change(&mut state.snapshot);
@@ -198,7 +204,7 @@ impl Desk {
         }
     }
 
-    /// Tells an event: in the log, and to those who ask.
+    /// Records an event: prints it to the log and adds it to the snapshot.
     pub(super) fn tell(&self, text: impl Into<String>) {
         let text: String = text.into();
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -212,13 +218,13 @@ impl Desk {
         events.push(FleetEvent { time_unix_ms, text });
     }
 
-    /// These are the rows so far.
+    /// Replaces the rows.
     pub(super) fn recall(&self, rows: Vec<Row>) {
         let skipped = rows.len().saturating_sub(ROWS_MAX);
         self.state().rows = rows.into_iter().skip(skipped).collect();
     }
 
-    /// Rows that were there before those so far. Returns whether any is older than they are.
+    /// Puts rows before the present ones. Returns true if any of them is older than these.
     pub(super) fn precede(&self, mut rows: Vec<Row>) -> bool {
         let mut state = self.state();
         let began = state.rows.front().map_or(f64::INFINITY, |row| row.timestamp);
@@ -229,7 +235,7 @@ impl Desk {
         is_older
     }
 
-    /// A row more.
+    /// Adds a row.
     pub(super) fn remember(&self, row: Row) {
         let mut state = self.state();
         if state.rows.len() >= ROWS_MAX {
@@ -238,7 +244,7 @@ impl Desk {
         state.rows.push_back(row);
     }
 
-    /// The latest rows.
+    /// Returns the latest rows, at most `most`.
     pub(super) fn history(&self, most: usize) -> Vec<Row> {
         let state = self.state();
         let skipped = state.rows.len().saturating_sub(most);
@@ -256,13 +262,13 @@ impl Desk {
 
 impl State {
     fn is_paused(&self) -> bool {
-        // A pause that cannot be read must not end by that.
+        // An error while the pause is read must not end the pause.
         let is_unread = self.unread.is_some() && !self.is_wish_read;
         let is_unheard = self.unshared.is_some() && !self.is_shared;
         is_unread || is_unheard || self.wish.paused.unwrap_or(!self.acts)
     }
 
-    /// Takes over what the file says. Returns what is wished, and whether decisions are only shown.
+    /// Takes over the state of the file. Returns the desired state, and true if decisions are only shown.
     fn learn(&mut self, file: &WishFile, unread: Option<String>) -> (Wish, bool) {
         (self.wish, self.is_wish_read, self.unread) = (file.known(), file.is_read(), unread);
         (self.wish, self.is_paused())
@@ -278,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    /// Of a fleet that acts.
+    /// Returns the shared state of a fleet that acts on its decisions.
     fn desk(directory: &Path) -> Desk {
         let state = State {
             snapshot: FleetSnapshot::default(),
@@ -306,7 +312,7 @@ mod tests {
         }
         let snapshot = desk.snapshot();
         assert!(snapshot.paused && snapshot.alarms[0].contains("wish.json"), "{snapshot:?}");
-        // Told once.
+        // Reported only once.
         assert_eq!(snapshot.events.len(), 1, "{snapshot:?}");
         assert!(desk.wish(|wish| wish.servers = Some(3)).unwrap_err().contains("wish.json"));
         assert!(desk.heard(Wish::default()).unwrap_err().contains("wish.json"));
@@ -339,17 +345,17 @@ mod tests {
         desk.heard(three).unwrap();
         desk.shared(None);
         assert_eq!((desk.wished(), desk.snapshot().troubles), ((three, false), Vec::new()));
-        // What was known once counts on while nobody can be asked.
+        // A known state stays in force while the store does not answer.
         desk.shared(Some("no answer".to_owned()));
         assert_eq!(desk.wished(), (three, false));
-        // Whoever begins to lead asks again, and acts when it has heard.
+        // A new leader asks again and acts only after an answer.
         desk.ask_anew();
         desk.shared(Some("no answer".to_owned()));
         assert!(desk.wished().1 && !desk.has_heard());
         desk.shared(None);
         assert!(desk.has_heard());
         assert_eq!(desk.wished(), (three, false));
-        // They have lost it, or never knew.
+        // The store has lost the state or never had it.
         assert_eq!((desk.untold(false), desk.untold(true)), (None, Some(three)));
     }
 

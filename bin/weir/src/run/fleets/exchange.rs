@@ -1,4 +1,4 @@
-//! What is wished of a fleet, between machines: told to the store that has the lease, and heard from there.
+//! Exchanges the desired state of a fleet between machines, through the store that holds the lease.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,28 +8,28 @@ use weir_fleet::{Heard, SharedWish};
 
 use super::desk::Desk;
 
-/// With the others of a fleet, if there are any.
+/// Exchange with the other machines of a fleet, if there are any.
 pub(super) struct Exchange {
     shared: Option<SharedWish>,
     desk: Arc<Desk>,
     last: Option<Instant>,
-    /// For so long it is too early to ask again.
+    /// Minimum time until the next exchange.
     pause: Duration,
     has_failed: bool,
 }
 
-/// Between two looks, unless there is something to tell, or the store does not answer.
+/// Time between two exchanges, unless there is a change to send or the store does not answer.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Exchange {
-    /// Nobody was asked yet.
+    /// Creates an exchange; sends no request yet.
     pub(super) fn new(plan: &FleetPlan, desk: &Arc<Desk>) -> Self {
         let shared = SharedWish::new(plan);
         Self { shared, desk: Arc::clone(desk), last: None, pause: PAUSE, has_failed: false }
     }
 
-    /// Hears and tells, if it is time for that; `now`: it is, for one that begins to lead. Waits no longer than half of what a
-    /// lease lasts.
+    /// Receives and sends the desired state if an exchange is due. `now`: it is due because this machine
+    /// begins to lead. Waits at most half of the lease duration.
     pub(super) async fn look(&mut self, now: bool) {
         let Some(shared) = &mut self.shared else { return };
         let is_early = self.last.is_some_and(|last| last.elapsed() < self.pause);
@@ -42,19 +42,21 @@ impl Exchange {
         let began = Instant::now();
         let outcome = exchange(shared, &self.desk).await;
         self.has_failed = outcome.is_err();
-        // Who acts on nothing before it has heard need not be spared.
+        // A fleet that does not act before the first answer loses nothing by the wait, so it keeps the short
+        // pause.
         self.pause = pause_after(self.has_failed && self.desk.has_heard(), began.elapsed());
         self.last = Some(Instant::now());
         self.desk.shared(outcome.err());
     }
 }
 
-/// Before others are asked again. Who leads waits for the answer: of a store that hangs, for a tenth of its time at most.
+/// Returns the pause before the next exchange. The leader waits for the answer, so with a store that hangs it
+/// spends at most a tenth of its time on that.
 fn pause_after(is_sparing: bool, took: Duration) -> Duration {
     if is_sparing { PAUSE.max(took * 10) } else { PAUSE }
 }
 
-/// What others wish comes first: of what was not changed here, theirs is told again.
+/// Receives before it sends: a value that was not changed here is sent back as received.
 async fn exchange(shared: &mut SharedWish, desk: &Desk) -> Result<(), String> {
     let heard = shared.look().await?;
     let kept = match heard {

@@ -1,4 +1,5 @@
-//! What demand was, between machines: forecasts go on where those of whoever led before have ended, through the store that has the lease.
+//! Exchanges the past demand of a fleet between machines, through the store that holds the lease. A new
+//! leader continues the forecasts of the one before.
 
 use std::time::{Duration, Instant};
 
@@ -7,54 +8,56 @@ use weir_fleet::SharedDemand;
 use weir_scale::history::Row;
 use weir_scale::{DemandLog, Scaler};
 
-/// Of a fleet that makes forecasts, and that others may lead who have no history of it.
+/// Demand log of a fleet with forecasts that machines without its history may lead.
 pub(super) struct Heritage {
     log: DemandLog,
     shared: SharedDemand,
-    /// What stood in the store is known, or that nothing did: until then it is not written over.
+    /// True if the content of the store is known (it may be absent). Until then the store is not overwritten.
     is_heard: bool,
     last: Option<Instant>,
-    /// For so long it is too early to do so again.
+    /// Minimum time until the next exchange.
     pause: Duration,
-    /// What was said last of what does not work; empty = it works.
+    /// The last problem that was reported; empty if none.
     said: String,
 }
 
-/// Between two times that others are told, or that a store that does not answer is asked again: steps of forecasts are minutes.
+/// Time between two writes to the store, and between two attempts to reach it. Forecast steps take minutes.
 const PAUSE: Duration = Duration::from_secs(60);
 
 impl Heritage {
-    /// `None` = there are no forecasts, or whoever may lead finds the history in the directory. Nobody is asked yet.
+    /// Returns `None` if there are no forecasts, or if each possible leader finds the history in the
+    /// directory. Sends no request yet.
     pub(super) fn new(plan: &FleetPlan) -> Option<Self> {
         let (log, shared) = (DemandLog::new(&plan.rules)?, SharedDemand::new(plan)?);
         Some(Self { log, shared, is_heard: false, last: None, pause: PAUSE, said: String::new() })
     }
 
-    /// Asks what others have left. Returns what is new and should be told. Waits no longer than a quarter of what a lease lasts.
+    /// Loads the demand log from the store. Returns news for the operator. Waits at most a quarter of the
+    /// lease duration.
     pub(super) async fn hear(&mut self, now_s: i64) -> Option<String> {
         let heard = self.shared.hear(&mut self.log, now_s).await;
         self.is_heard = heard.is_ok();
-        // What nobody can make use of is written over.
+        // An unusable log in the store is overwritten.
         self.news(heard.unwrap_or_else(Err))
     }
 
-    /// Takes in a row, also one of before.
+    /// Adds a row to the log; rows of the past are accepted.
     pub(super) fn note(&mut self, scaler: &Scaler, row: &Row) {
         if let Some(demand) = scaler.rules().demand_of(row) {
             self.log.remember(row.timestamp as i64, demand);
         }
     }
 
-    /// Forecasts begin anew, with all that is known until now.
+    /// Restarts the forecasts with the whole log.
     pub(super) fn teach(&self, now_s: i64, scaler: &mut Scaler) {
         scaler.forget();
-        // The step that is not over yet has begun.
+        // Includes the current step, which has begun but not ended.
         let points = self.log.points().take_while(|(wall_s, _)| *wall_s <= now_s);
         points.for_each(|(wall_s, demand)| scaler.remember(wall_s, demand));
     }
 
-    /// Tells what is known, if it is time for that; and asks first, if nobody has answered yet. Returns what is new and should be told.
-    /// Waits no longer than a quarter of what a lease lasts.
+    /// Writes the log to the store if that is due. Loads it first if that has not succeeded yet. Returns news
+    /// for the operator. Waits at most a quarter of the lease duration.
     pub(super) async fn exchange(&mut self, now_s: i64, scaler: &mut Scaler) -> Option<String> {
         if self.last.is_some_and(|last| last.elapsed() < self.pause) {
             return None;
@@ -66,14 +69,15 @@ impl Heritage {
             self.news(told)
         } else {
             let news = self.hear(now_s).await;
-            // What was just heard is told without a pause, together with what is known here.
+            // After a successful load, writes without a pause: the log now has the rows of both sides.
             self.last = (!self.is_heard).then(Instant::now);
             if self.is_heard {
                 self.teach(now_s, scaler);
             }
             news
         };
-        // Who leads waits for the answer: of a store that hangs, for a tenth of its time at most.
+        // The leader waits for the answer, so with a store that hangs it spends at most a tenth of its time
+        // on that.
         self.pause = PAUSE.max(began.elapsed() * 10);
         news
     }

@@ -1,36 +1,37 @@
-//! How long answers take, as far as that says anything: where they fail or do not come, quick ones are no proof of little to do.
+//! Estimates the 95th percentile of latency for a fleet. Fast responses do not prove low load if they are
+//! errors or if many requests get no response.
 
 use std::time::Duration;
 
 use weir_control::{Latency, PoolSnapshot};
 use weir_scale::P95;
 
-/// What has come since a look back, and how long it took.
+/// Counters since an earlier round, from which the percentile is computed.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     since: Option<(Duration, Counted)>,
     latest: Option<P95>,
-    /// So many have come and not been answered that this is no quiet time but trouble.
+    /// True if many requests arrived and none was answered: the pool is not quiet but in trouble.
     hangs: bool,
 }
 
-/// What a pool has counted since its start.
+/// Counters of a pool since its start.
 #[derive(Debug, Clone)]
 struct Counted {
     total: Latency,
     requests: u64,
-    /// Tries that have failed, and answers that say so.
+    /// Failed attempts and responses with a server error.
     failed: u64,
 }
 
-/// Of fewer answers there is no 95th percentile worth the name.
+/// Minimum number of responses for a meaningful 95th percentile.
 const ANSWERS_MIN: u64 = 20;
-/// Where so few come, these have to do after so long.
+/// Time after which fewer responses than the minimum are accepted.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Answers {
-    /// Within which time 95% of the latest requests were answered: 0 where none has come for a while. `None` = nobody knows, because
-    /// none was answered, or next to none and these with errors.
+    /// Returns the 95th percentile of the latest responses; 0 if no request has arrived for a while. Returns
+    /// `None` if it is unknown: there was no response, or too few and mostly errors.
     pub(super) fn p95(&mut self, now: Duration, pool: &PoolSnapshot) -> Option<P95> {
         let traffic = &pool.traffic;
         let counted = Counted {
@@ -55,7 +56,8 @@ impl Answers {
             self.hangs = false;
         }
         let p95 = answered.quantile_us(0.95).map(Duration::from_micros);
-        // Of a very long one that is under way nobody knows, and a fleet that has nothing else to do does not wait for it.
+        // The latency of one very long request is unknown until it ends. An otherwise quiet fleet does not
+        // wait for it.
         let latest = if is_quiet && (under_way == 0 || is_over && !self.hangs) {
             Some(P95::Is(Duration::ZERO))
         } else if gone < ANSWERS_MIN && !is_over {
@@ -63,7 +65,8 @@ impl Answers {
         } else if (failed + lost) * 2 > gone {
             let is_enough = answered.count() >= ANSWERS_MIN || is_over;
             p95.filter(|_| is_enough).map(|p95| {
-                // Those who wait go as fast as others have gone (Little's law), be it that they give up.
+                // Queued requests leave the queue at the same rate as earlier ones (Little's law), even if
+                // they leave by a timeout.
                 P95::AtLeast(p95 + span.mul_f64(pool.queue.current as f64 / gone.max(1) as f64))
             })
         } else if answered.count() < ANSWERS_MIN && !is_over {
@@ -74,7 +77,7 @@ impl Answers {
         if is_over && answered.count() == 0 && came >= ANSWERS_MIN {
             self.hangs = true;
         }
-        // Failures count until answers outnumber them, or for a while.
+        // Failures count until successful responses outnumber them, or until the time is over.
         if matches!(latest, Some(P95::Is(_))) || is_over {
             self.since = Some((now, counted));
         }
@@ -87,7 +90,7 @@ impl Answers {
 mod tests {
     use super::*;
 
-    /// A pool in which things happen, second by second.
+    /// A simulated pool that advances second by second.
     #[derive(Default)]
     struct Play {
         answers: Answers,
@@ -96,7 +99,8 @@ mod tests {
     }
 
     impl Play {
-        /// So many requests come and are answered within so many milliseconds, with errors or not.
+        /// Simulates a second in which `requests` are answered within `ms` milliseconds, with errors or
+        /// without.
         fn second(&mut self, requests: u64, ms: u64, errors: bool) -> Option<P95> {
             self.second += 1;
             let traffic = &mut self.pool.traffic;
@@ -132,7 +136,7 @@ mod tests {
         assert!(about(play.seconds(5, 100, 200, false), 200));
         assert!(at_least(play.seconds(30, 100, 1, true), 1));
         assert!(about(play.seconds(30, 100, 200, false), 200));
-        // They come, and nobody answers: neither at once nor later.
+        // Requests arrive and get no response, neither at once nor later.
         play.pool.traffic.requests_total += 100;
         assert_eq!(play.second(0, 0, false), None);
         play.pool.traffic.active.current = 100;
@@ -150,7 +154,7 @@ mod tests {
     fn a_few_answers_are_added_up_before_they_count() {
         let mut play = Play::default();
         assert!(about(play.seconds(5, 100, 200, false), 200));
-        // One that happens to be quick.
+        // A single fast response.
         assert!(about(play.second(1, 1, false), 200));
         assert!(about(play.seconds(12, 1, 50, false), 50));
     }
@@ -168,11 +172,11 @@ mod tests {
         let mut play = Play::default();
         assert!(about(play.seconds(5, 100, 200, false), 200));
         for _ in 0..30 {
-            // Those that Weir answers itself.
+            // Requests that Weir itself answers.
             play.pool.traffic.requests_total += 150;
             assert!(at_least(play.second(100, 800, false), 800));
         }
-        // 250 a second go, one way or the other: so many wait for another 2 seconds.
+        // 250 requests a second leave the queue, so the 500 in it wait another 2 seconds.
         play.pool.queue.current = 500;
         play.pool.traffic.requests_total += 650;
         assert!(at_least(play.second(100, 800, false), 2_800));
@@ -194,7 +198,7 @@ mod tests {
         play.pool.traffic.active.current = 1;
         assert!(about(play.second(0, 0, false), 200));
         assert_eq!(play.seconds(30, 0, 0, false), Some(P95::Is(Duration::ZERO)));
-        // Whoever waits for a server is no quiet time.
+        // A pool with a queued request is not quiet.
         play.pool.queue.current = 1;
         assert_eq!(play.seconds(30, 0, 0, false), None);
     }

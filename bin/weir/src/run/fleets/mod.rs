@@ -1,7 +1,8 @@
-//! The fleets of the config, each on a thread of its own: what they ask of clouds and disks holds up nothing else.
+//! The fleets of the config. Each one has its own thread, so that its calls to clouds and disks block nothing
+//! else.
 //!
-//! A fleet's thread measures the pool, decides (`weir_scale`), and acts (`weir_fleet`); what it changes in the proxy goes
-//! through the same commands as those of an operator.
+//! A fleet's thread measures the pool, decides (`weir_scale`) and acts (`weir_fleet`). It changes the proxy
+//! with the same commands as an operator.
 
 mod balance;
 mod chronicle;
@@ -32,7 +33,7 @@ use weir_scale::history::HEADING;
 use desk::Desk;
 use runner::Runner;
 
-/// Every fleet of the plan in force.
+/// Every fleet of the current plan.
 pub(super) struct Fleets {
     controller: Arc<Controller>,
     control_plane: Handle,
@@ -42,27 +43,27 @@ pub(super) struct Fleets {
     removed: Mutex<Vec<Running>>,
 }
 
-/// A fleet's thread.
+/// A fleet and its thread.
 struct Running {
     plan: Arc<FleetPlan>,
     desk: Arc<Desk>,
-    /// The config no longer has it, and it deletes its machines.
+    /// True if the config no longer has the fleet and the thread deletes its machines.
     retires: bool,
-    /// `None` = it could not be started.
+    /// `None` = the thread could not be started.
     thread: Option<JoinHandle<()>>,
 }
 
-/// Largest number of machines in a note.
+/// Maximum number of machines in a note.
 const NAMED_MAX: usize = 10;
 
-/// A fleet that is told something.
+/// A fleet that receives a command.
 struct Told {
     plan: Arc<FleetPlan>,
     desk: Arc<Desk>,
 }
 
 impl Fleets {
-    /// None runs yet. To be called on the control plane's runtime.
+    /// Creates the set without any fleet. Call it on the control plane's runtime.
     pub(super) fn new(controller: Arc<Controller>) -> Self {
         Self {
             controller,
@@ -72,8 +73,8 @@ impl Fleets {
         }
     }
 
-    /// From now on there are these. What has not changed goes on undisturbed; of those that are gone, servers stay as they are.
-    /// Returns notes about these for the operator.
+    /// Applies the fleets of a new plan. Unchanged fleets continue undisturbed. The servers of removed fleets
+    /// stay as they are. Returns notes about the removed fleets for the operator.
     pub(super) fn follow(&self, plans: &[FleetPlan]) -> Vec<String> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +97,8 @@ impl Fleets {
         notes
     }
 
-    /// Returns notes about servers in pools whose fleet the config does not have, as after its removal and a restart.
+    /// Returns notes about servers in pools whose fleet the config does not have, as after its removal and a
+    /// restart.
     pub(super) fn strays(&self) -> Vec<String> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = |name: &str| running.iter().any(|fleet| fleet.plan.name.as_str() == name);
@@ -119,14 +121,14 @@ impl Fleets {
         strays.into_iter().map(note).collect()
     }
 
-    /// Ends all, without waiting: what was begun is in the journals.
+    /// Requests the end of all fleets, without waiting. Unfinished actions are in the journals.
     pub(super) fn end(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.iter().for_each(|fleet| fleet.desk.end());
     }
 
-    /// Waits until those that have been ended are gone whose leases others wait for: that they need not wait until these end by
-    /// themselves.
+    /// Waits for the end of the stopped fleets whose lease is in a store, at most `most`. They release their
+    /// leases, so that other machines need not wait until these expire.
     pub(super) async fn gone(&self, most: Duration) {
         let threads: Vec<JoinHandle<()>> = {
             let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,12 +138,12 @@ impl Fleets {
         if threads.is_empty() {
             return;
         }
-        // One that has panicked has said why.
+        // A thread that panicked has already printed the reason.
         let join = move || threads.into_iter().for_each(|thread| drop(thread.join()));
         let _ = timeout(most, spawn_blocking(join)).await;
     }
 
-    /// How they stand.
+    /// Returns the state of all fleets.
     pub(super) fn snapshot(&self) -> Vec<FleetSnapshot> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let snapshot = |fleet: &Running| {
@@ -157,7 +159,7 @@ impl Fleets {
         running.iter().chain(retiring).map(snapshot).collect()
     }
 
-    /// Obeys a command about a fleet. Blocks on the disk, and nobody else meanwhile.
+    /// Executes a command about a fleet. Blocks on disk I/O, without any lock that others need.
     pub(super) fn obey(&self, command: &Command) -> Reply {
         let wish = |fleet: &Told, change: &dyn Fn(&mut Wish)| match fleet.desk.wish(change) {
             Ok((changed, note)) => Reply::Ok(Answer::Done { changed, notes: Vec::from_iter(note) }),
@@ -212,7 +214,8 @@ impl Fleets {
         removed.iter().any(|fleet| fleet.plan.name == *name)
     }
 
-    /// Drains and deletes the machines of a fleet that the config no longer has. Returns false if there is no such fleet.
+    /// Drains and deletes the machines of a fleet that the config no longer has. Returns false if there is no
+    /// such fleet.
     fn retire(&self, name: &Name) -> bool {
         let mut removed = self.removed.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(at) = removed.iter().position(|fleet| fleet.plan.name == *name) else { return false };
@@ -225,7 +228,7 @@ impl Fleets {
         true
     }
 
-    /// A thread for a fleet; the one before, if there was one, ends first.
+    /// Starts a thread for a fleet. The previous thread, if there is one, ends first.
     fn start(&self, plan: FleetPlan, before: Option<Running>, retires: bool) -> Running {
         let desk = Arc::new(Desk::new(&plan));
         let left = before.as_ref().map(|before| before.plan.balancer.clone());
@@ -242,7 +245,8 @@ impl Fleets {
             retires,
         };
         let run = move || {
-            // Two of the same fleet would get into each other's way. If it has panicked, it has said why.
+            // Two threads of the same fleet would conflict. A thread that panicked has already printed the
+            // reason.
             let _ = before.map(JoinHandle::join);
             runner.run();
         };

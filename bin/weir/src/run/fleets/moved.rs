@@ -1,4 +1,5 @@
-//! Servers of a fleet where it was balanced before: they finish what they have there, and get nothing new.
+//! Servers that a fleet has left in a former pool or balancer: they finish their requests and get no new
+//! ones.
 
 use std::time::Duration;
 
@@ -6,10 +7,10 @@ use weir_fleet::live::Balancer;
 
 use super::balance::Balance;
 
-/// What is left behind after a change of the pool.
+/// The balancers that still have servers of the fleet after a change of its balancer.
 pub(super) struct Moved {
     left: Vec<Balance>,
-    /// By then they are gone, whatever they work on.
+    /// Time after which the servers are removed, even with active requests.
     deadline: Duration,
 }
 
@@ -18,12 +19,14 @@ impl Moved {
         Self { left, deadline }
     }
 
-    /// Lets go what has nothing to do any more, `passed` after the move. Returns how many requests are cut off, and what did not work.
+    /// Removes the servers that have no requests left, or all of them after the deadline. `passed` is the
+    /// time since the change. Returns the number of requests that were cut off, and the problems.
     pub(super) fn look(&mut self, passed: Duration) -> (u64, Vec<String>) {
         let is_over = passed >= self.deadline;
         let (mut cut, mut troubles) = (0, Vec::new());
         self.left.retain(|left| {
-            // What cannot be asked is asked again; a pool that is gone has no servers.
+            // A balancer that does not answer is asked again later. A pool that no longer exists has no
+            // servers.
             let members = match left.members() {
                 Ok(members) => members,
                 Err(_) if left.is_gone() => return false,

@@ -1,4 +1,4 @@
-//! A pool of the proxy as what balances over a fleet's servers.
+//! A pool of the proxy as the balancer of a fleet's servers.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,35 +18,36 @@ use weir_scale::{Observation, P95, Sample};
 
 use super::latency::Answers;
 
-/// The pool, from the fleet's thread.
+/// A pool, as seen from the fleet's thread.
 pub(super) struct Pool {
     pub(super) fleet: Name,
     pub(super) name: PoolName,
     pub(super) controller: Arc<Controller>,
-    /// Where commands are obeyed.
+    /// Runtime that executes the commands.
     pub(super) control_plane: Handle,
-    /// The times of answers are looked at.
+    /// True if a policy needs the latency.
     pub(super) wants_latency: bool,
-    /// What servers can do is to be found out.
+    /// True if the capacity of the servers is to be learned from traffic.
     pub(super) learns: bool,
-    /// What an agent has said longer ago than this says nothing.
+    /// Maximum age of an agent's report.
     pub(super) stale_after: Duration,
-    /// The pool may be gone: then the servers have no requests.
+    /// True if the pool may no longer exist. Its servers then have no requests.
     pub(super) may_be_gone: bool,
     pub(super) before: RefCell<Before>,
 }
 
-/// What was counted at the last look.
+/// Counters at the last round.
 pub(super) struct Before {
     began: Instant,
     answers: Answers,
-    /// By server: when, how many answers had begun, and how long they had taken together.
+    /// For each server: time of the round, number of responses that had begun, and the sum of their
+    /// durations.
     servers: HashMap<String, (Instant, u64, u64)>,
 }
 
-/// A command that was not obeyed by then may still be.
+/// Maximum wait for a command. The control plane may still execute it later.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a server did in less time than this says little.
+/// Minimum time between two observations of a server.
 const OBSERVED_MIN: Duration = Duration::from_secs(5);
 
 impl Pool {
@@ -63,12 +64,12 @@ impl Pool {
         pool.servers.iter().filter(move |server| server.fleet.as_ref() == Some(&fleet))
     }
 
-    /// Gives a command on the control plane, and waits for what comes of it.
+    /// Sends a command to the control plane and waits for its result.
     fn command(&self, command: Command) -> Result<(), String> {
         let (answer, answered) = sync_channel(1);
         let controller = Arc::clone(&self.controller);
         self.control_plane.spawn(async move {
-            // Whoever asked may have lost patience.
+            // The requester may have given up.
             let _ = answer.send(controller.apply(command).await);
         });
         match answered.recv_timeout(PATIENCE) {
@@ -82,7 +83,8 @@ impl Pool {
         self.command(Command::ServerState { pool: self.name.clone(), server: server.clone(), state })
     }
 
-    /// The mean load of the processors of servers that take requests; `None` = most agents do not say, or have not for too long.
+    /// Returns the mean CPU load of the servers that take requests. Returns `None` if most agents report no
+    /// load, or if their reports are too old.
     fn cpu(&self, pool: &PoolSnapshot) -> Option<f64> {
         let serving = self.ours(pool).filter(|server| server.takes_requests());
         cpu(serving, self.stale_after)
@@ -128,7 +130,7 @@ impl Balancer for Pool {
             if passed < OBSERVED_MIN {
                 continue;
             }
-            // One that rises or drains does not show what it can do.
+            // A server in slow start or drain does not show its capacity.
             let name = ServerName::new(&server.name).ok();
             let is_telling =
                 answers > 0 && server.weight_percent.is_none() && server.admin == AdminState::Ready;
@@ -156,7 +158,8 @@ impl Balancer for Pool {
         if self.may_be_gone && !self.exists() {
             return Ok(());
         }
-        // As its neighbours: a fixed weight would be nothing beside those that are found.
+        // Uses the same kind of weight as the other servers. A fixed weight would be negligible next to
+        // automatic ones.
         let finds_weights = self.controller.finds_weights(&self.name);
         let server = ServerSpec {
             auto_weight: finds_weights.then(KnownSpeeds::default),
@@ -181,7 +184,7 @@ impl Balancer for Pool {
 
     fn remove(&self, server: &ServerName, force: bool) -> Result<(), String> {
         if !force {
-            // It gets nothing any more, not even of clients that are bound to it.
+            // Maintenance mode stops all requests, even those of clients with a sticky session.
             self.set_state(server, AdminState::Maintenance)?;
         }
         let (pool, server) = (self.name.clone(), server.clone());
@@ -189,12 +192,13 @@ impl Balancer for Pool {
     }
 }
 
-/// As the fleet sees a server of the pool.
+/// Returns a server of the pool as the fleet sees it.
 fn member(server: &ServerSnapshot) -> Option<Member> {
     let agent_percent = server.agent.as_ref().and_then(|agent| agent.weight_percent).unwrap_or(100);
     let by_agent = server.agent.as_ref().is_some_and(|agent| agent.keeps_out);
     let gets_nothing = server.weight == 0 || agent_percent == 0 && server.effective_weight == 0;
-    // Agents tell how idle they are: who is busy is no smaller for that. What is left is how far it has risen.
+    // Agents report idleness, and a busy server has no smaller capacity for that. Without the agent's part,
+    // the weight shows the progress of the slow start.
     let share = server
         .weight_percent
         .map_or(1.0, |percent| (f64::from(percent) / f64::from(agent_percent.max(1))).clamp(0.0, 1.0));
@@ -202,11 +206,11 @@ fn member(server: &ServerSnapshot) -> Option<Member> {
         server: ServerName::new(&server.name).ok()?,
         address: server.address.parse().ok(),
         health: match server.health {
-            // It gets nothing, whatever its checks say.
+            // The server gets no requests, whatever its checks report.
             health if health.usable() && (by_agent || gets_nothing) => Health::Shunned,
             Seen::NoCheck | Seen::Up | Seen::GoingDown { .. } | Seen::HalfOpen { .. } => Health::Up(share),
             Seen::Ejected { .. } => Health::Shunned,
-            // What the agent says hides what the checks say.
+            // The agent's state hides the result of the checks.
             Seen::Down if server.agent.is_some() && !has_failed_its_check(server) => Health::Shunned,
             Seen::Down | Seen::GoingUp { .. } => Health::Down,
         },
@@ -228,7 +232,7 @@ fn cpu<'s>(servers: impl Iterator<Item = &'s ServerSnapshot>, stale_after: Durat
     (told > 0 && told * 2 >= all).then(|| sum / f64::from(told))
 }
 
-/// By the last one; those without checks fail none.
+/// Returns true if the last check failed; false for a server without checks.
 fn has_failed_its_check(server: &ServerSnapshot) -> bool {
     server.check.as_ref().is_some_and(|check| !check.code.passed() && check.code != CheckCode::Initializing)
 }

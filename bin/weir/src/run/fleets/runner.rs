@@ -25,37 +25,37 @@ use super::moved::Moved;
 use super::pool::{Before, Pool};
 use super::tell::Teller;
 
-/// What a fleet's thread needs.
+/// Parameters of a fleet's thread.
 pub(super) struct Runner {
     pub(super) plan: FleetPlan,
-    /// Who balanced its servers until now, if that was somebody else.
+    /// The former balancer of the fleet's servers, if it was a different one.
     pub(super) left: Option<FleetBalancer>,
     pub(super) desk: Arc<Desk>,
     pub(super) controller: Arc<Controller>,
     pub(super) control_plane: Handle,
-    /// The config no longer has the fleet, and it deletes its machines.
+    /// True if the config no longer has the fleet and the thread deletes its machines.
     pub(super) retires: bool,
 }
 
-/// Before it is tried again to lead.
+/// Pause before the next attempt to lead.
 const RETRY: Duration = Duration::from_secs(1);
 
 impl Runner {
-    /// Until somebody ends it.
+    /// Runs until the fleet is stopped.
     pub(super) fn run(self) {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
             Err(error) => return self.desk.tell(format!("no event loop: {error}")),
         };
         runtime.block_on(self.live());
-        // A provider may still wait for somebody who never answers.
+        // A provider may still wait for a response that never arrives.
         runtime.shutdown_background();
     }
 
     async fn live(&self) {
         let mut why = String::new();
         if self.retires {
-            // A pause could not be ended: the config no longer has the fleet.
+            // Overrides a pause: the operator could not end it, because the config no longer has the fleet.
             let none = Wish { servers: Some(0), paused: Some(false) };
             if let Err(cause) | Ok((_, Some(cause))) = self.desk.wish(|wish| *wish = none) {
                 self.desk.tell(cause);
@@ -84,14 +84,15 @@ impl Runner {
             }
             if !self.desk.is_over() {
                 self.desk.wait(RETRY).await;
-                // Others may be told as well as the one that leads.
+                // A change of the desired state may arrive here although another machine leads.
                 exchange.look(false).await;
                 self.desk.wished();
             }
         }
     }
 
-    /// Leads as long as nobody ends it or takes the lease away. `why`: for what reason it did not lead until now.
+    /// Leads until the fleet is stopped or loses the lease. `why` is the reason why it did not lead until
+    /// now.
     async fn lead(
         &self,
         candidate: &mut Candidate,
@@ -103,19 +104,19 @@ impl Runner {
         if led.is_err() {
             self.desk.show(false, |snapshot| snapshot.leads = false);
         }
-        // Waits for calls under way instead of cutting them off.
+        // Waits for pending calls instead of cancelling them.
         live.finish().await;
         led
     }
 
-    /// Runs looks until the fleet ends or loses the lease.
+    /// Runs rounds until the fleet ends or loses the lease.
     async fn rounds(
         &self,
         live: &mut Live<Balance>,
         exchange: &mut Exchange,
         why: &mut String,
     ) -> Result<(), Idle> {
-        // Whoever led before may have been told to pause.
+        // The previous leader may have received a pause.
         exchange.look(true).await;
         self.desk.tell("led from here");
         self.desk.show(false, |snapshot| snapshot.alarms.clear());
@@ -127,7 +128,8 @@ impl Runner {
             self.desk.tell(news);
         }
         let mut chronicles = self.histories(live.scaler_mut(), heritage.as_mut());
-        // What one of the files tells is known to forecasts: another one, or the same after an outage, has no more to tell.
+        // True if the forecasts already include the rows of a file. Another file, or the same file after an
+        // outage, then adds nothing.
         let mut knew = chronicles.iter().any(Chronicle::is_open);
         let mut teller = Teller::new(Arc::clone(&self.desk));
         let mut moved = Moved::new(self.left_behind(), self.plan.rules.drain_deadline);
@@ -163,7 +165,8 @@ impl Runner {
                 self.retired();
                 return Ok(());
             }
-            // Rounds may be hours apart: whether it leads, and what is wished elsewhere, is known sooner.
+            // Rounds may be hours apart. This loop checks the lease and the desired state of the other
+            // machines more often.
             loop {
                 if self.desk.is_over() {
                     return Ok(());
@@ -186,7 +189,8 @@ impl Runner {
         }
     }
 
-    /// Ends after the last machine is gone. Resets the wish, so that a later fleet of this name starts as any other.
+    /// Ends after the last machine is gone. Resets the desired state, so that a later fleet of this name
+    /// starts like a new one.
     fn retired(&self) {
         if let Err(cause) | Ok((_, Some(cause))) = self.desk.wish(|wish| *wish = Wish::default()) {
             self.desk.tell(cause);
@@ -219,7 +223,7 @@ impl Runner {
         Ok(live.spread(plan.name.as_str()))
     }
 
-    /// Who balances.
+    /// Returns the balancer of a plan.
     fn balance(&self, balancer: &FleetBalancer) -> Balance {
         let plan = &self.plan;
         match balancer {
@@ -238,7 +242,7 @@ impl Runner {
         }
     }
 
-    /// Who else has servers of the fleet: pools remember them over restarts.
+    /// Returns the other pools that still have servers of the fleet. Pools keep them over restarts.
     fn left_behind(&self) -> Vec<Balance> {
         let fleet = self.plan.name.to_string();
         let others = self.controller.snapshot().pools.into_iter().filter(|pool| {
@@ -250,7 +254,7 @@ impl Runner {
         others.chain(haproxy).map(|balancer| self.balance(&balancer)).collect()
     }
 
-    /// What was measured before, by whomever, and the files that it goes on in.
+    /// Opens the history files, and takes over the rows that earlier leaders have recorded in them.
     fn histories(&self, scaler: &mut Scaler, heritage: Option<&mut Heritage>) -> Vec<Chronicle> {
         let mut known = Vec::new();
         let mut chronicles = Vec::new();
@@ -266,7 +270,7 @@ impl Runner {
             chronicles.push(Chronicle::new(plan.clone(), file));
         }
         if scaler.rules().forecasts() {
-            // A file that was named only lately has little to tell.
+            // Uses the file with the oldest row: a file that was added recently holds little.
             let began = |rows: &[Row]| rows.first().map_or(f64::INFINITY, |row| row.timestamp);
             let oldest = known.iter().min_by(|one, other| began(&one.1).total_cmp(&began(&other.1)));
             self.learn(oldest.map(|(plan, _)| *plan), f64::INFINITY, &[], scaler, heritage);
@@ -275,7 +279,8 @@ impl Runner {
         chronicles
     }
 
-    /// A file could not be opened until now: what it tells was before all that was seen since.
+    /// Takes over the rows of a file that could not be opened until now. They are older than the rows seen
+    /// since the start.
     fn catch_up(
         &self,
         plan: &HistoryPlan,
@@ -292,8 +297,8 @@ impl Runner {
         self.learn(Some(plan), began, &seen, scaler, heritage);
     }
 
-    /// Forecasts begin with the rows of a file that are older than `before` (seconds since 1970), with those that came `since`, and with
-    /// what others have left.
+    /// Restarts the forecasts with the rows of a file that are older than `before` (seconds since 1970), the
+    /// rows in `since`, and the demand that other leaders have recorded.
     fn learn(
         &self,
         file: Option<&HistoryPlan>,
@@ -309,16 +314,16 @@ impl Runner {
             }
             Some(heritage) => {
                 let now_s = wall_s();
-                // One of a clock that was ahead would make all others too old.
+                // A row from a clock that was ahead would make all other rows too old.
                 self.replay(file, before.min(now_s as f64 + 1.0), |row| heritage.note(scaler, row));
-                // Those that are noted already change no mean by being noted again.
+                // Adding a row twice does not change the mean.
                 since.iter().for_each(|row| heritage.note(scaler, row));
                 heritage.teach(now_s, scaler);
             }
         }
     }
 
-    /// The rows of a file that are older than `before`, oldest first.
+    /// Passes the rows of a file that are older than `before` to `each`, oldest first.
     fn replay(&self, file: Option<&HistoryPlan>, before: f64, mut each: impl FnMut(&Row)) {
         let older = |row: Row| {
             if row.timestamp < before {
@@ -330,7 +335,7 @@ impl Runner {
         }
     }
 
-    /// The rows of the file that has the most.
+    /// Keeps the rows of the file with the most rows.
     fn recall(&self, files: impl Iterator<Item = Vec<Row>>) {
         if let Some(rows) = files.max_by_key(Vec::len) {
             self.desk.recall(rows);
@@ -338,10 +343,10 @@ impl Runner {
     }
 }
 
-/// Why a fleet is not led from here.
+/// The reason why a fleet is not led from this machine.
 struct Idle {
     why: String,
-    /// It is no matter of course.
+    /// True if the reason is unusual and needs an alarm.
     is_alarm: bool,
 }
 
@@ -357,7 +362,7 @@ impl From<String> for Idle {
     }
 }
 
-/// Ours alone, with those above it.
+/// Creates a directory and its parents, accessible only for this user.
 fn make_directory(path: &Path) -> Result<(), String> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|cause| format!("{}: {cause}", path.display()))

@@ -1,4 +1,4 @@
-//! What a look at a fleet has come to, told: to those who ask, in the log, and as a row of the history.
+//! Reports the result of a round: in the snapshot, in the log, and as a row of the history.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,12 +10,12 @@ use weir_scale::{Decision, ServerState};
 
 use super::desk::Desk;
 
-/// Remembers what was told before, so that the log has news only.
+/// Remembers the last report, so that the log has only news.
 pub(super) struct Teller {
     desk: Arc<Desk>,
-    /// When requests were counted last, and how many.
+    /// Time and value of the last request count.
     counted: Option<(Duration, u64)>,
-    /// How many servers were wanted last.
+    /// Number of servers wanted in the last round.
     wanted: Option<u32>,
     alarms: Vec<String>,
     silence: Vec<String>,
@@ -36,7 +36,8 @@ impl Teller {
         }
     }
 
-    /// Tells a look that began at `at`, counted from the first one. The row is for the history; there is none if nothing could be decided.
+    /// Reports a round that began `at` this time after the first one. Returns the row for the history, or
+    /// `None` if there was no decision.
     pub(super) fn tell<B: Balancer>(&mut self, at: Duration, round: &Round, live: &Live<B>) -> Option<Row> {
         for settled in &round.settled {
             self.desk
@@ -67,7 +68,7 @@ impl Teller {
                 show(snapshot, decision, round);
             }
             if silent.is_some() {
-                // What was known is not any more.
+                // The values of earlier rounds are no longer valid.
                 snapshot.demand = None;
                 snapshot.alarms = silent.into_iter().collect();
             }
@@ -80,7 +81,7 @@ impl Teller {
         if !did.is_empty() {
             self.desk.tell(format!("{did} ({} wanted; {})", decision.wanted, decision.reason));
         } else if before.is_some_and(|before| before != decision.wanted) {
-            // As of one that is paused, or whose servers are on their way already.
+            // For example, the fleet is paused, or the servers are already starting.
             self.desk.tell(format!("{} wanted; {}", decision.wanted, decision.reason));
         }
         let row = self.row(at, round, decision, did, &alarms);
@@ -91,10 +92,10 @@ impl Teller {
         })
     }
 
-    /// Tells those of `now` that were not there before.
+    /// Reports the texts of `now` that were not there before.
     fn news(&mut self, now: &[String], before: fn(&mut Self) -> &mut Vec<String>, prefix: &str) {
         let known = std::mem::replace(before(self), now.to_vec());
-        // Numbers that count on make no news.
+        // A text that differs only in its numbers is not news.
         let plain = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
         for text in now.iter().filter(|text| !known.iter().any(|other| plain(other) == plain(text))) {
             self.desk.tell(format!("{prefix}{text}"));
@@ -136,7 +137,7 @@ impl Teller {
             reason: decision.reason.clone(),
             demand,
             wanted: decision.wanted,
-            // A row of one look has no spread.
+            // A row of a single round has no spread.
             rate_peak_per_s: rate_per_s,
             demand_peak: demand,
             needed_mean: Some(f64::from(decision.needed)),

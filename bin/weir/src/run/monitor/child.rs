@@ -1,4 +1,5 @@
-//! The monitor itself: a process with few lines that has root's rights, while the one that talks to clients has not.
+//! The monitor process: a small program with root's privileges, separate from the process that handles client
+//! traffic.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,7 +15,7 @@ use weir_net::{UserIds, become_user, ignore_signals};
 
 use super::message::{Answer, Request, receive, send};
 
-/// Obeys the process at standard input until that ends.
+/// Serves the requests of the parent process on standard input until the parent ends.
 pub(crate) fn monitor() -> ExitCode {
     let socket = std::io::stdin();
     let is_ours = matches!(sockopt::socket_type(&socket), Ok(SocketType::SEQPACKET));
@@ -24,7 +25,7 @@ pub(crate) fn monitor() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    // It ends with the process: nobody else is to end it before.
+    // The monitor ends with its parent, so signals must not end it earlier.
     ignore_signals();
     let mut is_settled = false;
     loop {
@@ -63,8 +64,9 @@ fn map(process: i32, users: &str, groups: &str) -> io::Result<()> {
     std::fs::write(format!("/proc/{process}/uid_map"), users)
 }
 
-/// Gives away what the process has made as root: files with one name and sockets. The directory may belong to the user, who could have put
-/// anything of root's there.
+/// Changes the owner of a file or socket that the process has created as root, if it has only one hard link.
+/// The check is needed because the directory may belong to the user, who could have put a link to any file of
+/// root's there.
 pub(crate) fn give(file: BorrowedFd<'_>, uid: u32, gid: u32) -> io::Result<()> {
     let found = fstat(file)?;
     let is_own = found.st_uid == 0 && found.st_nlink == 1;
@@ -81,7 +83,7 @@ fn settle(user: &UserIds) -> io::Result<()> {
     Ok(())
 }
 
-/// Binds a socket for TCP of the process.
+/// Binds a TCP socket of the process.
 fn bind_to(socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
     let is_inet = matches!(sockopt::socket_domain(socket)?, AddressFamily::INET | AddressFamily::INET6);
     match is_inet && sockopt::socket_type(socket)? == SocketType::STREAM {

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::ops::RangeInclusive;
 
-/// The kernel takes so many lines (`UID_GID_MAP_MAX_EXTENTS`).
+/// Maximum number of lines in a map (`UID_GID_MAP_MAX_EXTENTS`).
 const LINES_MAX: usize = 340;
 
-/// Numbers of users or of groups.
+/// Ranges of user ids or of group ids.
 #[derive(Debug, Default)]
 pub(crate) struct Ids(Vec<RangeInclusive<u32>>);
 
@@ -15,18 +15,19 @@ impl Ids {
         self.0.push(ids);
     }
 
-    /// Returns the text for `/proc/PID/gid_map`: each group is itself in the namespace. Root's is left out.
+    /// Returns the text for `/proc/PID/gid_map`: each group maps to itself. Omits root's group.
     pub(crate) fn group_map(self) -> Result<String, String> {
         lines(String::new(), self.without(0))
     }
 
-    /// Returns the text for `/proc/PID/uid_map`: `own` is root in the namespace, and everybody else is themselves. Root is left out.
+    /// Returns the text for `/proc/PID/uid_map`: `own` maps to root in the namespace, and each other user to
+    /// itself. Omits root.
     pub(crate) fn user_map(self, own: u32) -> Result<String, String> {
         let others: Vec<_> = self.without(0).into_iter().flat_map(|range| split(&range, own)).collect();
         lines(format!("0 {own} 1\n"), others)
     }
 
-    /// Merges what overlaps or follows on each other, and leaves one number out.
+    /// Merges overlapping and adjacent ranges, and removes one number.
     fn without(self, left_out: u32) -> Vec<RangeInclusive<u32>> {
         let mut ranges: Vec<_> = self.0.iter().flat_map(|range| split(range, left_out)).collect();
         ranges.sort_unstable_by_key(|range| *range.start());
@@ -43,7 +44,7 @@ impl Ids {
     }
 }
 
-/// A range without one number.
+/// Returns a range without one number.
 fn split(range: &RangeInclusive<u32>, without: u32) -> Vec<RangeInclusive<u32>> {
     if !range.contains(&without) {
         return if range.is_empty() { Vec::new() } else { vec![range.clone()] };

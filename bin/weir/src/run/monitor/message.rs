@@ -1,4 +1,4 @@
-//! What the process and its monitor say to each other: one packet each way.
+//! The messages between the process and its monitor: one packet for each request and one for each reply.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,27 +11,27 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Two maps of 340 lines with three numbers.
+/// Maximum size of a message: two maps of 340 lines with three numbers each.
 const BYTES_MAX: usize = 32 * 1024;
 
-/// What the process asks for. What it concerns comes as a descriptor beside it.
+/// A request to the monitor. The socket or file that it concerns is sent as a descriptor with the packet.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Request {
     /// Write the maps of users and groups of the process.
     Map { users: String, groups: String },
-    /// Give a file or socket of root's to a user.
+    /// Change the owner of a file or socket of root's.
     Give { uid: u32, gid: u32 },
-    /// From now on bind ports, as this user, and do nothing else.
+    /// Change to this user, and from then on only bind ports.
     Settle { uid: u32, gid: u32, groups: Vec<u32> },
     /// Bind a socket.
     Bind(SocketAddr),
 }
 
-/// What came of it: an error number of the kernel's, or 0.
+/// The reply: an error number of the kernel, or 0.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Answer(pub(super) i32);
 
-/// Sends a message, and a descriptor with it.
+/// Sends a message, with a descriptor if there is one.
 pub(super) fn send(
     to: impl AsFd,
     message: &impl Serialize,
@@ -48,7 +48,7 @@ pub(super) fn send(
     Ok(())
 }
 
-/// Waits for a message. `None`: the other side has gone.
+/// Waits for a message. Returns `None` if the other side has closed the socket.
 pub(super) fn receive<T: for<'a> Deserialize<'a>>(
     from: impl AsFd,
 ) -> io::Result<Option<(T, Option<OwnedFd>)>> {

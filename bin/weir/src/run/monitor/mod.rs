@@ -1,9 +1,11 @@
-//! Rights of root for a process that has none: storage areas whose files are read and written as local users (`act-as`), in a Weir that
-//! becomes a user itself.
+//! Privileged operations for a Weir that gives up root and has storage areas that access files as local users
+//! (`act-as`).
 //!
-//! Such a process lives in a user namespace, into which the users of the areas' maps are mapped, and nobody else: it can act as these, and
-//! has no right of root's. What takes one (the maps themselves, files that were made as root, ports below 1024) a small process of its own
-//! does for it, the monitor, which is asked over a socket. After the start that binds ports and does nothing else.
+//! Such a process runs in a user namespace into which only the users of the areas' maps are mapped. It can
+//! act as these users, but has none of root's privileges. A separate small process, the monitor, performs the
+//! operations that need root: it writes the maps, changes the owner of files that were created as root, and
+//! binds ports below 1024. The process sends its requests over a socket. After the start, the monitor only
+//! binds ports.
 
 mod child;
 mod id_map;
@@ -27,22 +29,23 @@ use message::{Answer, Request, receive, send};
 pub(crate) use child::{give, monitor};
 pub(crate) use id_map::Ids;
 
-/// It has nothing to wait for.
+/// Timeout of a reply. The monitor never has a reason to wait.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The monitor of this process.
 pub(super) struct Monitor {
-    /// One asks at a time. `None`: it did not answer, and is asked no more.
+    /// Connection to the monitor, for one request at a time. `None` = the monitor did not reply; no further
+    /// request is sent.
     socket: Mutex<Option<OwnedFd>>,
     _process: Child,
 }
 
 impl Monitor {
-    /// Starts the monitor, and puts this process, which must have one thread, into a namespace with the users and groups of the maps
-    /// (user_namespaces(7)).
+    /// Starts the monitor, and moves this process into a user namespace with the users and groups of the maps
+    /// (user_namespaces(7)). The process must have only one thread.
     ///
     /// # Errors
-    /// What this machine does not permit.
+    /// If this machine does not permit one of these operations.
     pub(super) fn start(users: String, groups: String) -> Result<Self, String> {
         let failed = |cause: io::Error| format!("weir.user: the monitor of act-as: {cause}");
         let (own, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -69,12 +72,12 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Gives a file or socket that was made as root to a user.
+    /// Makes the user the owner of a file or socket that was created as root.
     pub(super) fn give(&self, file: BorrowedFd<'_>, user: &UserIds) -> io::Result<()> {
         self.ask(&Request::Give { uid: user.uid, gid: user.gid }, Some(file))
     }
 
-    /// Takes all rights from the monitor but the one to bind ports.
+    /// Drops all privileges of the monitor except the one to bind ports.
     pub(super) fn settle(&self, user: &UserIds) -> io::Result<()> {
         let UserIds { uid, gid, groups } = user.clone();
         self.ask(&Request::Settle { uid, gid, groups }, None)
@@ -83,7 +86,8 @@ impl Monitor {
     fn ask(&self, request: &Request, beside: Option<BorrowedFd<'_>>) -> io::Result<()> {
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "it has ended");
-        // An answer that comes too late would be taken for the next one.
+        // Takes the socket out until the reply has arrived: a late reply would be read as the reply to the
+        // next request.
         let asked = socket.take().ok_or_else(gone)?;
         send(&asked, request, beside)?;
         let (Answer(code), _) = receive(&asked)?.ok_or_else(gone)?;
