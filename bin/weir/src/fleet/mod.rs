@@ -1,4 +1,4 @@
-//! `weir fleet`: how many servers there are and should be, asked of a running Weir, or of a simulation.
+//! `weir fleet`: shows and changes the number of servers of a running Weir's fleets, or simulates policies.
 
 #[cfg(feature = "simulate")]
 mod backtest;
@@ -38,7 +38,7 @@ enum Question {
     Backtest(Box<backtest::BacktestArgs>),
 }
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(args: &FleetArgs) -> ExitCode {
     match &args.question {
         Question::Status(args) => live::status(args),

@@ -1,3 +1,5 @@
+//! Options of `weir fleet backtest`.
+
 use std::path::PathBuf;
 
 use weir_config::simulation::SimTime;
@@ -98,7 +100,7 @@ pub(crate) struct BacktestArgs {
 }
 
 impl BacktestArgs {
-    /// What the servers are like.
+    /// Returns the simulated servers.
     pub(super) fn world(&self) -> World {
         World {
             capacity_per_s: self.capacity,

@@ -1,3 +1,5 @@
+//! The demand of a backtest: recorded or synthetic.
+
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,12 +13,12 @@ use weir_sim::{Demand, Pattern};
 
 use super::BacktestArgs;
 
-/// Where demand comes from.
+/// The source of the demand.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// The same for each seed.
+    /// Recorded demand, the same for each seed.
     Recorded(Demand),
-    /// Made anew for each.
+    /// Synthetic demand, generated for each seed.
     Synthetic { pattern: Pattern, scale: f64 },
 }
 
@@ -52,7 +54,7 @@ impl Source {
     }
 }
 
-/// A file as text: of a database, its rows as CSV.
+/// Opens a file as text. Converts the rows of a database to CSV.
 fn open(path: &Path) -> Result<Box<dyn BufRead>, String> {
     if let Some(rows) = History::of_database(path, usize::MAX).map_err(|cause| cause.to_string())? {
         let mut text = format!("{HEADING}\n");

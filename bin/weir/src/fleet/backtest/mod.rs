@@ -1,4 +1,5 @@
-//! `weir fleet backtest`: which policy, on this demand? Reads rules and recordings; `weir_sim` plays them.
+//! `weir fleet backtest`: compares scaling policies on the same demand. This module reads rules and
+//! recordings; `weir_sim` runs the simulation.
 
 mod arguments;
 mod demand;
@@ -22,7 +23,7 @@ use crate::ctl::table::Style;
 pub(crate) use arguments::BacktestArgs;
 use demand::Source;
 
-/// Answers the question.
+/// Runs the backtest and prints the report.
 pub(crate) fn run(args: &BacktestArgs) -> ExitCode {
     let report = match compare(args) {
         Ok(report) => report,
@@ -64,7 +65,7 @@ fn compare(args: &BacktestArgs) -> Result<FleetReport, String> {
     Ok(FleetReport::new(&first, &world, args.seed, names.zip(outcomes).collect()))
 }
 
-/// What each set of rules comes to with each seed; one thread for each set.
+/// Simulates each set of rules with each seed, in one thread for each set.
 fn play(rules: &[(String, Arc<Rules>)], world: &World, source: &Source, seeds: &[u64]) -> Vec<Vec<Outcome>> {
     let one = |rules: &Arc<Rules>| -> Vec<Outcome> {
         let outcome = |seed: &u64| {
@@ -75,7 +76,7 @@ fn play(rules: &[(String, Arc<Rules>)], world: &World, source: &Source, seeds: &
     };
     thread::scope(|scope| {
         let workers: Vec<_> = rules.iter().map(|(_, rules)| scope.spawn(|| one(rules))).collect();
-        // A thread that panics has said why; what the others did is of no use without it.
+        // A thread that panicked has printed the reason. The results of the others are useless without it.
         workers.into_iter().map(|worker| worker.join().unwrap_or_default()).collect()
     })
 }

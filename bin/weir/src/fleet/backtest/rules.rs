@@ -1,4 +1,5 @@
-//! The sets of rules that are compared: those of the command line become text of a file of rules, and go the same way.
+//! The sets of rules to compare. Policies of the command line are written as the text of a rules file and
+//! parsed in the same way.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +11,7 @@ use weir_model::Name;
 use super::BacktestArgs;
 use crate::check::print_diagnostics;
 
-/// All of them, in the order in which they were named.
+/// Returns all sets of rules in the order of the arguments.
 pub(super) fn of(args: &BacktestArgs) -> Result<Vec<NamedRules>, String> {
     let mut all = Vec::new();
     let by_default = args.policies.is_empty() && args.rules.is_none();
@@ -43,7 +44,7 @@ fn one(args: &BacktestArgs, policy: &str, before: usize) -> Result<Vec<NamedRule
         value => (value, args.standby),
     };
     let standby = standby.map_or(String::new(), |standby| format!("standby = {standby}\n"));
-    // Of a text that is no value of its own, TOML makes a text.
+    // Quotes a text that is not a TOML value of its own.
     let value = match value.starts_with(['{', '[', '"']) {
         true => value.to_owned(),
         false => format!("{value:?}"),

@@ -5,7 +5,7 @@ use weir_sim::{Figure, FleetReport, PolicyReport};
 
 use crate::ctl::table::{Align, Cell, Style, Table, printable};
 
-/// What was played, the table, and what to make of it.
+/// Renders the scenario, the table of results and the conclusion.
 pub(super) fn render(report: &FleetReport, style: Style) -> String {
     let world = &report.world;
     let seeds = if report.seeds == 1 { "1 seed".to_owned() } else { format!("{} seeds", report.seeds) };
@@ -58,7 +58,7 @@ fn table(report: &FleetReport) -> Table {
     table
 }
 
-/// What is no worse than the first in anything stands out.
+/// Highlights a policy that is not worse than the first one in any figure.
 fn name(policy: &PolicyReport) -> Cell {
     match &policy.versus {
         Some(versus) if versus.is_no_worse() => Cell::toned(policy.name.as_str(), Tone::Good),

@@ -1,3 +1,5 @@
+//! Tests of `weir fleet backtest`: its options, its rules and its report.
+
 use std::fs;
 
 use clap::Parser;

@@ -1,6 +1,6 @@
-//! The fleets of a running Weir, over its control socket.
+//! Subcommands of `weir fleet` for a running Weir, over its control socket.
 //!
-//! Each exits with 0, with 1 if Weir refused, and with 2 if it could not be asked.
+//! Each one exits with 0, with 1 if Weir refused the command, and with 2 if Weir could not be reached.
 
 pub(super) mod show;
 
@@ -22,7 +22,7 @@ use crate::check::print_out;
 use crate::ctl::SOCKET;
 use crate::ctl::table::Style;
 
-/// Which fleet of which Weir.
+/// Options that select a fleet of a running Weir.
 #[derive(Debug, Args)]
 pub(super) struct OneArgs {
     /// The fleet; not needed where there is only one, and for `status`.
@@ -32,7 +32,7 @@ pub(super) struct OneArgs {
     how: HowArgs,
 }
 
-/// How Weir is asked, and its answer told.
+/// Options of the connection to Weir, and of the output.
 #[derive(Debug, Args)]
 struct HowArgs {
     /// The control socket.
@@ -87,7 +87,7 @@ fn name(text: &str) -> Result<Name, String> {
     Name::new(text).map_err(|cause| cause.to_string())
 }
 
-/// Why there is no answer: the exit code, and what is said.
+/// A failure: the exit code and the message.
 struct Failure(u8, String);
 
 impl From<ClientError> for Failure {
@@ -175,7 +175,7 @@ pub(super) fn history(args: &HistoryArgs) -> ExitCode {
                 Ok(String::new())
             }
             (None, true) => json(&rows().into_iter().map(show::Shown::from).collect::<Vec<_>>()),
-            // CSV with the columns of this version.
+            // Prints CSV with the columns of this version.
             (None, false) if lines.first().is_some_and(|heading| heading != HEADING) => {
                 Ok(lined(&csv(&rows())))
             }
@@ -184,7 +184,7 @@ pub(super) fn history(args: &HistoryArgs) -> ExitCode {
     })
 }
 
-/// What a file of rows has, as CSV.
+/// Returns the last rows of a history file as lines of CSV.
 fn lines_of(path: &Path, rows: usize) -> Result<Vec<String>, Failure> {
     let failure = |why: String| Failure(2, why);
     let found = History::of_database(path, rows).map_err(|cause| failure(cause.to_string()))?;
@@ -200,7 +200,7 @@ fn csv(rows: &[Row]) -> Vec<String> {
     std::iter::once(HEADING.to_owned()).chain(rows.iter().map(ToString::to_string)).collect()
 }
 
-/// The heading, and the last rows.
+/// Returns the heading and the last rows.
 fn latest(text: &str, rows: usize) -> Vec<String> {
     let all: Vec<&str> = text.lines().collect();
     let heading = all.first().filter(|line| Row::parse(line).is_none());
@@ -212,7 +212,7 @@ fn lined(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Gives a command about a fleet, and says what came of it.
+/// Sends a command about a fleet and prints its result.
 fn change(
     args: &OneArgs,
     command: impl FnOnce(Name) -> Command,
@@ -245,7 +245,7 @@ fn all(client: &mut ControlClient) -> Result<Vec<FleetSnapshot>, Failure> {
     }
 }
 
-/// The fleet's name: as given, or that of the only one.
+/// Returns the name of the fleet: the given one, or that of the only fleet.
 fn named(client: &mut ControlClient, name: Option<&Name>) -> Result<Name, Failure> {
     match name {
         Some(name) => Ok(name.clone()),
@@ -256,7 +256,7 @@ fn named(client: &mut ControlClient, name: Option<&Name>) -> Result<Name, Failur
     }
 }
 
-/// The fleet of a name, or the only one.
+/// Returns the fleet with this name, or the only fleet.
 fn one(mut fleets: Vec<FleetSnapshot>, name: Option<&Name>) -> Result<FleetSnapshot, Failure> {
     let names: Vec<String> = fleets.iter().map(|fleet| fleet.name.clone()).collect();
     let found = match name {

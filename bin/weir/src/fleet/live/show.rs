@@ -1,4 +1,4 @@
-//! Fleets for people.
+//! Human-readable output of fleets.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use weir_scale::history::Row;
 
 use crate::ctl::table::{Align, Cell, Style, Table, printable, printable_lines};
 
-/// Every fleet on a line.
+/// Renders a table with one line for each fleet.
 pub(crate) fn status(fleets: &[FleetSnapshot], style: Style) -> String {
     const COLUMNS: [(&str, Align); 11] = [
         ("FLEET", Align::Left),
@@ -56,7 +56,7 @@ pub(crate) fn status(fleets: &[FleetSnapshot], style: Style) -> String {
     text
 }
 
-/// Why it has as many servers as it has.
+/// Renders the reasons for the number of servers of a fleet.
 pub(super) fn explain(fleet: &FleetSnapshot, style: Style) -> String {
     let FleetSnapshot { name, active, wanted, min, max, .. } = fleet;
     // Writing into a string cannot fail, here and below.
@@ -100,7 +100,7 @@ pub(super) fn explain(fleet: &FleetSnapshot, style: Style) -> String {
     text
 }
 
-/// What is to be done.
+/// Renders the pending actions.
 pub(super) fn plan(fleet: &FleetSnapshot) -> String {
     if fleet.actions.is_empty() {
         return "to be done: nothing\n".to_owned();
@@ -147,7 +147,7 @@ fn time_of_day(unix_ms: u64) -> String {
     format!("{:02}:{:02}:{:02}Z", seconds / 3_600, seconds / 60 % 60, seconds % 60)
 }
 
-/// A row for programs.
+/// A history row as JSON.
 #[derive(Debug, Serialize)]
 pub(super) struct Shown {
     timestamp: f64,
