@@ -173,13 +173,13 @@ pub(super) struct CapacityArgs {
     pub(super) quiet: bool,
 }
 
-/// As a share of 1.
+/// Parses a percentage. Returns a share from 0 to 1.
 fn percent(text: &str) -> Result<f64, String> {
     let number: f64 = text.trim_end_matches('%').parse().map_err(|_| format!("{text:?} is no number"))?;
     if (0.0..=100.0).contains(&number) { Ok(number / 100.0) } else { Err("0 to 100".to_owned()) }
 }
 
-/// As a share of 1.
+/// Parses a confidence in percent. Returns a share from 0 to 1.
 fn confidence(text: &str) -> Result<f64, String> {
     percent(text).ok().filter(|share| (0.5..=0.9999).contains(share)).ok_or_else(|| "50 to 99.99".to_owned())
 }

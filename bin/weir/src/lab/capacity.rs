@@ -1,4 +1,4 @@
-//! `weir lab find-capacity`.
+//! `weir lab find-capacity`: measures the highest rate that keeps a latency goal.
 
 use std::process::ExitCode;
 use std::thread;
@@ -14,7 +14,7 @@ use super::capacity_file::Place;
 use crate::check::print_out;
 use crate::top::Termination;
 
-/// A thread of the generator makes so many requests a second with ease.
+/// Requests per second that one generator thread sends with ease.
 const RATE_PER_THREAD: f64 = 15_000.0;
 const TICK: Duration = Duration::from_millis(20);
 
@@ -45,7 +45,7 @@ pub(super) fn run(args: &CapacityArgs) -> Result<ExitCode, String> {
         if found.missed_per_s.is_none() {
             return Err(format!("no capacity is written: {:.1}/s is not too much; raise --max", found.per_s));
         }
-        // A server that is promised a little less keeps its promise.
+        // Rounds down: a server can keep a promise that is a little too low.
         let capacity =
             if found.per_s < 10.0 { (found.per_s * 10.0).floor() / 10.0 } else { found.per_s.floor() };
         if capacity <= 0.0 {
@@ -84,7 +84,7 @@ fn ask(args: &CapacityArgs, per_s: f64, termination: &Termination) -> Result<Run
         connections_max: 10_000,
         threads: ((per_s / RATE_PER_THREAD) as usize + 1).min(cores),
         ahead: false,
-        // What takes ten times as long as it may has missed the goal, whatever comes of it.
+        // A request that takes ten times the latency goal has missed it, whatever its result.
         timeout: (args.latency * 10).max(Duration::from_secs(1)),
         sources: Vec::new(),
         tls: TlsOut {
@@ -111,7 +111,8 @@ fn ask(args: &CapacityArgs, per_s: f64, termination: &Termination) -> Result<Run
     running.finish().map_err(|cause| cause.to_string())
 }
 
-/// A server that is stuck or answers nothing misses the goal: that is no flaw of the generator's.
+/// Returns the result of one run. A server that hangs or gives no response misses the goal; that is not a
+/// flaw of the generator.
 fn probe(run: &Run, per_s: f64, goal: &Goal) -> Probe {
     let summary = run.summary();
     Probe {
@@ -129,7 +130,7 @@ fn text(found: &Capacity, args: &CapacityArgs) -> String {
         args.quantile * 100.0
     );
     if found.per_s == 0.0 {
-        // It was kept now and then, and not when asked again.
+        // A rate kept the goal at times, but not in the repeated runs.
         let is_unsteady = found.rates.iter().any(|(_, _, kept)| *kept);
         return match is_unsteady {
             true => format!("no rate was shown to keep {goal}: loads of the same rate differ too much\n"),
@@ -154,12 +155,13 @@ fn text(found: &Capacity, args: &CapacityArgs) -> String {
     said
 }
 
-/// In percent, how sure one end of the interval alone is: half of the error is that of the other one.
+/// Returns the confidence in percent for one end of the interval. The other end has the other half of the
+/// error.
 fn one_sided(confidence: f64) -> f64 {
     percent(f64::midpoint(confidence, 1.0))
 }
 
-/// Without the noise of binary fractions.
+/// Converts a share to percent and rounds it, to hide binary rounding errors.
 fn percent(share: f64) -> f64 {
     (share * 1e6).round() / 1e4
 }

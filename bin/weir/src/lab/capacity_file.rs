@@ -1,4 +1,5 @@
-//! Writes what a server can take into the config of a fleet: that one value, and nothing else of the text.
+//! Writes the measured capacity of a server into the config of a fleet. Changes only that value and keeps the
+//! rest of the text.
 
 use std::fs;
 use std::io::Write;
@@ -11,20 +12,20 @@ use weir_scale::Capacity;
 use crate::check;
 use crate::config_files;
 
-/// Where a fleet's capacity is written.
+/// The place of a fleet's capacity in the config.
 #[derive(Debug)]
 pub(super) struct Place {
     fleet: String,
     sources: Vec<Source>,
-    /// Which of them has the fleet.
+    /// Index of the source that defines the fleet.
     at: usize,
 }
 
 impl Place {
-    /// Finds the fleet, and proves that its capacity can be written, before anything is measured.
+    /// Finds the fleet. Checks before the measurement that its capacity can be written.
     ///
     /// # Errors
-    /// There is no such fleet, or it is not written in a way that can be gone on with.
+    /// If the config has no such fleet, or if its table has a form that cannot be edited.
     pub(super) fn find(config: &Path, fleet: &str) -> Result<Self, String> {
         let sources = config_files::read(config).map_err(|cause| cause.to_string())?;
         let header = |source: &Source| source.text.lines().any(|line| is_header(line, fleet));
@@ -36,14 +37,14 @@ impl Place {
         Ok(place)
     }
 
-    /// Writes it, to be used after the next reload. Returns where.
+    /// Writes the capacity, which applies after the next reload. Returns the path of the file.
     ///
     /// # Errors
-    /// The file cannot be written, or has changed meanwhile.
+    /// If the file cannot be written, or if it has changed since [`Place::find`].
     pub(super) fn write(&self, capacity: f64) -> Result<PathBuf, String> {
         let source = &self.sources[self.at];
         let failed = |cause: std::io::Error| format!("{}: {cause}", source.name);
-        // A link stays one.
+        // Keeps a symbolic link and replaces its target.
         let path = fs::canonicalize(&source.name).map_err(failed)?;
         let text = self.proved(capacity)?;
         if fs::read_to_string(&path).map_err(failed)? != source.text {
@@ -53,7 +54,7 @@ impl Place {
             let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
             file.write_all(text.as_bytes())?;
             let old = fs::metadata(&path)?;
-            // Who runs Weir must still be able to read it.
+            // The user that runs Weir must still be able to read the file.
             if (old.uid(), old.gid()) != (file.as_file().metadata()?.uid(), file.as_file().metadata()?.gid())
             {
                 fchown(file.as_file(), Some(old.uid()), Some(old.gid()))?;
@@ -67,7 +68,8 @@ impl Place {
         Ok(path)
     }
 
-    /// The text with this capacity, after it has been proved that it says so.
+    /// Returns the text with this capacity, after a check that the config with it is valid and has this
+    /// value.
     fn proved(&self, capacity: f64) -> Result<String, String> {
         let source = &self.sources[self.at];
         let text = with_capacity(&source.text, &self.fleet, capacity)
@@ -89,7 +91,8 @@ impl Place {
     }
 }
 
-/// The text with `capacity` in the table of the fleet: in place of what is there, or as its first line.
+/// Returns the text with `capacity` in the table of the fleet: in place of the old value, or as the first
+/// line.
 fn with_capacity(text: &str, fleet: &str, capacity: f64) -> Result<String, String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let header = lines.iter().position(|line| is_header(line, fleet));
@@ -106,7 +109,7 @@ fn with_capacity(text: &str, fleet: &str, capacity: f64) -> Result<String, Strin
         Some(at) => {
             let line = rest[at];
             let key = line.split_once('=').map_or("capacity ", |(key, _)| key);
-            // A number and a word have no `#` in them, and neither has a table of numbers.
+            // A number, a word or a table of numbers contains no `#`, so the first `#` starts the comment.
             let remark = line.find('#').map_or("", |from| &line[from..]).trim_end();
             let gap = if remark.is_empty() { "" } else { "  " };
             let (before, after) = (rest[..at].concat(), rest[at + 1..].concat());
@@ -116,7 +119,7 @@ fn with_capacity(text: &str, fleet: &str, capacity: f64) -> Result<String, Strin
     Ok(out)
 }
 
-/// `[fleet.NAME]`, with blanks and a remark at most.
+/// Returns true for `[fleet.NAME]`, optionally with blanks and a comment.
 fn is_header(line: &str, fleet: &str) -> bool {
     let line = line.split('#').next().unwrap_or(line).trim();
     let Some(inner) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else { return false };

@@ -1,4 +1,4 @@
-//! Scenarios and reports as files.
+//! Reads scenarios and results, and writes reports.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use crate::check::print_out;
 
 const SQLITE_MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// The scenario of a file, or one that comes with Weir; with the name that its results get.
+/// Returns the scenario in a file, or a built-in one, with the name for its results.
 pub(super) fn scenario(name: &str) -> Result<(Source, String), String> {
     let path = Path::new(name);
     let looks_like_file = path.extension().is_some() || name.contains('/') || path.exists();
@@ -50,13 +50,13 @@ pub(super) fn report(args: &ReportArgs) -> Result<ExitCode, String> {
     Ok(if is_written { ExitCode::SUCCESS } else { print_out(&report::markdown(&analysis)) })
 }
 
-/// Prints what a file of results holds, as an export.
+/// Prints the content of a results file as an export.
 pub(super) fn export(path: &Path) -> Result<ExitCode, String> {
     let json = export::to_json(&read(path)?).map_err(|cause| format!("{}: {cause}", path.display()))?;
     Ok(print_out(&json))
 }
 
-/// Reads and judges results, from a file of a run or from an export.
+/// Reads and analyses results, from the file of a run or from an export.
 pub(super) fn read(path: &Path) -> Result<Analysis, String> {
     let failed = |cause: &dyn std::fmt::Display| format!("{}: {cause}", path.display());
     if !path.is_file() {
@@ -79,7 +79,7 @@ fn is_sqlite(path: &Path) -> io::Result<bool> {
     Ok(start == SQLITE_MAGIC)
 }
 
-/// In every form that was asked for.
+/// Writes the report in every requested form.
 pub(super) fn write(analysis: &Analysis, forms: &FormArgs) -> Result<(), String> {
     type Form = fn(&Analysis) -> String;
     for (path, form) in [
@@ -94,7 +94,7 @@ pub(super) fn write(analysis: &Analysis, forms: &FormArgs) -> Result<(), String>
     Ok(())
 }
 
-/// For programs.
+/// Returns the analysis as JSON.
 pub(super) fn to_json(analysis: &Analysis) -> Value {
     let cell = |cell: &weir_lab::contest::Cell| {
         json!({

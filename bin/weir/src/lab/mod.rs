@@ -1,4 +1,4 @@
-//! `weir lab`: comparisons of balancers that can be trusted. `weir_lab::contest` plays, keeps and judges.
+//! `weir lab`: reliable comparisons of load balancers. `weir_lab::contest` runs, stores and judges them.
 
 mod arguments;
 mod capacity;
@@ -19,7 +19,7 @@ use weir_lab::contest::{Ledger, SHIPPED, serve_lab};
 
 use crate::check::print_out;
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(args: &LabArgs) -> ExitCode {
     let told = match &args.verb {
         LabVerb::Run(args) => run::run(args),
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &LabArgs) -> ExitCode {
         LabVerb::Agent => agent(),
     };
     told.unwrap_or_else(|message| {
-        // Nobody may be listening any more.
+        // Ignores the error if standard error is closed.
         let _ = writeln!(io::stderr(), "weir lab: {message}");
         ExitCode::from(2)
     })
@@ -52,7 +52,7 @@ fn clean() -> ExitCode {
     })
 }
 
-/// The other end of `kind = "ssh"`.
+/// Runs the remote side of `kind = "ssh"`.
 fn agent() -> Result<ExitCode, String> {
     let own = std::env::current_exe().map_err(|cause| format!("its own program: {cause}"))?;
     serve_lab(&own, io::stdin().lock(), io::stdout().lock()).map(|()| ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! How it goes, a line at a time.
+//! Reports the progress of a lab, one line for each event.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use weir_lab::contest::{Cleaned, Event, Played};
 
 use crate::check::print_diagnostics;
 
-/// Writes to standard error.
+/// Writes an event to standard error.
 ///
 /// # Errors
-/// Nobody listens there any more.
+/// If standard error is closed.
 pub(super) fn tell(event: &Event<'_>) -> io::Result<()> {
     let line = match event {
         Event::Warning(diagnostic) => {

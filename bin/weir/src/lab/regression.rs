@@ -1,4 +1,4 @@
-//! `weir lab compare`.
+//! `weir lab compare`: compares the results of two runs.
 
 use std::process::ExitCode;
 
@@ -20,7 +20,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<ExitCode, String> {
             Err("of the second file not all is measured, by no fault of who was: play it again".to_owned())
         }
         (_, _, true) => Err("the first file has no valid run to measure the second by".to_owned()),
-        // A gate that cannot close is none.
+        // A gate that can never fail is useless.
         (_, true, _) => {
             Err("too few runs: what is marked so could not be shown to be worse, however much it is"
                 .to_owned())

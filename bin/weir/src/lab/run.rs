@@ -1,4 +1,4 @@
-//! `weir lab run`.
+//! `weir lab run`: runs a scenario and writes its report.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, String> {
     let own = std::env::current_exe().map_err(|cause| format!("own program: {cause}"))?;
     let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
     let what = Play { scenario: &scenario, source: &source, quick: args.quick, own: &own };
-    // Who closes the pipe that it talks into wants no more of it: `weir lab run ... 2>&1 | head`.
+    // Stops the run when standard error is closed, as in `weir lab run ... 2>&1 | head`.
     let is_unheard = AtomicBool::new(false);
     let stop = || termination.came() || is_unheard.load(Ordering::Relaxed);
     let played = play(what, &mut store, &stop, &mut |event| {

@@ -1,3 +1,5 @@
+//! Tests of the options of `weir lab`, and of the built-in scenarios.
+
 use clap::Parser;
 use weir_lab::contest::SHIPPED;
 

@@ -125,7 +125,7 @@ impl Sandbox {
         }
         let Some(permitted) = &self.writable else { return Ok(()) };
         for directory in writable(plan) {
-            // A missing directory has no real path.
+            // A missing directory has no canonical path.
             let place = directory.canonicalize().unwrap_or_else(|_| directory.clone());
             let is_within = |permitted: &PathBuf| {
                 place.starts_with(permitted.canonicalize().as_deref().unwrap_or(permitted))
