@@ -1,3 +1,5 @@
+//! Options of `weir load`.
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -71,7 +73,7 @@ pub(crate) struct ReportArgs {
     pub(super) form: FormArgs,
 }
 
-/// How a run is told.
+/// Options for the report of a run.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct FormArgs {
     /// Write the report as this: text, json, ab, httperf, vegeta, vegeta-json, hdr, or `vegeta-hist[0,1ms,10ms]`.
@@ -91,7 +93,7 @@ pub(crate) struct FormArgs {
     pub(super) gnuplot: Option<PathBuf>,
 }
 
-/// A form of a report.
+/// The format of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
     Text,
@@ -100,7 +102,7 @@ pub(crate) enum Form {
     Httperf,
     Vegeta,
     VegetaJson,
-    /// With these buckets.
+    /// A histogram with these buckets.
     VegetaHistogram(String),
     Hdr,
 }
@@ -238,7 +240,7 @@ fn timeout(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A status, or the first digit of a class of them (see `Expected`).
+/// Parses a status, or a class such as `2xx` to its first digit (see `Expected`).
 fn statuses(text: &str) -> Result<u16, String> {
     let class = text.strip_suffix("xx").or_else(|| text.strip_suffix("XX"));
     match (class, text.parse::<u16>()) {

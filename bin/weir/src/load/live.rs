@@ -1,4 +1,4 @@
-//! How a run goes, while it goes.
+//! Shows the progress of a run while it is active.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -16,24 +16,24 @@ use weir_lab::{Progress, Running};
 use crate::ctl::table::printable;
 use crate::top::{Termination, wait_for_input};
 
-/// How it is shown.
+/// The way to show progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
-    /// A few lines of the terminal that change.
+    /// A few lines of the terminal that are redrawn.
     Screen,
-    /// A line now and then.
+    /// A line at intervals.
     Lines,
     Nothing,
 }
 
-/// How soon a key, a signal or the end is seen.
+/// Maximum delay until a key press, a signal or the end of the run is noticed.
 const TICK: Duration = Duration::from_millis(50);
-/// How often the screen has a new column.
+/// Interval between columns of the screen.
 const COLUMN: Duration = Duration::from_millis(500);
-/// How often there is a line where there is no screen.
+/// Interval between lines if there is no screen.
 const LINE: Duration = Duration::from_secs(5);
 
-/// Shows a run until its end. A signal, or q, stops it.
+/// Shows a run until its end. A signal or the key q stops the run.
 pub(super) fn watch(running: &mut Running, view: View) -> Result<(), String> {
     let termination = Termination::listen().map_err(|cause| format!("signals: {cause}"))?;
     if view == View::Screen {
@@ -55,7 +55,7 @@ pub(super) fn watch(running: &mut Running, view: View) -> Result<(), String> {
         if view != View::Nothing && told.elapsed() >= LINE {
             told = Instant::now();
             let now = running.progress();
-            // Whoever closed it does not want to know.
+            // Ignores the error if standard error is closed.
             let _ = writeln!(io::stderr(), "{}", line(&before, &now));
             before = now;
         }
@@ -92,7 +92,7 @@ fn show(
     Ok(())
 }
 
-/// What happened between two looks, on one line.
+/// Formats the changes between two progress reports as one line.
 fn line(before: &Progress, now: &Progress) -> String {
     let per_s = |count: fn(&Progress) -> u64| {
         let seconds = (now.at_s - before.at_s).max(1e-3);
@@ -112,19 +112,19 @@ fn line(before: &Progress, now: &Progress) -> String {
     )
 }
 
-/// What the terminal shows.
+/// The state of the display.
 #[derive(Debug)]
 pub(super) struct Screen {
     title: String,
-    /// How long it will take, in seconds.
+    /// Expected duration in seconds.
     lasts_s: Option<f64>,
     now: Progress,
     before: Progress,
-    /// Requests of each row in each column, the newest last.
+    /// Requests of each row in each column; the newest column is last.
     columns: VecDeque<[u64; ROWS]>,
 }
 
-/// Bounds of the rows, in microseconds; what is longer is in the last.
+/// Upper bounds of the rows in microseconds. The last row holds all longer requests.
 const BOUNDS: [u64; ROWS - 1] = [100, 1_000, 10_000, 100_000, 1_000_000];
 const NAMES: [&str; ROWS] = ["< 100us", "< 1ms", "< 10ms", "< 100ms", "< 1s", "longer"];
 const ROWS: usize = 6;
@@ -157,7 +157,7 @@ impl Screen {
         };
         let (now, before) = (counts(&self.now), counts(&self.before));
         let in_between: [u64; ROWS] = std::array::from_fn(|row| now[row].saturating_sub(before[row]));
-        // Up to a bound, without those up to the one before.
+        // Subtracts the requests of the row below, because the counts are cumulative.
         let column = std::array::from_fn(|row| match row {
             0 => in_between[0],
             row => in_between[row].saturating_sub(in_between[row - 1]),
@@ -214,14 +214,14 @@ impl Screen {
         ])
     }
 
-    /// One row of the strip: the darker, the more of the column's answers took so long.
+    /// Draws one row of the latency strip. A darker cell stands for a larger share of the column's responses.
     fn strip(&self, row: usize, width: usize) -> Line<'static> {
         const SHADES: [&str; 5] = [" ", "░", "▒", "▓", "█"];
         let first = self.columns.len().saturating_sub(width);
         let cells = self.columns.iter().skip(first).map(|column| {
             let total: u64 = column.iter().sum();
             let share = column[row] as f64 / total.max(1) as f64;
-            // One of a thousand is to be seen, too.
+            // Even one response in a thousand is visible.
             let shade = if column[row] == 0 { 0 } else { 1 + (share.sqrt() * 3.0).round() as usize };
             SHADES[shade.min(4)]
         });

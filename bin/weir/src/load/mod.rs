@@ -1,4 +1,4 @@
-//! `weir load`: makes load, shows how it goes, and reports what came of it. `weir_lab` does the work.
+//! `weir load`: generates load, shows progress and reports the result. `weir_lab` does the work.
 
 mod arguments;
 mod live;
@@ -21,7 +21,7 @@ use arguments::{LoadVerb, MakeArgs, ReportArgs};
 use live::View;
 use others::Translated;
 
-/// Runs the verb.
+/// Runs the subcommand.
 pub(crate) fn run(args: &LoadArgs) -> ExitCode {
     let told = match &args.verb {
         Some(LoadVerb::Report(args)) => report(args),
@@ -46,7 +46,7 @@ fn make(args: &MakeArgs) -> Result<ExitCode, String> {
     let mut notes = Vec::new();
     let mut load = plan::load(args, &mut notes)?;
     notes.iter().for_each(|note| eprintln!("weir load: {note}"));
-    // ab's file has every request: they are kept until it is written.
+    // The file in ab's format has every request, so they are stored until it is written.
     let kept = match (&load.output, &args.form.gnuplot) {
         (None, Some(_)) => Some(NamedTempFile::new().map_err(|cause| format!("a temporary file: {cause}"))?),
         _ => None,

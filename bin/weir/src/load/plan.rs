@@ -1,4 +1,4 @@
-//! Arguments to a load.
+//! Converts the options of `weir load` to a load.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
@@ -15,13 +15,13 @@ use weir_lab::{
 
 use super::arguments::MakeArgs;
 
-/// Rates over this need another thread.
+/// Requests per second for one thread. Higher rates need more threads.
 const RATE_PER_THREAD: f64 = 15_000.0;
 
-/// How long requests are started, unless something says otherwise.
+/// Default time during which requests are started.
 const DURATION: Duration = Duration::from_secs(10);
 
-/// What `args` ask for. Notes for the user go to `notes`.
+/// Returns the load that `args` describe. Adds notes for the user to `notes`.
 pub(super) fn load(args: &MakeArgs, notes: &mut Vec<String>) -> Result<Load, String> {
     let mut log = Vec::new();
     let mut targets = targets(args)?;
@@ -121,7 +121,7 @@ fn phases(args: &MakeArgs, rate: &str) -> Result<Phases, RateError> {
     let duration = match (args.duration, args.requests) {
         (Some(duration), _) => duration,
         (None, None) => DURATION,
-        // As long as so many take.
+        // The time that this number of requests takes at the rate.
         (None, Some(requests)) => {
             let per_s = Phases::parse(rate, Duration::from_secs(1), args.steps)?.requests();
             Duration::try_from_secs_f64(requests as f64 / per_s).unwrap_or(Duration::MAX)
@@ -130,7 +130,8 @@ fn phases(args: &MakeArgs, rate: &str) -> Result<Phases, RateError> {
     Phases::parse(rate, duration, args.steps)
 }
 
-/// A closed loop has as many requests at a time as it has connections, unless it is told otherwise: so do ab, wrk and h2load.
+/// Returns the number of concurrent streams on each connection. In a closed loop the default is one, as in
+/// ab, wrk and h2load.
 fn streams(args: &MakeArgs, is_closed: bool) -> usize {
     const STREAMS: usize = 100;
     let is_one = is_closed || args.calls.is_some();
@@ -199,7 +200,7 @@ fn verify(text: &str) -> Result<Verify, String> {
     text.parse().map_err(|cause| format!("--verify: {cause}"))
 }
 
-/// `http://host:port` of a URL.
+/// Returns the `http://host:port` part of a URL.
 fn server_of(url: &str) -> &str {
     let authority = url.find("://").map_or(0, |at| at + 3);
     let end = url[authority..].find(['/', '?']).map_or(url.len(), |at| authority + at);

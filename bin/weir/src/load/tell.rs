@@ -1,4 +1,4 @@
-//! A run on standard output and in files.
+//! Writes the result of a run to standard output and files.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
@@ -10,8 +10,8 @@ use weir_lab::{Run, read_run, report};
 use super::arguments::{Form, FormArgs};
 use crate::check::print_out;
 
-/// Writes what was asked for; `kept` is the file with every request. The exit status says whether the run is valid and the server did
-/// what it should.
+/// Writes the requested reports; `kept` is the file with every request. The exit status shows if the run is
+/// valid and if the server met the expectations.
 pub(super) fn tell(run: &mut Run, args: &FormArgs, kept: Option<&Path>) -> Result<ExitCode, String> {
     run.head.expected.accept_late |= args.accept_late;
     let run = &*run;
@@ -39,7 +39,7 @@ pub(super) fn tell(run: &mut Run, args: &FormArgs, kept: Option<&Path>) -> Resul
     };
     let printed = print_out(&text);
     let flaws = run.flaws();
-    // The others' forms have no place for it.
+    // The formats of other generators have no field for flaws.
     if !matches!(form, Form::Text | Form::Json) {
         flaws.iter().for_each(|flaw| eprintln!("weir load: INVALID: {}", flaw.text));
         run.marks().iter().for_each(|mark| eprintln!("weir load: accepted: {}", mark.text));
@@ -57,7 +57,7 @@ pub(super) fn tell(run: &mut Run, args: &FormArgs, kept: Option<&Path>) -> Resul
     Ok(if printed == ExitCode::SUCCESS && !is_good { ExitCode::from(1) } else { printed })
 }
 
-/// Every request as ab's -g writes it, those that were answered first first.
+/// Writes every request in the format of ab's -g, in the order of the responses.
 fn gnuplot(kept: &Path, path: &Path) -> Result<(), String> {
     let text = |cause: std::io::Error| cause.to_string();
     let mut out = BufWriter::new(File::create(path).map_err(text)?);

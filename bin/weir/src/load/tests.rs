@@ -1,3 +1,5 @@
+//! Tests of the options of `weir load`, and of its progress display.
+
 use std::path::Path;
 
 use clap::Parser;

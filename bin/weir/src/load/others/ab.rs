@@ -1,3 +1,5 @@
+//! The command line of ApacheBench (ab).
+
 use std::path::PathBuf;
 
 use super::Translated;
@@ -69,17 +71,17 @@ pub(crate) struct AbArgs {
     verbosity: Option<u8>,
 }
 
-/// As many as ab asks for with -t alone.
+/// Number of requests that ab sends with -t alone.
 const REQUESTS_IN_TIME: u64 = 50_000;
 
 impl AbArgs {
-    /// The same for `weir load`.
+    /// Translates the options to those of `weir load`.
     pub(in crate::load) fn translated(&self) -> Result<Translated, String> {
         let requests = self.requests.unwrap_or(if self.seconds.is_some() { REQUESTS_IN_TIME } else { 1 });
         if self.concurrency > requests {
             return Err(format!("-c {} is more than the {requests} requests of -n", self.concurrency));
         }
-        // Like ab, it accepts any certificate.
+        // Accepts any certificate, like ab.
         let mut words: Vec<String> = ["--report", "ab", "--insecure", "-c"].map(str::to_owned).to_vec();
         words.push(self.concurrency.to_string());
         if !self.keep_alive {

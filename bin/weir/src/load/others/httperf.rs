@@ -1,3 +1,5 @@
+//! The command line of httperf.
+
 use std::str::FromStr;
 
 use super::Translated;
@@ -120,7 +122,7 @@ impl FromStr for Sessions {
 }
 
 impl HttperfArgs {
-    /// The same for `weir load`.
+    /// Translates the options to those of `weir load`.
     pub(in crate::load) fn translated(&self) -> Result<Translated, String> {
         let (count, calls) = match self.wsess {
             Some(sessions) => (sessions.count, sessions.calls),
@@ -159,7 +161,7 @@ impl HttperfArgs {
         if let Some(name) = &self.server_name {
             add("--header", format!("Host: {name}"));
         }
-        // The shell has left the escapes as they are.
+        // Replaces the escape sequences, which the shell has not interpreted.
         let headers = self.add_header.as_deref().unwrap_or_default().replace("\\r", "").replace("\\n", "\n");
         headers.lines().filter(|line| !line.is_empty()).for_each(|line| add("--header", line.to_owned()));
         let scheme = if self.ssl { "https" } else { "http" };
@@ -169,7 +171,7 @@ impl HttperfArgs {
         Translated::new(words)
     }
 
-    /// Connections or sessions per second; `None` = one after another.
+    /// Returns the connections or sessions per second; `None` = one after another.
     fn rate(&self) -> Option<f64> {
         let rate = match self.period {
             Some(period) if period.seconds > 0.0 => period.seconds.recip(),

@@ -1,6 +1,8 @@
-//! Command lines of other generators: each is said in the options of `weir load`, and its report has the form of that generator.
+//! Command lines of other load generators. They are translated to the options of `weir load`, and the report
+//! has the format of the other generator.
 //!
-//! An option whose meaning cannot be kept is refused. What only concerns how a generator talks to its user is accepted and has no effect.
+//! An option whose meaning cannot be kept is refused. An option that only affects the generator's own output
+//! is accepted without effect.
 
 mod ab;
 mod httperf;
@@ -12,12 +14,12 @@ pub(super) use httperf::HttperfArgs;
 
 use super::arguments::MakeArgs;
 
-/// A load that was asked for in the words of another generator.
+/// A load that was requested with the options of another generator.
 #[derive(Debug)]
 pub(super) struct Translated {
-    /// The same for `weir load`.
+    /// The equivalent options of `weir load`.
     pub(super) args: MakeArgs,
-    /// That as a command line for a shell.
+    /// The equivalent command line for a shell.
     pub(super) line: String,
 }
 
@@ -29,7 +31,7 @@ struct Words {
 }
 
 impl Translated {
-    /// `words` are options and URL of `weir load`.
+    /// Parses `words`, which are the options and the URL of `weir load`.
     fn new(words: Vec<String>) -> Result<Self, String> {
         let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
         let line = format!("weir load {}", quoted.join(" "));
@@ -38,7 +40,7 @@ impl Translated {
     }
 }
 
-/// For a POSIX shell.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@%+=,".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
