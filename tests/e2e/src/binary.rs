@@ -1,4 +1,5 @@
-//! Finds the program under test. Cargo tells a test where the binaries of its own package are, but not of others.
+//! Finds the program under test. Cargo gives a test the paths of the binaries of its own package, but not of
+//! other packages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,10 +7,11 @@ use std::sync::OnceLock;
 use std::time::SystemTime;
 use std::{env, fs};
 
-/// The `weir` beside this test program, built if it is not there or older than its sources. `WEIR_BIN` overrides it.
+/// Returns the path of the `weir` next to this test program. Builds it if it does not exist or is older than
+/// its sources. The environment variable `WEIR_BIN` overrides it.
 ///
 /// # Panics
-/// It cannot be built.
+/// If the build fails.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| match env::var_os("WEIR_BIN") {
@@ -29,7 +31,7 @@ fn beside_this_test() -> PathBuf {
     weir
 }
 
-/// Whether no source is newer than the program, by the list that Cargo writes beside it.
+/// Returns true if no source is newer than the program, according to the list that Cargo writes next to it.
 fn is_fresh(program: &Path) -> bool {
     let Some(built) = modified(program) else { return false };
     let Ok(list) = fs::read_to_string(program.with_extension("d")) else { return false };

@@ -1,8 +1,9 @@
-//! The configs and requests that most tests start from.
+//! The configs and requests that most tests use.
 
 use std::fmt::Display;
 
-/// A listener `web` on a free port, in front of a pool `web` with these servers. Keys of the pool can be appended.
+/// Returns a config with a listener `web` on a free port and a pool `web` with these servers. A test can
+/// append keys of the pool.
 pub fn web(servers: &[impl Display]) -> String {
     let servers: Vec<String> = servers.iter().map(|server| format!("\"{server}\"")).collect();
     format!(
@@ -11,7 +12,7 @@ pub fn web(servers: &[impl Display]) -> String {
     )
 }
 
-/// A GET request without further headers.
+/// Returns a GET request without further headers.
 pub fn get(target: &str) -> String {
     format!("GET {target} HTTP/1.1\r\nHost: a.example\r\n\r\n")
 }

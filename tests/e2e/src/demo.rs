@@ -1,3 +1,5 @@
+//! A running `weir demo` for tests.
+
 use std::fs;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -9,21 +11,21 @@ use weir_testkit::{PATIENCE, TempDir, wait_until};
 
 use crate::{Terminal, program};
 
-/// A running `weir demo`, as a person has it on a terminal. Dropping it kills it, and its processes die with it.
+/// A running `weir demo` in a terminal. Dropping it kills the demo; its child processes die with it.
 #[derive(Debug)]
 pub struct Demo {
-    // Dropped before the directory is removed.
+    // Declared first, so that it is dropped before the directory is removed.
     terminal: Terminal,
-    /// Where the demo keeps its files.
+    /// Directory of the demo's files.
     directory: PathBuf,
     ground: TempDir,
 }
 
 impl Demo {
-    /// Starts it, and waits until everything in it runs.
+    /// Starts the demo and waits until all of its parts run.
     ///
     /// # Panics
-    /// It does not start.
+    /// If the demo does not start.
     pub fn start() -> Self {
         let ground = TempDir::new().expect("temporary directory");
         let mut command = Command::new(program());
@@ -35,23 +37,23 @@ impl Demo {
         Self { terminal, directory, ground }
     }
 
-    /// Where its balancer accepts.
+    /// Returns the address where the balancer accepts.
     ///
     /// # Panics
-    /// Its config does not say so.
+    /// If the config contains no such address.
     pub fn site(&self) -> SocketAddr {
         self.address("bind = \"")
     }
 
-    /// Where one of its storage nodes accepts.
+    /// Returns the address where a storage node accepts.
     ///
     /// # Panics
-    /// There is no such node.
+    /// If there is no such node.
     pub fn node(&self, name: &str) -> SocketAddr {
         self.address(&format!("name = \"{name}\", address = \""))
     }
 
-    /// The first address behind a text in the balancer's config.
+    /// Returns the first address after this text in the balancer's config.
     fn address(&self, before: &str) -> SocketAddr {
         let config = fs::read_to_string(self.config()).expect("the balancer's config");
         let behind = config.split_once(before).unwrap_or_else(|| panic!("no {before}: {config}")).1;
@@ -59,20 +61,20 @@ impl Demo {
         address.parse().unwrap_or_else(|cause| panic!("{address}: {cause}"))
     }
 
-    /// Returns the address of its balancer's status page.
+    /// Returns the address of the balancer's status page.
     ///
     /// # Panics
-    /// Its config does not say so.
+    /// If the config contains no such address.
     pub fn admin(&self) -> SocketAddr {
         self.address("[admin]\nbind = \"")
     }
 
-    /// Returns the process id of one of its web servers.
+    /// Returns the process id of a web server.
     ///
     /// # Panics
-    /// There is no such server.
+    /// If there is no such server.
     pub fn server_pid(&self, name: &str) -> u32 {
-        // Other demos have servers of the same name, and directories of their own.
+        // Other demos have servers with the same names, but in other directories.
         let own = format!("TMPDIR={}\0", self.ground.path().display());
         let pid = process_whose(|line, environment| {
             line.contains("\0origin\0")
@@ -82,17 +84,17 @@ impl Demo {
         pid.as_raw_nonzero().get().cast_unsigned()
     }
 
-    /// Returns the directory of its files.
+    /// Returns the directory of the demo's files.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Returns the path of its balancer's control socket.
+    /// Returns the path of the balancer's control socket.
     pub fn control(&self) -> PathBuf {
         self.directory.join("control.sock")
     }
 
-    /// The directory that its storage nodes share.
+    /// Returns the directory that the storage nodes share.
     pub fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
@@ -101,10 +103,10 @@ impl Demo {
         self.directory.join("weir.toml")
     }
 
-    /// Has the balancer take over its config with this behind it.
+    /// Appends this text to the balancer's config and reloads it.
     ///
     /// # Panics
-    /// It does not.
+    /// If the reload fails.
     pub fn extend(&self, config: &str) {
         let mut file = fs::File::options().append(true).open(self.config()).expect("the balancer's config");
         file.write_all(config.as_bytes()).expect("the balancer's config");
@@ -114,10 +116,10 @@ impl Demo {
         assert!(output.status.success(), "{output:?}");
     }
 
-    /// Kills a storage node as if its machine had lost power, and waits until nothing is left of it.
+    /// Kills a storage node, as after a power loss, and waits until its process is gone.
     ///
     /// # Panics
-    /// It does not run.
+    /// If the node does not run.
     pub fn kill_node(&self, name: &str) {
         let pid = process_with(&self.directory.join(format!("{name}.toml")));
         kill_process(pid, Signal::KILL).expect("kill");
@@ -125,10 +127,10 @@ impl Demo {
         wait_until("the node's end", PATIENCE, || !process.exists());
     }
 
-    /// Ends it, and returns its exit code, as [`Command`] has it: `None` = a signal killed it.
+    /// Stops the demo and returns its exit code; `None` = a signal killed it.
     ///
     /// # Panics
-    /// It goes on.
+    /// If the demo does not end.
     pub fn end(mut self) -> Option<i32> {
         kill_process(Pid::from_child(&self.terminal.process), Signal::TERM).expect("signal");
         let mut status = None;
@@ -136,19 +138,19 @@ impl Demo {
             status = self.terminal.process.try_wait().expect("wait");
             status.is_some()
         });
-        // The summary.
+        // The summary contains this text.
         self.terminal.wait_for(" failed");
         status.and_then(|status| status.code())
     }
 }
 
-/// The process that was started with this config.
+/// Returns the process that was started with this config.
 fn process_with(config: &Path) -> Pid {
     let end = format!("\0run\0{}\0", config.display());
     process_whose(|line, _| line.ends_with(&end))
 }
 
-/// Finds the only process whose command line and environment match. A NUL follows each of their words.
+/// Finds the only process whose command line and environment match. A NUL byte follows each word in both.
 fn process_whose(is_it: impl Fn(&str, &str) -> bool) -> Pid {
     let processes = fs::read_dir("/proc").expect("/proc").filter_map(Result::ok);
     let found = processes.filter_map(|process| {

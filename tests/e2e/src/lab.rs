@@ -1,3 +1,5 @@
+//! Runs `weir lab` in a directory with a scenario.
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -8,32 +10,32 @@ use weir_testkit::TempDir;
 
 use crate::program;
 
-/// A directory with a scenario in it, `tiny.toml`, in which `weir lab` is run.
+/// A directory with a scenario in `tiny.toml`, in which `weir lab` runs.
 #[derive(Debug)]
 pub struct Lab {
     directory: TempDir,
     program: PathBuf,
 }
 
-/// What a lab has said, when it is over.
+/// The result of a finished `weir lab`.
 #[derive(Debug)]
 pub struct Said {
-    /// The number of its process, which names what it makes.
+    /// Process id, which is part of the names that the lab creates.
     pub pid: u32,
-    /// What it wrote, and how it ended.
+    /// Output and exit status.
     pub output: Output,
 }
 
 impl Lab {
-    /// With this scenario.
+    /// Creates a lab with this scenario.
     pub fn new(scenario: &str) -> Self {
         let lab = Self { directory: TempDir::new().unwrap(), program: program().to_owned() };
         lab.write(scenario);
         lab
     }
 
-    /// From now on it runs a copy of the program, in its directory, that is without symbols: much smaller, where it is taken to other
-    /// machines.
+    /// Replaces the program by a copy without symbols in this directory. The copy is much smaller, which
+    /// matters if the lab sends it to other machines.
     pub fn strip(&mut self) {
         let stripped = self.path("weir");
         let status = Command::new("strip").arg("-o").arg(&stripped).arg(program()).status().unwrap();
@@ -41,53 +43,53 @@ impl Lab {
         self.program = stripped;
     }
 
-    /// Another scenario in its place.
+    /// Replaces the scenario.
     pub fn write(&self, scenario: &str) {
         fs::write(self.path("tiny.toml"), scenario).unwrap();
     }
 
-    /// Where everything is.
+    /// Returns the directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Of a file there.
+    /// Returns the path of a file in the directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The text of a file there.
+    /// Returns the text of a file in the directory.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_else(|cause| panic!("{name}: {cause}"))
     }
 
-    /// `weir lab` with these arguments, there.
+    /// Returns a command for `weir lab` with these arguments in the directory.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("lab").args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
         command
     }
 
-    /// Runs it to its end.
+    /// Runs `weir lab` until it ends.
     pub fn run(&self, arguments: &[&str]) -> Said {
         let mut command = self.command(arguments);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         Said { pid: child.id(), output: child.wait_with_output().unwrap() }
     }
 
-    /// Starts it, and waits until so many runs are over.
+    /// Starts `weir lab` and waits until this number of runs is over.
     pub fn start(&self, arguments: &[&str], runs: usize) -> Child {
         let mut child = self.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let begins = format!("[{runs}/");
         let said = lines.find(|line| line.as_ref().is_ok_and(|line| line.starts_with(&begins)));
         assert!(said.is_some(), "it ended before run {runs}");
-        // It goes on talking, and must not wait for somebody who listens.
+        // The lab continues to write, so its output must be read.
         std::thread::spawn(move || lines.for_each(drop));
         child
     }
 
-    /// Every run of a CSV file there, as its columns by name.
+    /// Returns every run of a CSV file in the directory, with access to its columns by name.
     pub fn csv(&self, name: &str) -> Vec<Row> {
         let text = self.read(name);
         let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -97,24 +99,24 @@ impl Lab {
 }
 
 impl Said {
-    /// On both channels.
+    /// Returns the text of standard output and standard error.
     pub fn text(&self) -> String {
         text(&self.output)
     }
 
-    /// On standard output.
+    /// Parses standard output as JSON.
     pub fn json(&self) -> Value {
         let text = || self.text();
         serde_json::from_slice(&self.output.stdout).unwrap_or_else(|cause| panic!("{cause}: {}", text()))
     }
 
-    /// Its exit status.
+    /// Returns the exit status.
     pub fn code(&self) -> Option<i32> {
         self.output.status.code()
     }
 }
 
-/// What a program wrote on both channels.
+/// Returns the text of both outputs of a program.
 pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
@@ -127,13 +129,13 @@ pub struct Row {
 }
 
 impl Row {
-    /// The value of a column; empty if it has none.
+    /// Returns the value of a column; empty if it has none.
     pub fn get(&self, column: &str) -> &str {
         let at = self.head.iter().position(|name| name == column);
         &self.fields[at.unwrap_or_else(|| panic!("no column {column}: {:?}", self.head))]
     }
 
-    /// As a number.
+    /// Returns the value of a column as a number.
     pub fn number(&self, column: &str) -> f64 {
         self.get(column).parse().unwrap_or_else(|cause| panic!("{column}: {cause}: {self:?}"))
     }

@@ -1,5 +1,5 @@
-//! Runs the real binary for tests: its own config, control socket and ports for each, killed when the test ends, its
-//! log shown if the test fails.
+//! Runs the real binary for tests. Each instance has its own config, control socket and ports. It is killed
+//! when the test ends, and its log is printed if the test fails.
 //!
 //! ```no_run
 //! let server = weir_testkit::RawServer::answering("hi");

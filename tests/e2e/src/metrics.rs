@@ -1,4 +1,6 @@
-/// The metrics page, read.
+//! Access to the values of a metrics page.
+
+/// A metrics page.
 #[derive(Debug, Clone)]
 pub struct Metrics(String);
 
@@ -7,10 +9,10 @@ impl Metrics {
         Self(page)
     }
 
-    /// The sum of all series of that name whose labels contain each of these (`server="a"`).
+    /// Returns the sum of all series with this name whose labels contain each of these (`server="a"`).
     ///
     /// # Panics
-    /// There is no such series.
+    /// If there is no such series.
     #[track_caller]
     pub fn get(&self, name: &str, labels: &[&str]) -> f64 {
         let mut found = None;
@@ -25,7 +27,7 @@ impl Metrics {
         found.unwrap_or_else(|| panic!("no metric {name} with {labels:?} in:\n{}", self.0))
     }
 
-    /// The page as it came.
+    /// Returns the text of the page.
     pub fn text(&self) -> &str {
         &self.0
     }

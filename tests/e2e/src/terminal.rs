@@ -1,3 +1,5 @@
+//! A pseudo-terminal for tests of interactive programs.
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -7,23 +9,23 @@ use std::time::Duration;
 
 use weir_testkit::wait_until;
 
-/// What is shown comes within seconds; a machine under heavy load gets time.
+/// Maximum wait for a text. It usually appears within seconds; the rest is for a machine under heavy load.
 const SHOWN_MAX: Duration = Duration::from_secs(100);
 
-/// A terminal with a program in it. Dropping it kills the program.
+/// A terminal in which a program runs. Dropping it kills the program.
 #[derive(Debug)]
 pub struct Terminal {
     master: File,
     shown: Arc<Mutex<Vec<u8>>>,
-    /// What runs in it.
+    /// The program.
     pub process: Child,
 }
 
 impl Terminal {
-    /// Starts a program in one of 120 columns and 40 lines.
+    /// Starts a program in a terminal of 120 columns and 40 lines.
     ///
     /// # Panics
-    /// There is no terminal left, or no such program.
+    /// If no terminal is available, or if the program does not exist.
     pub fn start(command: Command) -> Self {
         Self::start_sized(command, 120, 40)
     }
@@ -31,7 +33,7 @@ impl Terminal {
     /// Starts a program in a terminal of this size.
     ///
     /// # Panics
-    /// As [`Terminal::start`].
+    /// If [`Terminal::start`] would panic.
     pub fn start_sized(mut command: Command, columns: u16, lines: u16) -> Self {
         use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("pty");
@@ -49,7 +51,7 @@ impl Terminal {
         let (mut screen, kept) = (master.try_clone().expect("clone"), Arc::clone(&shown));
         thread::spawn(move || {
             let mut bytes = [0; 4096];
-            // An error, once nobody has the other end open.
+            // The read fails once no process has the other end open.
             while let Ok(count) = screen.read(&mut bytes) {
                 lock(&kept).extend_from_slice(&bytes[..count]);
             }
@@ -57,10 +59,10 @@ impl Terminal {
         Self { master, shown, process }
     }
 
-    /// Waits for a text, and forgets everything up to its end.
+    /// Waits for a text and discards the output up to its end.
     ///
     /// # Panics
-    /// It is not shown in time.
+    /// If the text does not appear in time.
     #[track_caller]
     pub fn wait_for(&self, text: &str) {
         wait_until(text, SHOWN_MAX, || {
@@ -70,10 +72,10 @@ impl Terminal {
         });
     }
 
-    /// As if a person had typed this.
+    /// Sends these keys to the program.
     ///
     /// # Panics
-    /// The terminal is gone.
+    /// If the terminal is closed.
     pub fn press(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).expect("press keys");
     }
@@ -81,7 +83,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // It has ended by now unless the test has failed.
+        // The program has already ended unless the test has failed.
         let _ = self.process.kill();
         let _ = self.process.wait();
         if thread::panicking() {

@@ -1,3 +1,5 @@
+//! A running Weir for tests.
+
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -11,7 +13,7 @@ use weir_testkit::{Child, PATIENCE, RawClient, Signal, TempDir};
 use crate::binary;
 use crate::metrics::Metrics;
 
-/// A running Weir. Dropping it kills it.
+/// A running Weir. Dropping it kills the process.
 #[derive(Debug)]
 pub struct Weir {
     child: Child,
@@ -19,7 +21,7 @@ pub struct Weir {
     reloads: usize,
 }
 
-/// How a [`Weir`] is to be started.
+/// Settings for the start of a [`Weir`].
 #[derive(Debug)]
 pub struct Launcher {
     config: String,
@@ -29,17 +31,17 @@ pub struct Launcher {
 }
 
 impl Weir {
-    /// Starts with this config and waits until every listener in it accepts. A control socket, an admin listener and 2
-    /// workers are added if the config does not say otherwise.
+    /// Starts Weir with this config and waits until each of its listeners accepts. Adds a control socket, an
+    /// admin listener and two workers, unless the config sets these.
     ///
     /// # Panics
-    /// It does not start.
+    /// If Weir does not start.
     #[track_caller]
     pub fn start(config: &str) -> Self {
         Self::launcher(config).start()
     }
 
-    /// To start with more than a config.
+    /// Returns a launcher for a start with further settings.
     pub fn launcher(config: &str) -> Launcher {
         Launcher {
             config: config.to_owned(),
@@ -49,17 +51,17 @@ impl Weir {
         }
     }
 
-    /// Where the listener accepts, the first of its addresses.
+    /// Returns the first address where the listener accepts.
     ///
     /// # Panics
-    /// There is no such listener.
+    /// If there is no such listener.
     #[track_caller]
     pub fn addr(&self, listener: &str) -> SocketAddr {
         let addresses = self.addrs(listener);
         *addresses.first().unwrap_or_else(|| panic!("no listener {listener}: {:#?}", self.log()))
     }
 
-    /// Every TCP address where the listener accepts.
+    /// Returns every TCP address where the listener accepts.
     pub fn addrs(&self, listener: &str) -> Vec<SocketAddr> {
         let start = format!("listener {listener}: ");
         let lines = self.log();
@@ -67,53 +69,53 @@ impl Weir {
         told.filter_map(|(_, address)| address.trim().parse().ok()).collect()
     }
 
-    /// A client connected to the listener `web`.
+    /// Returns a client that is connected to the listener `web`.
     ///
     /// # Panics
-    /// Nobody accepts.
+    /// If the connection fails.
     #[track_caller]
     pub fn client(&self) -> RawClient {
         RawClient::connect(self.addr("web"))
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.child.pid()
     }
 
-    /// What it wrote on both its outputs so far.
+    /// Returns the lines that the process has written to both outputs so far.
     pub fn log(&self) -> Vec<String> {
         self.child.output()
     }
 
-    /// The first line of the log, now or soon, that contains this.
+    /// Returns the first line of the log that contains this text. Waits for it if necessary.
     ///
     /// # Panics
-    /// None comes.
+    /// If no such line appears in time.
     #[track_caller]
     pub fn wait_for_log(&mut self, part: &str) -> String {
         self.child.wait_for_line(PATIENCE, |line| line.contains(part))
     }
 
-    /// A directory that lives as long as this.
+    /// Returns a directory that exists as long as this Weir.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The config file.
+    /// Returns the path of the config file.
     pub fn config(&self) -> PathBuf {
         config_path(&self.directory)
     }
 
-    /// The control socket.
+    /// Returns the path of the control socket.
     pub fn control(&self) -> PathBuf {
         control_path(&self.directory)
     }
 
-    /// Sends one command through the control socket, and returns the reply.
+    /// Sends a command to the control socket and returns the reply.
     ///
     /// # Panics
-    /// There is no reply.
+    /// If there is no reply.
     #[track_caller]
     pub fn command(&self, command: &Value) -> Value {
         let mut stream = UnixStream::connect(self.control()).expect("control socket");
@@ -124,10 +126,10 @@ impl Weir {
         serde_json::from_str(&line).unwrap_or_else(|cause| panic!("reply {line:?}: {cause}"))
     }
 
-    /// Sends one command through the control socket, which must be obeyed; returns its answer.
+    /// Sends a command to the control socket and returns the value of its reply.
     ///
     /// # Panics
-    /// It is refused.
+    /// If Weir refuses the command.
     #[track_caller]
     pub fn obey(&self, command: &Value) -> Value {
         let mut reply = self.command(command);
@@ -138,27 +140,27 @@ impl Weir {
     /// Runs `weir ctl` with these arguments.
     ///
     /// # Panics
-    /// It cannot be run.
+    /// If it cannot be started.
     pub fn ctl(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(binary::path());
         command.arg("ctl").arg("--socket").arg(self.control()).args(arguments);
         command.output().expect("run weir ctl")
     }
 
-    /// The metrics page.
+    /// Returns the metrics page.
     ///
     /// # Panics
-    /// There is none.
+    /// If there is no metrics page.
     #[track_caller]
     pub fn metrics(&self) -> Metrics {
         let page = self.admin("/metrics");
         Metrics::new(page)
     }
 
-    /// What the admin listener answers to a GET; the status must be 200.
+    /// Returns the body of the admin listener's response to a GET.
     ///
     /// # Panics
-    /// It is not.
+    /// If the status is not 200.
     #[track_caller]
     pub fn admin(&self, target: &str) -> String {
         let mut client = RawClient::connect(self.admin_addr());
@@ -168,7 +170,7 @@ impl Weir {
         response.text()
     }
 
-    /// Where the admin listener listens.
+    /// Returns the address of the admin listener.
     pub fn admin_addr(&self) -> SocketAddr {
         let lines = self.log();
         let told = lines.iter().find_map(|line| line.split_once("admin: http://"));
@@ -182,19 +184,19 @@ impl Weir {
         self.child.signal(signal);
     }
 
-    /// Writes a new config file and sends SIGHUP; returns once the log says that it holds.
+    /// Writes a new config file, sends SIGHUP, and waits until the log confirms the reload.
     ///
     /// # Panics
-    /// It does not come to hold.
+    /// If the reload fails.
     #[track_caller]
     pub fn reload(&mut self, config: &str) {
         self.reload_and(config, |_| {});
     }
 
-    /// As [`Weir::reload`]; `then` runs after the signal and before the wait.
+    /// Does the same as [`Weir::reload`]; runs `then` after the signal and before the wait.
     ///
     /// # Panics
-    /// The config does not come to hold.
+    /// If the reload fails.
     #[track_caller]
     pub fn reload_and(&mut self, config: &str, then: impl FnOnce(&Self)) {
         self.write_config(config);
@@ -207,15 +209,15 @@ impl Weir {
         });
     }
 
-    /// Writes the config file that the next SIGHUP reads.
+    /// Writes the config file that the next SIGHUP loads.
     pub fn write_config(&self, config: &str) {
         write_config(&self.directory, config);
     }
 
-    /// Stops in order, and starts again with the same config file.
+    /// Stops Weir and starts it again with the same config file.
     ///
     /// # Panics
-    /// It does not end well, or does not start.
+    /// If the exit status is not 0, or if Weir does not start.
     #[track_caller]
     pub fn start_again(mut self) -> Self {
         assert!(self.stop().success(), "{:#?}", self.log());
@@ -224,27 +226,27 @@ impl Weir {
         Launcher { config, directory, environment: Vec::new(), descriptors_max: None }.start()
     }
 
-    /// Sends SIGTERM and waits for the end.
+    /// Sends SIGTERM and waits for the end of the process.
     ///
     /// # Panics
-    /// It does not end.
+    /// If the process does not end.
     #[track_caller]
     pub fn stop(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.wait()
     }
 
-    /// Waits for the end.
+    /// Waits for the end of the process.
     ///
     /// # Panics
-    /// It does not end.
+    /// If the process does not end.
     #[track_caller]
     pub fn wait(&mut self) -> ExitStatus {
         self.child.wait(PATIENCE)
     }
 }
 
-/// What the log says after a reload that succeeded.
+/// Start of the log line after a successful reload.
 const RELOADED: &str = "weir: reloaded ";
 
 impl Launcher {
@@ -254,27 +256,27 @@ impl Launcher {
         self
     }
 
-    /// Limits its open descriptors.
+    /// Limits the number of open descriptors.
     pub fn descriptors_max(mut self, count: u32) -> Self {
         self.descriptors_max = Some(count);
         self
     }
 
-    /// The directory that will be [`Weir::directory`], for files that the config names.
+    /// Returns the directory that becomes [`Weir::directory`], for files that the config names.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Replaces the config, when it had to know the directory.
+    /// Replaces the config, for a config that contains the directory.
     pub fn config(mut self, config: &str) -> Self {
         config.clone_into(&mut self.config);
         self
     }
 
-    /// Starts and waits until every listener in the config accepts.
+    /// Starts Weir and waits until every listener in the config accepts.
     ///
     /// # Panics
-    /// It does not start.
+    /// If Weir does not start.
     #[track_caller]
     pub fn start(self) -> Weir {
         let mut weir = self.spawn();
@@ -286,10 +288,10 @@ impl Launcher {
         weir
     }
 
-    /// Starts and does not wait: for configs that must fail.
+    /// Starts Weir without waiting, for configs that must fail.
     ///
     /// # Panics
-    /// There is no binary.
+    /// If there is no binary.
     pub fn spawn(self) -> Weir {
         write_config(&self.directory, &self.config);
         let program = binary::path();
@@ -307,7 +309,7 @@ impl Launcher {
     }
 }
 
-/// What the log says when everything listens.
+/// Text of the log line after all listeners accept.
 const READY: &str = " is ready";
 
 impl Weir {
@@ -330,7 +332,7 @@ fn control_path(directory: &TempDir) -> PathBuf {
     directory.path().join("control.sock")
 }
 
-/// Adds what every test needs and the config does not say.
+/// Writes the config with the settings that every test needs, unless the config has them.
 fn write_config(directory: &TempDir, config: &str) {
     let own = |key: &str, line: String| if config.contains(key) { String::new() } else { line };
     let process = format!(
