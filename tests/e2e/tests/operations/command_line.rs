@@ -1,4 +1,4 @@
-//! `weir ctl` and `weir origin`, as an operator or a script uses them.
+//! Tests of `weir ctl` and `weir origin`, as an operator or a script uses them.
 
 use std::process::Command;
 

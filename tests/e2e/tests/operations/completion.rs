@@ -1,4 +1,4 @@
-//! Completion of the command line, in the real shells.
+//! Tests of command-line completion in the real shells.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,14 +12,14 @@ fn script(shell: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Starts a shell in a terminal, without its user's files.
+/// Starts a shell in a terminal, without the user's startup files.
 fn interactive(shell: &str, options: &[&str], home: &Path) -> Terminal {
     let mut command = Command::new(shell);
     command.args(options).env("HOME", home).env("PS1", "ready> ").env("HISTFILE", "/dev/null");
     Terminal::start(command)
 }
 
-/// What is typed, and what the Tab key adds to it.
+/// Typed text, and the text that the Tab key adds.
 const VERBS_AND_VALUES: [(&str, &str); 4] = [
     ("weir compl", "etion"),
     ("weir ctl mainte", "nance"),
@@ -27,14 +27,14 @@ const VERBS_AND_VALUES: [(&str, &str); 4] = [
     ("weir completion fi", "sh"),
 ];
 
-/// Types each line, presses Tab, and waits for what that adds.
+/// Types each line, presses Tab, and waits for the added text.
 fn complete(terminal: &mut Terminal, lines: &[(&str, &str)]) {
     for (typed, completed) in lines {
         terminal.press(typed);
         terminal.wait_for(typed);
         terminal.press("\t");
         terminal.wait_for(completed);
-        // Ctrl-U empties the line.
+        // Ctrl-U clears the line.
         terminal.press("\u{15}");
     }
 }
@@ -100,7 +100,7 @@ fn fish_completes_verbs_and_options_and_no_hidden_ones() {
     let completed = |line: &str| -> Vec<String> {
         let script = format!("source {}; complete -C{line:?}", path.display());
         let mut fish = Command::new("fish");
-        // It keeps files of its own at home.
+        // Fish stores files in the home directory.
         fish.args(["--no-config", "-c", &script]).current_dir(directory.path()).env("HOME", directory.path());
         let output = fish.output().unwrap();
         assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");

@@ -1,4 +1,4 @@
-//! A server that is drained in the middle of everything.
+//! Tests of a server drain during traffic.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use weir_e2e::{Weir, get};
 use weir_origin::Origin;
 use weir_testkit::{PATIENCE, RawClient, RawServer, SetOnDrop, wait_until};
 
-/// Paced by the server, over ten seconds.
+/// Size and rate of a download that the server sends over ten seconds.
 const BYTES: usize = 500_000;
 const RATE: usize = 50_000;
 
@@ -59,7 +59,8 @@ fn a_drain_under_traffic_loses_no_request_and_no_download_though_nothing_is_trie
         let before = drained.requests();
         more();
         assert_eq!(drained.requests(), before, "it gets nothing new");
-        // Back and forth while the download goes on: the other one finishes what it has, too.
+        // Switches the servers several times during the download. The other server finishes its requests,
+        // too.
         for _ in 0..3 {
             state(&on, "ready");
             state(other, "drain");
@@ -70,7 +71,7 @@ fn a_drain_under_traffic_loses_no_request_and_no_download_though_nothing_is_trie
         }
         let downloaded = download.read_exact(BYTES);
         let whole = RawClient::connect(address).exchange(get(&format!("/bytes/{BYTES}"))).body;
-        // `assert_eq!` would print both.
+        // `assert_eq!` would print both bodies.
         assert!(whole.len() == BYTES && downloaded == whole, "the download differs");
     });
     let metrics = weir.metrics();
@@ -81,14 +82,15 @@ fn a_drain_under_traffic_loses_no_request_and_no_download_though_nothing_is_trie
     });
 }
 
-/// A server with a download that it takes a minute to send, and quick requests besides. Counts those that come.
+/// Starts a server that takes a minute to send a download and answers other requests quickly. Counts the
+/// requests.
 fn minute_server(name: &'static str, requests: &Arc<AtomicU64>) -> RawServer {
     let requests = Arc::clone(requests);
     RawServer::start(move |peer| {
         while let Ok(request) = peer.request() {
             requests.fetch_add(1, Ordering::SeqCst);
             if !request.request_line().contains("/download") {
-                // A busy wait of all clients would only keep the machine warm.
+                // A short pause, so that the clients do not use all of the CPU.
                 thread::sleep(Duration::from_millis(5));
                 peer.respond(name)?;
                 continue;

@@ -1,4 +1,4 @@
-//! Running Weir: start, reload, stop.
+//! Tests of the operation of Weir: start, reload, stop and the command line.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! Rights of the process after its start.
+//! Tests of the privileges of the process after its start.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
@@ -19,7 +19,7 @@ fn is_root() -> bool {
     is_root
 }
 
-/// The values of a line of `/proc/PID/status`, of each thread.
+/// Returns the values of a line of `/proc/PID/status`, one for each thread.
 fn of_threads(weir: &Weir, name: &str) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{}/task", weir.pid())).unwrap();
     let value = |thread: &Path| {
@@ -30,7 +30,7 @@ fn of_threads(weir: &Weir, name: &str) -> Vec<String> {
     threads.map(|thread| value(&thread.unwrap().path())).collect()
 }
 
-/// A config of a user that may write into `directory`, and of a server.
+/// Returns a config with a server and a user that may write to `directory`.
 fn config(directory: &Path, server: &RawServer) -> String {
     chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
     std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -50,7 +50,7 @@ fn started_as_root_it_becomes_the_user_of_its_config_in_every_thread_and_keeps_n
     let server = RawServer::answering("hi");
     let launcher = Weir::launcher("");
     let directory = launcher.directory().to_owned();
-    // A key that the user cannot read: it was read before.
+    // A key that the user cannot read: Weir reads it before it changes the user.
     let authority = Authority::new("test authority");
     let files = authority.issue(&Request::names(&["localhost"])).write_to(&directory, "site");
     std::fs::set_permissions(&files.key, std::fs::Permissions::from_mode(0o600)).unwrap();
@@ -73,11 +73,11 @@ fn started_as_root_it_becomes_the_user_of_its_config_in_every_thread_and_keeps_n
     assert_eq!(std::fs::metadata(&socket).unwrap().uid(), NOBODY);
     assert!(of_threads(&weir, "NoNewPrivs").iter().all(|value| value == "1"));
     assert!(of_threads(&weir, "Seccomp").iter().all(|value| value == "2"));
-    // Ports below 1024, for a reload, and nothing else of root's.
+    // The process keeps only the capability to bind ports below 1024, for a reload.
     let rights = of_threads(&weir, "CapPrm");
     let is_few = |value: &String| matches!(u64::from_str_radix(value, 16), Ok(0 | 0x400));
     assert!(rights.iter().all(is_few) && rights.iter().any(|value| value.ends_with("400")), "{rights:?}");
-    // It goes on as that user: commands, state and new addresses.
+    // The process continues as that user: commands, state and new addresses work.
     let more =
         format!("{}\n[listener.more]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n", config(&directory, &server));
     weir.reload(&more);
@@ -120,7 +120,7 @@ fn a_key_that_the_user_cannot_read_keeps_no_reload_from_the_rest_of_the_config()
     curl.arg(directory.join("ca.pem"));
     let output = curl.arg(format!("https://localhost:{}/new", weir.addr("secure").port())).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "204", "{output:?}");
-    // Another key is another matter.
+    // A new key that the user cannot read makes the reload fail.
     std::fs::write(weir.config(), config + &secure(&write("other"), "")).unwrap();
     weir.signal(weir_testkit::Signal::HUP);
     weir.wait_for_log("nothing has changed");

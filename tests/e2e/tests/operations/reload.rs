@@ -1,4 +1,4 @@
-//! SIGHUP: the config is read again, and nobody notices but by what changed.
+//! Tests of a reload by SIGHUP: no client notices anything but the changes.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -10,12 +10,12 @@ use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, Signal, wait_until};
 const UPGRADE: &str = "GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
-/// The same config with the port that was found free, so that a reload finds its listener again.
+/// Returns the config with the port that the kernel chose, so that a reload keeps the listener.
 pub(crate) fn fixed(config: &str, weir: &Weir) -> String {
     config.replace("127.0.0.1:0", &weir.addr("web").to_string())
 }
 
-/// Requests that go on over kept and over new connections until `run` returns; none may fail. Says how many there were.
+/// Sends requests over kept and new connections until `run` returns; none may fail. Returns their number.
 pub(crate) fn under_load(weir_addr: std::net::SocketAddr, run: impl FnOnce()) -> usize {
     let (over, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -52,7 +52,7 @@ fn no_request_fails_while_the_config_is_reloaded_again_and_again() {
     let first = fixed(&first, &weir);
     let second = fixed(&web(&[servers[1].addr()]), &weir);
     let addr = weir.addr("web");
-    // From here on the listener is the same one: port 0 was another.
+    // From here on the listener stays the same; with port 0 it was another one.
     weir.reload(&first);
     let count = under_load(addr, || {
         for _ in 0..5 {
@@ -72,7 +72,7 @@ fn a_reload_changes_what_it_says_and_no_connection_ends() {
     let mut kept = weir.client();
     assert_eq!(kept.exchange(get("/")).text(), "a");
     weir.reload(&fixed(&web(&[servers[1].addr()]), &weir));
-    // A connection that is open follows the new config with its next request.
+    // An open connection follows the new config from its next request on.
     let response = kept.exchange(get("/"));
     assert_eq!(response.text(), "b");
     assert!(!response.says_close());
@@ -157,7 +157,7 @@ fn listeners_can_be_added_and_removed() {
     assert_eq!(kept.exchange(get("/")).status, 200);
     weir.reload(&config);
     wait_until("nobody accepts any more", PATIENCE, || RawClient::try_connect(more).is_err());
-    // What was connected is told to go when it next asks, or is closed while idle; never reset.
+    // The connection closes with the response to the next request or while it is idle; it is never reset.
     match kept.try_send(get("/")).map(|()| kept.try_response()) {
         Ok(Ok(response)) => assert_eq!(response.status, 200),
         Ok(Err(weir_testkit::ResponseError::Nothing(_))) | Err(_) => {}
@@ -220,7 +220,7 @@ fn a_tunnel_outlives_reloads() {
 fn a_large_pool_is_reloaded_quickly_under_load() {
     let server = RawServer::answering("hi");
     let many = |offset: u32| {
-        // Addresses of the loopback that nobody answers at, of weight 0.
+        // Loopback addresses where no server listens, with weight 0.
         let list: Vec<String> = (0..2_000u32)
             .map(|n| {
                 let n = n + offset;
@@ -336,6 +336,6 @@ fn a_listener_can_begin_to_speak_tls() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&curl.stdout), "hi", "{}", String::from_utf8_lossy(&curl.stderr));
-    // What was plain when it was accepted stays so.
+    // A connection that was accepted without TLS stays without TLS.
     assert_eq!(kept.exchange(get("/")).status, 200);
 }

@@ -1,4 +1,5 @@
-//! SIGHUP with a config in which a pool is gone, or is called something else: who began before it finishes with that pool.
+//! Tests of reloads that remove or rename a pool: requests that began before finish with the servers of that
+//! pool.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,7 +11,7 @@ use weir_testkit::{Ending, PATIENCE, RawClient, RawServer, wait_until};
 
 use crate::reload::{fixed, under_load};
 
-/// A listener and its pool.
+/// Returns a config with a listener and its pool.
 fn one(pool: &str, servers: &[String], listener: &str, keys: &str) -> String {
     format!(
         "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"{pool}\"\n{listener}\n\n\
@@ -23,7 +24,7 @@ fn server(address: std::net::SocketAddr, keys: &str) -> String {
     format!("{{ address = \"{address}\"{keys} }}")
 }
 
-/// Answers each request with this body, once it is told to.
+/// Starts a server that sends each response only after a signal on the channel.
 fn gated(body: &'static str) -> (RawServer, Sender<()>) {
     let (go, wait) = channel();
     let wait: Mutex<Receiver<()>> = Mutex::new(wait);
@@ -61,7 +62,7 @@ fn a_request_that_waits_in_the_queue_of_a_pool_that_goes_is_answered_by_its_serv
     assert!(waiting.is_quiet(Duration::from_millis(300)));
     (0..2).for_each(|_| go.send(()).unwrap());
     assert_eq!((first.response().text(), waiting.response().text()), ("old".to_owned(), "old".to_owned()));
-    // What these clients ask next is answered by the new config.
+    // The next requests of these clients are answered by the new config.
     assert_eq!(waiting.exchange(get("/")).text(), "new");
     assert_eq!(first.exchange(get("/")).text(), "new");
     wait_until_gone(&mut weir, "old");
@@ -101,7 +102,7 @@ fn a_tcp_client_that_came_before_its_pool_went_gets_a_server_of_it() {
         })
     };
     let (old, new) = (echo("old "), echo("new "));
-    // By what it says first its pool is found, so that it has none before.
+    // The pool is chosen by the TLS server name, so a connection has no pool before its first bytes.
     let tcp = |pool: &str| {
         format!(
             "mode = \"tcp\"\nsni = {{ host = \"a.example\", pool = \"{pool}\" }}\ntimeouts = {{ head = \"30s\" }}"
@@ -115,7 +116,7 @@ fn a_tcp_client_that_came_before_its_pool_went_gets_a_server_of_it() {
     weir.reload(&fixed(&one("new", &[server(new.addr(), "")], &tcp("new"), ""), &weir));
     assert_eq!(before.send("hello").read_to_end(), (b"old hello".to_vec(), Ending::Fin));
     assert_eq!(weir.client().send("hello").read_exact(9), b"new hello");
-    // Half of its connection is still open.
+    // Half of the connection is still open.
     drop(before);
     wait_until_gone(&mut weir, "old");
 }
@@ -130,13 +131,13 @@ fn who_has_connected_to_a_listener_that_goes_together_with_its_pool_is_served() 
     );
     let mut weir = Weir::start(&format!("{going}{staying}"));
     let addr = weir.addr("old");
-    // The kernel keeps a client that has not said anything.
+    // The kernel holds back a client that has sent nothing.
     let mut silent = RawClient::connect(addr);
     let mut kept = RawClient::connect(addr);
     assert_eq!(kept.exchange(get("/")).text(), "old");
     weir.reload(&fixed(&staying, &weir));
     assert_eq!(silent.exchange(get("/")).text(), "old");
-    // What was idle either is answered, or has been closed without a word.
+    // The idle connection is either answered, or closed without data.
     match kept.try_send(get("/")).map(|()| kept.try_response()) {
         Ok(Ok(response)) => assert_eq!((response.status, response.text().as_str()), (200, "old")),
         Ok(Err(weir_testkit::ResponseError::Nothing(_))) | Err(_) => {}
@@ -150,7 +151,7 @@ fn nothing_fails_while_a_pool_is_renamed_again_and_again_under_load() {
     let steady = RawServer::answering("steady");
     let count = Arc::new(AtomicUsize::new(0));
     let breaking = RawServer::start(move |peer| {
-        // Each fifth request has to be tried again.
+        // Every fifth request must be retried.
         while peer.request().is_ok() {
             if count.fetch_add(1, Ordering::SeqCst).is_multiple_of(5) {
                 peer.reset();
@@ -166,7 +167,7 @@ fn nothing_fails_while_a_pool_is_renamed_again_and_again_under_load() {
             peer.send(byte)?;
         }
     });
-    // So few connections that requests have to wait for each other.
+    // So few connections that requests have to queue.
     let servers =
         [server(steady.addr(), ", max-connections = 2"), server(breaking.addr(), ", max-connections = 1")];
     let keys = "eject = false\nretry = { min-per-second = 100000 }";
@@ -190,7 +191,7 @@ fn nothing_fails_while_a_pool_is_renamed_again_and_again_under_load() {
         }
     });
     assert!(requests > 50, "{requests} requests");
-    // The session began in the first of them; the last ones are its namesakes.
+    // The session began in the first pool named so; the last pools have the same names.
     wait_until_gone(&mut weir, "b");
     wait_until_gone(&mut weir, "c");
     wait_until_gone(&mut weir, "line-c");

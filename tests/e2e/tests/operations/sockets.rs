@@ -1,4 +1,5 @@
-//! What a reload makes of listening sockets: no client that has connected notices, whatever becomes of its listener.
+//! Tests of listening sockets during reloads: connected clients are served, whatever happens to their
+//! listener.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,7 +7,7 @@ use std::time::Duration;
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{PATIENCE, RawClient, RawServer, ResponseError, Signal, TempDir, wait_until};
 
-/// The config with the port that was found free, and a second listener on a port that stays.
+/// Returns the config with the port that the kernel chose, and optionally a second listener on a fixed port.
 fn two_listeners(server: &RawServer, weir: &Weir, second: Option<SocketAddr>) -> String {
     let config = web(&[server.addr()]).replace("127.0.0.1:0", &weir.addr("web").to_string());
     match second {
@@ -15,8 +16,8 @@ fn two_listeners(server: &RawServer, weir: &Weir, second: Option<SocketAddr>) ->
     }
 }
 
-/// Clients whose handshake is complete, as far as they know, and who have not said anything: the kernel keeps those of an
-/// HTTP listener from Weir for a second.
+/// Connects clients that send nothing. Their handshake is complete from their own view. The kernel holds back
+/// the clients of an HTTP listener for a second.
 fn silent_clients(address: SocketAddr) -> Vec<RawClient> {
     (0..20).map(|_| RawClient::connect(address)).collect()
 }
@@ -83,7 +84,8 @@ fn who_is_in_the_queue_of_a_listener_that_goes_or_is_renamed_is_answered() {
     for _ in 0..5 {
         weir.reload(&two_listeners(&server, &weir, Some("127.0.0.1:0".parse().unwrap())));
         let (first, more) = (weir.addr("web"), *weir.addrs("more").last().unwrap());
-        // Stopped, it accepts nobody, and finds the signal and all the clients when it goes on.
+        // While Weir is stopped, it accepts no client. When it continues, it finds the signal and all clients
+        // at once.
         weir.signal(Signal::STOP);
         let mut queued = silent_clients(first);
         queued.extend(silent_clients(more));
@@ -116,7 +118,7 @@ fn a_unix_socket_keeps_its_path_and_its_clients_when_its_listener_is_renamed() {
         assert_eq!(silent.exchange(get("/")).text(), "hi");
         assert_eq!(RawClient::connect_unix(&path).exchange(get("/")).text(), "hi");
     }
-    // It was there before, and said nothing until now.
+    // This connection was open before the reload and has sent nothing since.
     assert_eq!(kept.exchange(get("/")).text(), "hi");
 }
 
@@ -134,7 +136,7 @@ fn a_server_that_speaks_first_is_heard_at_once_after_its_listener_spoke_http() {
     let of_nobody = "[listener.web.proxy-protocol]\nfrom = \"10.0.0.0/8\"\n";
     for config in [format!("{tcp}{of_nobody}"), tcp] {
         weir.reload(&config);
-        // The kernel keeps silent clients back for a second where Weir has it wait for their first bytes.
+        // With HTTP, Weir lets the kernel hold back silent clients for a second.
         wait_until("the greeting comes at once", PATIENCE, || {
             let mut client = weir.client().timeout(Duration::from_millis(500));
             match client.try_response() {

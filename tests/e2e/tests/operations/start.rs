@@ -1,4 +1,4 @@
-//! Configs that cannot be run, and how that is said.
+//! Tests of the start: invalid configs, addresses in use, and several listeners.
 
 use weir_e2e::{Weir, get, web};
 use weir_testkit::{RawClient, RawServer, Signal};
@@ -83,7 +83,7 @@ fn every_address_of_both_families_is_one_listener() {
         let mut client = RawClient::connect(format!("{to}:{port}").parse().unwrap());
         assert_eq!(client.exchange("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").status, 200);
         let received = String::from_utf8(server.received_in_all().split_off(before)).unwrap();
-        // An IPv4 client is told as one, though it came in through an IPv6 socket.
+        // The address of an IPv4 client is written as IPv4, although the client came through an IPv6 socket.
         assert!(received.contains(&format!("X-Forwarded-For: {from}\r\n")), "{received}");
     }
 }

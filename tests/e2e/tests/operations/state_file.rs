@@ -1,5 +1,5 @@
-//! The file with what was changed at runtime: whose it is, and what is said of it. And a check by a user who may not read
-//! everything.
+//! Tests of the file with runtime changes: its lock, and the messages about it. Also tests a check by a user
+//! that may not read all files.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use serde_json::json;
 use weir_e2e::{Weir, get, program, web};
 use weir_testkit::{Child, PATIENCE, RawServer, RefusingPort, TempDir, untested, wait_until};
 
-/// A config with this state file.
+/// Returns a config with this state file.
 fn config(server: &RawServer, file: &str) -> String {
     format!("[weir]\nstate = \"{file}\"\n{}", web(&[server.addr()]))
 }
@@ -27,7 +27,7 @@ fn a_state_file_in_use_is_refused_with_the_name_of_its_user() {
     for part in ["in use by another weir", &format!("pid {}", first.pid()), "state in [weir]"] {
         assert!(said.contains(part), "{said}");
     }
-    // It is free when its user has ended.
+    // The lock is released when its holder ends.
     assert!(first.stop().success());
     Weir::start(&config);
 }
@@ -55,7 +55,7 @@ fn another_config_does_not_get_runtime_changes_and_does_not_erase_them() {
     let both = std::fs::read_to_string(&file).unwrap();
     assert!(both.contains("drain") && both.contains("weight = 7"), "{kept}\n{both}");
 
-    // The first one again, and it says what applies.
+    // Starts with the first config again and checks the note about the changes that apply.
     let mut again = Command::new(program());
     again.arg("run").arg(&path);
     let mut again = Child::spawn(again);
@@ -79,7 +79,7 @@ fn a_refused_connection_is_counted_once() {
         seen = ["econ", "eresp", "wretr"].map(of).to_vec();
         seen[0] != "0"
     });
-    // Three connections were refused; two of them were tried again. HAProxy counts the same way.
+    // Three connections were refused, and two of these requests were retried. HAProxy counts the same way.
     assert_eq!(seen, ["1", "0", "2"]);
 }
 

@@ -1,4 +1,4 @@
-//! SIGTERM: no new connections, what was begun is finished, and then the end.
+//! Tests of the stop by SIGTERM: Weir accepts no new connections, finishes active requests, and ends.
 
 use std::thread;
 use std::time::Duration;
@@ -12,7 +12,7 @@ const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\
 /// A Close frame without a mask: 1001, "going away".
 const GOING_AWAY: [u8; 4] = [0x88, 2, 0x03, 0xe9];
 
-/// A frame of a client with a payload of two bytes, as a server would send it.
+/// Converts a client's frame with a payload of two bytes to the form that a server sends.
 fn unmasked(frame: &[u8]) -> [u8; 4] {
     assert_eq!((frame.len(), frame[1]), (8, 0x82), "{frame:?}");
     [frame[0], 2, frame[6] ^ frame[2], frame[7] ^ frame[3]]
@@ -79,7 +79,7 @@ fn bodies_in_flight_are_finished_in_both_directions() {
 
 #[test]
 fn a_request_that_was_sent_just_before_is_served() {
-    // Connections in the kernel's queue belong to us already: they must not be reset.
+    // Connections in the kernel's queue already belong to Weir: they must not be reset.
     for _ in 0..5 {
         let server = RawServer::answering("hi");
         let mut weir = Weir::start(&web(&[server.addr()]));
@@ -98,7 +98,7 @@ fn a_request_that_was_sent_just_before_is_served() {
     }
 }
 
-/// A client's, between its connect and its request.
+/// Time between the connect of a client and its request.
 const THOUGHT: Duration = Duration::from_millis(100);
 
 #[test]
@@ -111,7 +111,8 @@ fn whoever_could_connect_is_served_up_to_the_last_one() {
         weir.signal(Signal::TERM);
         let statuses: Vec<u16> = thread::scope(|scope| {
             let mut clients = Vec::new();
-            // Until nobody is let in any more. To be refused, or not to be heard, is to have lost nothing.
+            // Connects until Weir accepts no more. A connection that is refused or never accepted has lost
+            // nothing.
             while let Ok(mut client) = RawClient::try_connect(addr) {
                 clients.push(scope.spawn(move || {
                     thread::sleep(THOUGHT);
@@ -140,7 +141,7 @@ fn clients_that_keep_asking_lose_nothing_when_weir_stops() {
                 let mut client = RawClient::connect(addr);
                 assert_eq!(client.exchange(get("/")).status, 200);
                 started.send(()).unwrap();
-                // Until it is told to go: no request may stay without its answer.
+                // Sends requests until a response says close: no request may stay without a response.
                 while !client.exchange(get("/")).says_close() {}
                 assert_eq!(client.ending(), Ending::Fin);
             });
@@ -177,7 +178,7 @@ fn tunnels_go_on_until_the_deadline_and_are_then_ended() {
         assert_eq!(peer.take_to_end()?, (Vec::new(), Ending::Fin));
         Ok(())
     });
-    // Longer than a client that is no longer heard takes to find that out.
+    // Longer than a new client takes to notice that Weir no longer accepts.
     let config = format!("{}[weir]\ndrain-timeout = \"4s\"\n", web(&[server.addr()]));
     let mut weir = Weir::start(&config);
     let addr = weir.addr("web");
@@ -215,7 +216,7 @@ fn a_side_that_is_within_a_frame_at_the_deadline_is_told_nothing_nor_is_one_of_a
         })
         .collect();
     weir.signal(Signal::TERM);
-    // What the client of the first one has got is whole.
+    // The frames that the first client has received are complete.
     assert_eq!(clients[0].read_to_end(), (GOING_AWAY.to_vec(), Ending::Fin));
     assert_eq!(clients[1].read_to_end(), (Vec::new(), Ending::Fin));
     assert_eq!(weir.wait().code(), Some(0));
@@ -238,7 +239,7 @@ fn a_second_signal_does_not_wait() {
     weir.wait();
 }
 
-/// Bytes with which a TLS client begins, and no more of its first message.
+/// Start of a TLS client's first message, without the rest.
 const HALF_A_CLIENT_HELLO: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03";
 
 #[test]
