@@ -1,3 +1,5 @@
+//! Tests of the result files of `weir load`.
+
 use std::fs;
 
 use weir_testkit::TempDir;

@@ -1,4 +1,4 @@
-//! `weir load`, as an engineer or a script uses it: against real servers, and sabotaged.
+//! Tests of `weir load` as an engineer or a script uses it, against real servers and under sabotage.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -30,7 +30,7 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|cause| panic!("{cause}: {}", text(output)))
 }
 
-/// The kinds of flaws that a run in JSON has.
+/// Returns the kinds of flaws in the JSON of a run.
 fn flaws(summary: &Value) -> Vec<&str> {
     summary["flaws"].as_array().unwrap().iter().map(|flaw| flaw["kind"].as_str().unwrap()).collect()
 }
@@ -82,7 +82,7 @@ fn a_server_that_fails_is_told_apart_from_a_run_that_is_invalid() {
     assert!(text(&output).contains("CONNECT cannot be played"), "{}", text(&output));
 }
 
-/// GET of both, in turn.
+/// Writes a target file with a GET of each URL, in turn.
 fn in_turn(directory: &TempDir, urls: [&str; 2]) -> String {
     let path = directory.path().join("targets");
     std::fs::write(&path, urls.map(|url| format!("GET {url}\n\n")).concat()).unwrap();

@@ -1,4 +1,5 @@
-//! Command lines of other generators, and reports in their forms: whatever reads theirs must read ours.
+//! Tests of the command lines and report formats of other generators: a program that reads theirs must be
+//! able to read Weir's.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};
@@ -9,7 +10,7 @@ use crate::{text, weir};
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nServer: tested/1.0\r\nContent-Length: 5\r\n\r\nhello";
 
-/// What the real one says; `None` = it is not installed.
+/// Runs the real generator; `None` = it is not installed.
 fn real(program: &str, arguments: &[&str]) -> Option<Output> {
     let output = Command::new(program).args(arguments).output();
     output.map_err(|_| untested(format!("{program} is not installed"))).ok()
@@ -19,10 +20,11 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Lines from the one that begins like this on, blanks as one and every number as N.
+/// Returns the lines from the one that begins with `first` on, with single blanks and with N for every
+/// number.
 fn shape(report: &str, first: &str) -> Vec<String> {
     let lines = report.lines().skip_while(|line| !line.starts_with(first));
-    // ab's opinion of times whose mean is far from their median.
+    // Comments of ab on times whose mean is far from their median.
     let is_opinion = |line: &str| line.starts_with("WARNING: ") || line.contains("These results are ");
     let lines = lines.filter(|line| !is_opinion(line));
     lines.map(|line| numbers_as_n(line).split_whitespace().collect::<Vec<_>>().join(" ")).collect()
@@ -45,11 +47,11 @@ fn numbers_as_n(line: &str) -> String {
     out
 }
 
-/// An ab report, read as scripts read it.
+/// An ab report, as scripts parse it.
 #[derive(Debug)]
 struct Ab {
     lines: BTreeMap<String, String>,
-    /// Least, mean, deviation, median, most.
+    /// Minimum, mean, standard deviation, median, maximum.
     times: BTreeMap<String, (u64, u64, f64, u64, u64)>,
     percentiles: BTreeMap<u64, u64>,
 }

@@ -1,3 +1,5 @@
+//! Tests that `weir load` reports its own lack of CPU time, memory, descriptors or ports.
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +10,7 @@ use weir_testkit::{PATIENCE, TempDir, untested, wait_until};
 
 use crate::{flaws, json, origin, text};
 
-/// Programs that want all of a core.
+/// Programs that use all of a core.
 struct Spinners(Vec<Child>);
 
 impl Spinners {
@@ -46,30 +48,30 @@ fn a_generator_without_cpu_time_says_so() {
     assert!(flaws.contains(&"late") || flaws.contains(&"cpu"), "{summary}");
 }
 
-/// A group of processes with a limit.
+/// A control group with a limit.
 struct Group(PathBuf);
 
-/// Limits of groups of version 2, then of version 1: where, in which file, and how much.
+/// Limits for control groups of version 2, then of version 1: root directory, file name and value.
 type Limits = [(&'static str, &'static str, &'static str); 2];
 
 /// A tenth of a CPU.
 const CPU: Limits =
     [("/sys/fs/cgroup", "cpu.max", "10000 100000"), ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "10000")];
-/// A little less than a run wants to be left.
+/// A little less than the minimum that a run requires to be free.
 const MEMORY: Limits = [
     ("/sys/fs/cgroup", "memory.max", "62914560"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "62914560"),
 ];
 
 impl Group {
-    /// `None` where this machine has no such groups, or does not let us make one.
+    /// Creates a group. Returns `None` if this machine has no control groups or does not permit new ones.
     fn new(name: &str, limits: &Limits) -> Option<Self> {
         let name = format!("weir-{name}-{}", std::process::id());
         limits.iter().find_map(|(root, file, quota)| {
             let group = PathBuf::from(root).join(&name);
             fs::create_dir(&group).ok()?;
             let group = Self(group);
-            // In a tmpfs a directory can be made, too, but nothing is in it.
+            // In a tmpfs a directory can be created, too, but it has no control files.
             let is_group = group.0.join("cgroup.procs").exists() && group.0.join(file).exists();
             (is_group && fs::write(group.0.join(file), quota).is_ok()).then_some(group)
         })
@@ -123,7 +125,7 @@ fn a_generator_that_is_stopped_again_and_again_says_so() {
         let mut weir = command.stdout(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&weir);
         while weir.try_wait().unwrap().is_none() {
-            // Two thirds of the time it may not run.
+            // The process is stopped for two thirds of the time.
             for (signal, ms) in [(Signal::STOP, 200), (Signal::CONT, 100)] {
                 let _ = kill_process(pid, signal);
                 std::thread::sleep(Duration::from_millis(ms));
@@ -150,7 +152,7 @@ fn a_generator_without_descriptors_says_so() {
     assert!(flaws(&summary).contains(&"descriptors"), "{summary}");
 }
 
-/// With a view of the machine of its own, in which little memory is left.
+/// Shell script that runs a program with its own /proc/meminfo, which shows little free memory.
 const LITTLE_MEMORY: &str = r#"
 grep -v ^MemAvailable: /proc/meminfo > "$1" && echo "MemAvailable: $2 kB" >> "$1" && mount --bind "$1" /proc/meminfo || exit 3
 shift 2
@@ -162,7 +164,7 @@ fn a_generator_on_a_machine_without_memory_says_so_and_ends_before_it_is_killed(
     if !rustix::process::geteuid().is_root() {
         return untested("needs root, to see another /proc/meminfo");
     }
-    // In a container root may not do that.
+    // In a container, root may not be permitted to do that.
     if !Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success()) {
         return untested("no mount namespace can be made here");
     }
@@ -197,7 +199,7 @@ fn a_generator_in_a_group_without_memory_says_so() {
     assert!(flaws(&summary).contains(&"memory"), "{summary}");
 }
 
-/// In a network of its own, with ten ports for connections.
+/// Shell script that runs a program in its own network namespace, with ten local ports.
 const TEN_PORTS: &str = r#"
 ip link set lo up && echo 50000 50009 > /proc/sys/net/ipv4/ip_local_port_range || exit 3
 "$0" origin --bind 127.0.0.1:8080 > /dev/null &
