@@ -1,4 +1,5 @@
-//! `weir lab` with an active-passive pair of balancers, as a site has it: keepalived beside each, in network namespaces.
+//! Tests of `weir lab` with an active-passive pair of balancers in network namespaces, with keepalived next
+//! to each.
 
 use std::path::Path;
 use std::process::Command;
@@ -32,18 +33,19 @@ fn the_passive_one_takes_over_when_the_active_one_loses_its_machine_or_its_progr
     let (said, prefix) = (output.text(), format!("weir-lab-{}-", output.pid));
     let mut seen = Vec::new();
     for run in lab.csv("pair.csv") {
-        // The first half is served by the active one; without the other there would be no more.
+        // The active balancer serves the first half. Without a takeover there would be no further successes.
         assert!(run.number("succeeded") > run.number("sent") * 0.6, "{run:?}\n{said}");
-        // Nobody takes over before two messages are missing.
+        // The passive balancer takes over only after two missing messages.
         assert!(run.get("case") != "machine" || run.number("outage") > 300.0, "{run:?}\n{said}");
         assert!(run.number("answered") > 60.0 && run.number("recovery") > 0.0, "{run:?}\n{said}");
         seen.push(run.get("case").to_owned());
     }
     assert_eq!(seen, ["machine", "program"], "{said}");
-    // What fails meanwhile is what is measured, and no flaw; and the address was where it should be, before and after.
+    // Failures during the outage are the measured value and not a flaw. The address was at the right balancer
+    // before and after.
     assert!(!said.contains("bytes are not") && !said.contains("address"), "{said}");
     let report = lab.read("pair.md");
-    // A run that was kept from the CPU is left out, and has no figures.
+    // A run whose generator lacked CPU time is left out and has no figures.
     let is_valid = lab.read("pair.csv").contains(",true,");
     assert!(!is_valid || report.contains("Longest time without an answer, ms"), "{report}");
     assert!(report.contains("vrrp_instance pair") && report.contains("| keepalived | "), "{report}");

@@ -1,4 +1,4 @@
-//! `weir lab` with servers that follow demand.
+//! Tests of `weir lab` with fleets: servers that follow demand.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ path = "/bytes/100"
 phases = [{ rate = 20, for = "2s" }, { rate = 190, for = "4s" }, { rate = 20, for = "3s" }]
 "#;
 
-/// Processes that the lab of this number has left to a balancer.
+/// Returns the number of processes that the lab with this process id has passed to a balancer.
 fn family(lab: u32) -> usize {
     let name = format!("WEIR_LAB_FAMILY=weir-lab-{lab}");
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -54,14 +54,14 @@ fn servers_follow_a_load_of_phases_and_none_of_them_outlives_the_lab() {
     assert!(mean > 1.0 && mean < 4.0, "{mean}: {said}");
     let page = lab.read("steps.html");
     assert!(page.contains("[fleet.web]"), "{said}");
-    // A run that was kept from the CPU is left out, and has no curve.
+    // A run whose generator lacked CPU time is left out and has no curve.
     let is_valid = runs.iter().any(|run| run.get("rival") == "fleet" && run.get("valid") == "true");
     assert!(!is_valid || page.contains("Servers over time"), "{said}");
 }
 
 #[test]
 fn what_a_server_can_take_becomes_the_capacity_of_a_fleet() {
-    // Twenty a second, one after the other.
+    // A server that handles 20 requests a second, one at a time.
     let service = ServiceTime { concurrency: 1, mean: Duration::from_millis(50), spread: Spread::Fixed };
     let origin = weir_origin::Origin::builder().name("a").service(service).start().unwrap();
     let directory = TempDir::new().unwrap();
@@ -78,7 +78,7 @@ fn what_a_server_can_take_becomes_the_capacity_of_a_fleet() {
         let output = command.stdin(Stdio::null()).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    // A machine that keeps the generator from the CPU has no answer, and says so.
+    // On a busy machine, the generator may lack CPU time; the program then reports that it has no result.
     let is_kept = |said: &str| said.contains("the generator did not do");
     let (status, said) = find("web", "20s", "6");
     let written = || fs::read_to_string(&path).unwrap();

@@ -1,4 +1,4 @@
-//! `weir lab` over other machines: Debian's sshd, on this one, is the way to two of them.
+//! Tests of `weir lab` on other machines. Debian's sshd on this machine stands for two of them.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,16 +15,16 @@ const SCENARIO: &str = "rivals = [\"weir\", \"haproxy\"]\nrepeats = 2\nwarm-up =
     judge = [\"mean\", \"cpu\"]\n[topology]\nkind = \"ssh\"\nbalancer = \"first\"\nservers = \"second\"\nssh-config = \"ssh.config\"\n\
     [servers]\ncount = 2\n[[test]]\nname = \"GET\"\nconnections = 2\nduration = \"300ms\"\nsize = \"1KiB\"\n";
 
-/// An sshd for the user that runs the test, with keys of its own; it ends with the test.
+/// An sshd for the user of the test, with its own keys; it ends with the test.
 struct Sshd {
-    /// Each of them is brought the program, which is large: one at a time, so that they do not fill a disk together.
+    /// Allows one lab at a time: each one copies the large program, and together they could fill the disk.
     _turn: MutexGuard<'static, ()>,
     process: Child,
-    /// Where programs are put that are brought.
+    /// Directory for the copied programs.
     temporary: PathBuf,
 }
 
-/// A lab that takes a small program to the machines.
+/// Creates a lab that copies a small program to the machines.
 fn lab(scenario: &str) -> Lab {
     let mut lab = Lab::new(scenario);
     lab.strip();
@@ -38,7 +38,8 @@ fn run(program: &str, arguments: &[&str]) {
 }
 
 impl Sshd {
-    /// `ssh.config` in the directory knows it as `first` and `second`, and as `stranger` without its key.
+    /// Starts sshd. The file `ssh.config` in the directory names it `first` and `second`, and `stranger`
+    /// without its host key.
     fn start(directory: &Path) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +74,8 @@ impl Sshd {
             path("other")
         );
         fs::write(path("ssh.config"), client).unwrap();
-        // Where sshd of root keeps its unprivileged half; the service makes it elsewhere.
+        // Directory that sshd needs for its unprivileged process if it runs as root; usually the system
+        // service creates it.
         let _ = fs::create_dir_all("/run/sshd");
         let program = ["/usr/sbin/sshd", "/usr/bin/sshd"].into_iter().find(|path| Path::new(path).exists());
         let program = program.expect("sshd is not installed: run `scripts/setup test-long`");
@@ -85,7 +87,7 @@ impl Sshd {
         sshd
     }
 
-    /// Stops one of the agents that were brought: its machine says nothing any more.
+    /// Stops one of the copied agents, so that its machine no longer responds.
     fn freeze(&self) -> Frozen {
         let place = self.temporary.display().to_string();
         let is_agent = |entry: &fs::DirEntry| {
@@ -99,7 +101,7 @@ impl Sshd {
         Frozen(pid)
     }
 
-    /// Whether nothing of what was brought is left: no program, and nobody who runs one.
+    /// Returns true if no copied program and no process of one is left.
     fn is_left_alone(&self) -> bool {
         let is_empty = fs::read_dir(&self.temporary).unwrap().next().is_none();
         let place = self.temporary.display().to_string();
@@ -112,7 +114,7 @@ impl Sshd {
     }
 }
 
-/// A process that is stopped until this is dropped.
+/// A process that is stopped until this value is dropped.
 struct Frozen(Pid);
 
 impl Drop for Frozen {
@@ -133,7 +135,7 @@ fn balancers_and_servers_run_on_their_machines_and_nothing_is_left_there() {
     let lab = lab(SCENARIO);
     let sshd = Sshd::start(lab.directory());
     let said = lab.run(&["run", "tiny.toml", "--csv", "runs.csv", "--markdown", "report.md"]);
-    // Invalid runs of a busy machine are as good here.
+    // Runs that a busy machine makes invalid are accepted.
     assert!(matches!(said.code(), Some(0 | 1)), "{}", said.text());
     let runs = lab.csv("runs.csv");
     assert_eq!(runs.len(), 4, "{}", said.text());
@@ -176,7 +178,7 @@ fn a_machine_that_says_nothing_any_more_is_named_and_the_lab_ends() {
     let is_named =
         ["first", "second"].iter().any(|name| said.contains(&format!("{name}: no answer within 10s")));
     assert!(is_named, "{said}");
-    // When it goes on, it finds that nobody asks any more.
+    // When the agent continues, it finds the connection closed.
     drop(frozen);
     wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
 }
@@ -185,7 +187,7 @@ fn a_machine_that_says_nothing_any_more_is_named_and_the_lab_ends() {
 fn a_machine_that_lets_ssh_in_and_says_nothing_is_named_and_the_lab_ends() {
     let scenario = SCENARIO.replace("ssh-config =", "timeout = \"2s\"\nssh-config =");
     let lab = Lab::new(&scenario);
-    // The kernel accepts for it, and ssh waits for its first word.
+    // The kernel accepts the connection, and ssh waits for the server's first bytes.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = silent.local_addr().unwrap().port();
     let config = format!("Host first second\n  HostName 127.0.0.1\n  Port {port}\n");
@@ -233,7 +235,7 @@ fn what_needs_one_machine_is_refused_with_its_line_before_any_machine_is_asked()
         ),
     ] {
         let line = scenario.lines().position(|line| line.contains(at)).unwrap() + 1;
-        // There is no ssh.config, and nobody who would answer.
+        // There is no ssh.config and no machine to contact.
         let said = Lab::new(&scenario).run(&["run", "tiny.toml"]);
         assert_eq!(said.code(), Some(2), "{}", said.text());
         let is_told = said.text().contains(wanted) && said.text().contains(&format!("tiny.toml:{line}"));
@@ -253,11 +255,11 @@ fn what_is_wrong_with_a_machine_is_said_with_its_name_and_the_line() {
         said.text()
     );
     assert!(said.text().contains("tiny.toml:"), "{}", said.text());
-    // Of a machine that could be reached, too.
+    // The agent on the machine that could be reached must end, too.
     wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
     let missing = "rivals = { product = \"haproxy\", program = \"/no/such/haproxy\" }";
     lab.write(&SCENARIO.replace("rivals = [\"weir\", \"haproxy\"]", missing));
-    // Another scenario has another file.
+    // Another scenario needs another results file.
     let said = lab.run(&["run", "tiny.toml", "--output", "other.sqlite"]);
     assert_eq!(said.code(), Some(2), "{}", said.text());
     assert!(said.text().contains("first: /no/such/haproxy"), "{}", said.text());

@@ -1,4 +1,5 @@
-//! `weir lab`. No other test program runs beside this one: labs measure, and time what they start.
+//! Tests of `weir lab`. No other test program runs at the same time, because labs measure and have time
+//! limits.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -8,7 +9,7 @@ mod run;
 mod sabotage;
 mod ways;
 
-// With machines and networks of their own, or with every rival: these take minutes.
+// Tests with their own machines and networks, or with every rival: they take minutes.
 #[cfg(feature = "long")]
 mod failover;
 #[cfg(feature = "long")]

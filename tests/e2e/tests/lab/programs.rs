@@ -1,11 +1,13 @@
-//! Every program of a rival that can be had starts with the configurations that the lab makes for it, and answers: the one of its usual
-//! name, or those that a variable names (`HAPROXY=/usr/sbin/haproxy,/opt/haproxy-3.4/haproxy`, as for `make bench`).
+//! Tests that every available program of a rival starts with the lab's configurations and responds. By
+//! default, it is the program with the usual name. A variable can name others
+//! (`HAPROXY=/usr/sbin/haproxy,/opt/haproxy-3.4/haproxy`, as for `make bench`).
 
 use std::path::PathBuf;
 
 use weir_e2e::{Lab, Said};
 
-/// Each with its usual names, all algorithms that the lab has it use, and whether it speaks TLS to clients and to servers.
+/// Name, usual program names, algorithms that the lab uses, and true if it supports TLS to clients and to
+/// servers.
 const PRODUCTS: [(&str, &[&str], &[&str], bool); 8] = [
     ("haproxy", &["haproxy"], &["round-robin", "least-connections", "source", "random"], true),
     ("nginx", &["nginx"], &["round-robin", "least-connections", "source", "random"], true),
@@ -20,10 +22,10 @@ const PRODUCTS: [(&str, &[&str], &[&str], bool); 8] = [
 const SETUP: &str = "repeats = 1\nwarm-up = \"0ms\"\npause = \"0ms\"\nwatch = \"50ms\"\n";
 const TEST: &str = "[[test]]\nname = \"one\"\nservers = 2\nconnections = 1\nrequests = 4\nsize = \"1KiB\"\ncheck-balance = false\n";
 
-/// Of the servers of the lab, storage areas speak TLS. They have no page for active checks.
+/// Among the lab's servers, storage areas support TLS. They have no page for active checks.
 const TLS: &str = "servers = { kind = \"storage\" }\n[balancer]\ntls-in = true\ntls-out = true";
 
-/// The programs of a product: those of its variable, or the one that is found by its usual names.
+/// Returns the programs of a product: those in its variable, or else the one with a usual name.
 fn programs(product: &str, names: &[&str]) -> Vec<PathBuf> {
     if let Ok(named) = std::env::var(product.to_uppercase()) {
         return named.split(',').filter(|path| !path.is_empty()).map(PathBuf::from).collect();

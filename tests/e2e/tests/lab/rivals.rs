@@ -1,4 +1,4 @@
-//! `weir lab` with every rival that is on this machine; those that are not are named, and left out.
+//! Tests of `weir lab` with every rival on this machine. The report names the missing rivals.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ const TEST: &str = "repeats = 1\nwarm-up = \"50ms\"\nwatch = \"50ms\"\nalgorithm
     [servers]\ncount = 2\n[balancer]\ncheck = \"/health\"\n\
     [[test]]\nname = \"GET\"\nconnections = 2\nrequests = 40\nsize = \"10KiB\"\ncheck-balance = false\n";
 
-/// Plays it with these, and looks at those that were there: who was, and what was said.
+/// Runs the test with these rivals and checks the results. Returns the rivals that were present, and the
+/// output.
 fn play(rivals: &[&str], topology: &str) -> (Vec<String>, String) {
     let lab = Lab::new(&format!("rivals = {rivals:?}\n{topology}{TEST}"));
     let output = lab.run(&["run", "tiny.toml", "--json", "--csv", "all.csv", "--markdown", "all.md"]);
@@ -24,7 +25,7 @@ fn play(rivals: &[&str], topology: &str) -> (Vec<String>, String) {
         let is_there = there.iter().any(|name| name == rival);
         let is_left_out = said.contains(&format!("{rival} is left out: "));
         assert!(is_there != is_left_out, "{rival}: {said}");
-        // Why is told in the report, too; of the others, their version.
+        // The report gives the reason for each missing rival, and the version of each present one.
         assert!(is_there || report.contains(&format!("- {rival}: ")), "{report}");
         let row =
             report.lines().find(|line| line.starts_with(&format!("| {rival} | ")) && line.contains('.'));
@@ -61,7 +62,7 @@ fn unequal_servers_answer_by_their_weights_and_take_their_own_time() {
     for run in runs {
         let (least, most) = (run.number("latency_min_ms"), run.number("latency_max_ms"));
         assert!(least >= 1.0 && most >= 3.0, "{run:?}");
-        // Some keep the order of servers in each of several processes.
+        // Some rivals keep a separate server order in each of several processes.
         let (shares, name) = (run.get("requests_of_servers"), run.get("rival"));
         let first = shares.split(';').find_map(|share| share.strip_prefix("s1=")).unwrap();
         let first: u64 = first.parse().unwrap();
@@ -75,7 +76,7 @@ fn the_kernel_is_a_rival_where_it_can_be_one_and_leaves_no_rules() {
         return weir_testkit::untested("needs root and ip");
     }
     let topology = "topology = { kind = \"namespaces\" }\n";
-    // Weir has the same address and port after them: a rule that stayed would take its connections.
+    // Weir runs after them with the same address and port: a leftover rule would take its connections.
     let (there, said) = play(&["nftables", "lvs", "weir"], topology);
     assert!(there.contains(&"weir".to_owned()), "{said}");
     if Path::new("/usr/sbin/nft").exists() {

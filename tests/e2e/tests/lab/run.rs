@@ -1,4 +1,4 @@
-//! `weir lab`, as an engineer and a CI job use it: with the balancers that are on this machine.
+//! Tests of `weir lab` as an engineer and a CI job use it, with the balancers on this machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,19 +11,19 @@ use weir_e2e::{Lab, text};
 use weir_origin::Origin;
 use weir_testkit::{PATIENCE, wait_until};
 
-/// Two cases of a moment each.
+/// Two short cases.
 const TINY: &str = "repeats = 2\nwarm-up = \"20ms\"\npause = \"0ms\"\nwatch = \"50ms\"\n[servers]\ncount = 2\n\
     [[test]]\nname = \"closed\"\nconnections = 2\nrequests = 40\nsize = \"1KiB\"\n\
     [[test]]\nname = \"open\"\nrate = 100\nrequests = 20\nsize = \"10KiB\"\n";
 
-/// Processes whose own directory is there, or was before it was deleted.
+/// Returns the number of processes whose working directory is below `directory`, even if it was deleted.
 fn processes_in(directory: &Path) -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let places = entries.filter_map(|entry| fs::read_link(entry.path().join("cwd")).ok());
     places.filter(|place| place.starts_with(directory)).count()
 }
 
-/// Processes that have this in their command line.
+/// Returns the number of processes whose command line contains `needle`.
 fn processes_of(needle: &str) -> usize {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
@@ -62,7 +62,7 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
         markdown.contains("| interfaces | lo | received_bytes | ") && markdown.contains("| energy | ");
     assert!(is_watched || invalid == runs, "{markdown}");
 
-    // Once more: all of it is there.
+    // A second run finds all results present.
     let again = bench.run(&["run", "tiny.toml", "--json"]);
     assert!(
         again.text().contains(&format!("{runs} runs, {runs} of them are there already")),
@@ -74,7 +74,8 @@ fn balancers_take_turns_and_everything_about_it_is_told() {
     let markdown = bench.run(&["report", "tiny.sqlite"]);
     assert!(markdown.text().starts_with("# tiny.toml\n"), "{}", markdown.text());
 
-    // Nothing is worse than itself, but so few runs prove nothing; and another scenario does not go into the same file.
+    // No result is worse than itself, but so few runs prove nothing. Runs of another scenario are not added
+    // to the same file.
     if invalid < runs {
         let compared = bench.run(&["compare", "tiny.sqlite", "tiny.sqlite"]);
         assert_eq!(compared.code(), Some(2), "{}", compared.text());
@@ -102,7 +103,7 @@ fn an_export_is_reported_and_compared_like_the_file_that_it_was_made_of() {
     let compared = bench.run(&["compare", "tiny.sqlite", "tiny.json"]).text();
     assert!(!compared.contains("WORSE") && compared.contains("0 contradict each other"), "{compared}");
     assert_eq!(bench.run(&["export", "tiny.json"]).text(), exported.text());
-    // Runs are not added to an export, and it stays as it is.
+    // Runs are not added to an export, and the export does not change.
     let output = bench.run(&["run", "tiny.toml", "--output", "tiny.json"]);
     assert!(output.code() == Some(2) && output.text().contains("tiny.json: "), "{}", output.text());
     assert_eq!(bench.read("tiny.json"), exported.text());
@@ -120,7 +121,7 @@ fn shares_of_servers_are_those_of_the_algorithm() {
     let output = bench.run(&["run", "tiny.toml", "--quiet", "--json"]);
     let markdown = bench.run(&["report", "tiny.sqlite"]).text();
     let invalid = markdown.contains("closed, weir, repeat");
-    // A run that was kept from the CPU is left out, and tells no shares.
+    // A run whose generator lacked CPU time is left out and shows no shares.
     assert!(invalid || markdown.contains("s1 40, s2 40"), "{markdown}");
     let report = output.json();
     let each = report["servers"].as_array().unwrap().iter().find(|run| run["case"] == "closed");
@@ -182,7 +183,7 @@ fn a_gate_stops_what_is_missing() {
     bench.run(&["run", "tiny.toml", "--quiet", "--output", "whole.sqlite"]);
     let slow = TINY.replace("pause = \"0ms\"", "pause = \"1m\"");
     fs::write(bench.path("slow.toml"), format!("rivals = \"weir\"\n{slow}")).unwrap();
-    // Its first run is of the first case, and there is no second.
+    // The only run is of the first case; the second case has none.
     let mut child = bench.start(&["run", "slow.toml", "--output", "part.sqlite"], 1);
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -246,7 +247,7 @@ fn a_lab_that_is_ended_while_it_waits_for_a_rival_ends_and_leaves_nothing() {
     fs::write(bench.path("tiny.toml"), format!("{rival}{TINY}")).unwrap();
     let child =
         bench.command(&["run", "tiny.toml"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Two servers, and the rival.
+    // Two servers and the rival.
     wait_until("its rival", PATIENCE, || {
         ledger_of(child.id()).is_some_and(|ledger| ledger.matches("\nprocess ").count() == 3)
     });
@@ -255,7 +256,7 @@ fn a_lab_that_is_ended_while_it_waits_for_a_rival_ends_and_leaves_nothing() {
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
-    // And not that the rival does not answer, for which it would have waited.
+    // The message does not blame the rival, although the lab was waiting for it.
     assert!(text(&output).contains("stopped; started again"), "{}", text(&output));
     assert!(!directory.exists() && processes_of(&directory.display().to_string()) == 0);
 }
@@ -280,7 +281,7 @@ fn what_a_killed_lab_leaves_is_taken_away() {
     let bench =
         Lab::new(&format!("rivals = \"weir\"\n{}", TINY.replace("requests = 40", "duration = \"10m\"")));
     let scenario = fs::read_to_string(bench.path("tiny.toml")).unwrap();
-    // The order of cases is that of the file: the short one first.
+    // Cases run in the order of the file, so this puts the short one first.
     let (head, tests) = scenario.split_once("[[test]]").unwrap();
     let (closed, open) = tests.split_once("[[test]]").unwrap();
     fs::write(bench.path("tiny.toml"), format!("{head}[[test]]{open}\n[[test]]{closed}")).unwrap();
@@ -295,12 +296,13 @@ fn what_a_killed_lab_leaves_is_taken_away() {
     };
     let name = directory.display().to_string();
     wait_until("processes of the lab", PATIENCE, || processes_of(&name) > 0);
-    // At any moment, also between the start of a process and its note.
+    // Kills the lab at an arbitrary moment, possibly between the start of a process and its entry in the
+    // ledger.
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(directory.exists() && processes_of(&name) > 0 && processes_in(&directory) > processes_of(&name));
     bench.run(&["clean"]);
-    // A lab of another test that begins just then may be the one that takes it away.
+    // A lab of another test that starts at this moment may do the cleanup instead.
     wait_until("the end of all of it", PATIENCE, || {
         processes_of(&name) == 0 && processes_in(&directory) == 0 && !directory.exists()
     });
@@ -317,7 +319,7 @@ fn ledger_of(pid: u32) -> Option<String> {
     fs::read_to_string(names.next()?.path()).ok()
 }
 
-/// By its ledger.
+/// Reads the work directory from the lab's ledger.
 fn work_directory_of(pid: u32) -> Option<PathBuf> {
     ledger_of(pid)?.lines().find_map(|line| line.strip_prefix("directory ")).map(PathBuf::from)
 }
@@ -362,7 +364,7 @@ fn who_does_not_start_is_left_out_and_the_others_go_on() {
     let bench = Lab::new(&format!("{rivals}{TINY}"));
     let output = bench.run(&["run", "tiny.toml", "--json", "--markdown", "r.md", "--csv", "r.csv"]);
     let said = output.text();
-    // Two repeats of two cases, of each of the two that are left.
+    // Two repeats of two cases for each of the two remaining rivals.
     assert_eq!(output.json()["runs"], 8, "{said}");
     assert_eq!(output.code(), Some(2), "{said}");
     assert!(said.contains("left out on the way, see the report: haproxy"), "{said}");
@@ -374,7 +376,7 @@ fn who_does_not_start_is_left_out_and_the_others_go_on() {
     );
     assert!(report.contains("repeat 1: haproxy ended at once"), "{report}");
     assert!(bench.csv("r.csv").iter().all(|run| run.get("rival") != "haproxy"));
-    // Once more: it is tried again, and nothing else is to be done.
+    // A second run tries the missing rival again and has nothing else to do.
     let again = bench.run(&["run", "tiny.toml"]);
     assert!(again.text().contains("12 runs, 8 of them are there already"), "{}", again.text());
     assert_eq!(again.code(), Some(2), "{}", again.text());
@@ -406,7 +408,7 @@ fn without_the_right_to_make_networks_it_is_played_over_loopback_and_says_so() {
     let bench = Lab::new(&format!("topology = {{ kind = \"namespaces\" }}\nrivals = \"weir\"\n{TINY}"));
     let mut command = bench.command(&["run", "tiny.toml"]);
     if rustix::process::geteuid().is_root() {
-        // As nobody, with a directory that nobody may write to.
+        // Runs as the user `nobody`, who may write to the directory.
         fs::set_permissions(bench.directory(), fs::Permissions::from_mode(0o777)).unwrap();
         let mut as_nobody = Command::new("setpriv");
         as_nobody
@@ -478,7 +480,7 @@ fn the_highest_rate_is_found_where_there_is_one() {
         "90",
     ];
     let output = bench.run(&[&["find-capacity", url.as_str()][..], &fast].concat());
-    // A machine that keeps the generator from the CPU has no answer, and says so.
+    // On a busy machine, the generator may lack CPU time; the program then reports that it has no result.
     match output.code() {
         Some(0) => {
             let found = output.json();

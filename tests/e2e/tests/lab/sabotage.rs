@@ -1,4 +1,5 @@
-//! `weir lab` believes no balancer and no server that does not do what the scenario says: such runs are invalid, and say why.
+//! Tests that `weir lab` detects balancers and servers that do not follow the scenario: such runs are
+//! invalid, with a reason.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use weir_e2e::Lab;
 use weir_origin::{Origin, ServiceTime, Spread};
 use weir_testkit::RawServer;
 
-/// Weir, but for what it is told, which is changed on the way.
+/// A script that runs Weir, but edits its configuration files first.
 const LIAR: &str = r#"#!/bin/sh
 for argument; do
     [ ! -f "$argument" ] || sed -i EDITS "$argument"
@@ -24,12 +25,12 @@ const TESTS: &str = "repeats = 2\nwarm-up = \"0ms\"\npause = \"0ms\"\nwatch = \"
     [[test]]\nname = \"closed\"\nconnections = 2\nrequests = 40\nsize = \"1KiB\"\n\
     [[test]]\nname = \"open\"\nrate = 100\nrequests = 20\nsize = \"1KiB\"\n";
 
-/// Such a program; without edits it is honest.
+/// Writes such a script; without edits it runs Weir unchanged.
 fn write_liar(path: &Path, edits: &[String]) {
     write_liar_of(weir_e2e::program(), path, edits, "");
 }
 
-/// The same of another balancer's program, which a shell starts after this.
+/// Writes such a script for another balancer's program; the shell runs `before` first.
 fn write_liar_of(program: &Path, path: &Path, edits: &[String], before: &str) {
     let edits: String = edits.iter().map(|edit| format!(" -e '{edit}'")).collect();
     let edits = if edits.is_empty() { "-e ''" } else { edits.as_str() };
@@ -39,15 +40,15 @@ fn write_liar_of(program: &Path, path: &Path, edits: &[String], before: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Plays Weir beside a liar whose configurations sed edits so. All runs of the liar, and none of the other, are invalid for a reason
-/// that has these words.
+/// Runs Weir next to a script that edits its configuration with sed. All runs of the script must be invalid
+/// for a reason that contains `wanted`, and none of the other's.
 fn all_are_found_out(edits: &[String], algorithms: &str, servers: &str, wanted: &str) {
     let scenario = format!("algorithms = {algorithms}\nservers = {{ {servers} }}\n{TESTS}");
     let write = |path: &Path| write_liar(path, edits);
     all_of_a_liar_are_found_out("weir", write, &scenario, wanted);
 }
 
-/// The same of any balancer, and of any scenario.
+/// Does the same for any balancer and any scenario.
 fn all_of_a_liar_are_found_out(product: &str, write: impl Fn(&Path), scenario: &str, wanted: &str) {
     let bench = Lab::new("");
     let path = bench.path("liar");
@@ -65,12 +66,12 @@ fn all_of_a_liar_are_found_out(product: &str, write: impl Fn(&Path), scenario: &
         .map(|run| run["rival"].as_str().unwrap())
         .collect();
     assert!(found.iter().all(|rival| rival.starts_with("liar")), "{wanted}: {said}");
-    // The other half is the honest one's.
+    // The other half of the runs is the honest balancer's.
     assert_eq!(report["runs"].as_u64().unwrap(), found.len() as u64 * 2, "{wanted}: {said}");
     assert!(!found.is_empty(), "{wanted}: {said}");
 }
 
-/// Edits that put these in place of the scenario's servers.
+/// Returns edits that replace the scenario's servers with these.
 fn in_place(servers: [SocketAddr; 2]) -> Vec<String> {
     let edit = |(at, address): (usize, SocketAddr)| {
         format!("/name = \"s{}\"/s/address = \"[^\"]*\"/address = \"{address}\"/", at + 1)
@@ -90,7 +91,7 @@ fn who_is_off_by_a_few_of_forty_requests_has_only_invalid_runs() {
     let servers = "count = 2, weights = [3, 2]";
     let wanted = "requests per server are not as expected";
     all_are_found_out(&["s/, weight = [0-9]*//".to_owned()], "\"round-robin\"", servers, wanted);
-    // Both ways: those that are alike get what others should.
+    // Tests the opposite, too: servers of equal weight get unequal shares.
     let edits = [("s1", 3), ("s2", 2)]
         .map(|(name, weight)| format!("s/name = \"{name}\", address = \"[^\"]*\"/&, weight = {weight}/"));
     all_are_found_out(&edits, "\"round-robin\"", "count = 2", wanted);
@@ -98,11 +99,11 @@ fn who_is_off_by_a_few_of_forty_requests_has_only_invalid_runs() {
 
 #[test]
 fn who_is_out_of_descriptors_has_only_invalid_runs() {
-    // So many connections, of which each wants another one to a server, are too many for it.
+    // These connections, each with a second one to a server, exceed the descriptor limit.
     const TEST: &str = "repeats = 2\nwarm-up = \"0ms\"\npause = \"0ms\"\nwatch = \"20ms\"\nalgorithms = \"least-connections\"\n\
         servers = { count = 2, delay = \"50ms\" }\n\
         [[test]]\nname = \"many\"\nconnections = 60\nrequests = 600\nsize = \"1KiB\"\ntimeout = \"2s\"\n";
-    // They raise their limit where they may: a shell lowers it, and they are told not to raise it.
+    // Balancers raise their own limit, so a shell lowers it and the config tells them not to raise it.
     for (product, edit) in [
         ("haproxy", "s/^  maxconn .*/&\\n  ulimit-n 50/"),
         ("nginx", "s/^worker_rlimit_nofile .*/worker_rlimit_nofile 50;/"),
@@ -119,7 +120,7 @@ fn who_is_out_of_descriptors_has_only_invalid_runs() {
 
 #[test]
 fn who_chooses_by_another_algorithm_has_only_invalid_runs() {
-    // One is taken for the other.
+    // Swaps two algorithms.
     let edits = ["s/\"round-robin\"/\"other\"/", "s/\"source\"/\"round-robin\"/", "s/\"other\"/\"source\"/"];
     let edits = edits.map(str::to_owned);
     all_are_found_out(
@@ -128,7 +129,7 @@ fn who_chooses_by_another_algorithm_has_only_invalid_runs() {
         "count = 2",
         "requests per server are not as expected",
     );
-    // Who asks one server only has drawn no lots.
+    // A balancer that uses only one server has not chosen at random.
     let edits = ["s/\"random\"/\"first\"/".to_owned()];
     all_are_found_out(&edits, "\"random\"", "count = 2", "requests per server are not as expected");
 }
@@ -182,7 +183,7 @@ fn the_gate_closes_for_who_has_become_slower() {
         "{said}"
     );
     assert!(said.contains("1 of 1 figures are worse by over 2% beyond chance"), "{said}");
-    // The other way round it is better, and nothing is said against that.
+    // In the other direction the result is better, and the gate stays open.
     let compared = bench.run(&["compare", "after.sqlite", "before.sqlite"]);
     assert!(compared.code() == Some(0) && compared.text().contains(": better"), "{}", compared.text());
 }

@@ -1,4 +1,5 @@
-//! `weir lab` with ways past the balancer: files that it sends in a server's place, redirects, and no balancer at all.
+//! Tests of `weir lab` with responses that bypass the balancer: files that it sends in place of a server,
+//! redirects, and no balancer.
 
 use serde_json::Value;
 use weir_e2e::Lab;
@@ -35,7 +36,8 @@ fn every_way_brings_every_file_whole_and_servers_are_asked_in_turn() {
     let (report, said) = (output.json(), output.text());
     let runs = if said.contains("nginx offloaded is left out") { 5 } else { 6 };
     assert_eq!(report["runs"], runs, "{said}");
-    // Wrong sizes and uneven shares are flaws; so is a generator that was kept from the CPU, which may happen here.
+    // Wrong sizes and uneven shares are flaws here. A generator without enough CPU time is a flaw, too, but
+    // may happen in this test.
     let is_own = |flaw: &str| flaw.contains("bytes") || flaw.contains("servers");
     let invalid = report["invalid"].as_array().unwrap();
     let flaws =
