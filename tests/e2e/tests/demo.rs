@@ -1,4 +1,4 @@
-//! `weir demo`: shows what it promises, and leaves nothing behind.
+//! Tests of `weir demo`: its summary, its live view, and the removal of its processes and files.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,17 +10,18 @@ use std::time::Duration;
 use weir_e2e::Terminal;
 use weir_testkit::{Child, PATIENCE, Signal, TempDir, wait_until};
 
-/// A demo takes some seconds, and waits longer than that for what a busy machine does late.
+/// Maximum wait for a demo. A demo takes some seconds; the rest is for a busy machine.
 const DEMO_MAX: Duration = Duration::from_secs(100);
 
-/// The terminal's sequences for another screen and back (xterm's 1049). What the view shows comes in fragments.
+/// Escape sequences that open and close the alternate screen (xterm's 1049). The text of the view itself
+/// arrives in fragments.
 const VIEW_OPENS: &str = "\u{1b}[?1049h";
 const VIEW_CLOSES: &str = "\u{1b}[?1049l";
 
-/// A directory in which a demo puts its own, and by which its processes are known.
+/// A directory for the demo's directory, which also identifies its processes.
 struct Ground {
     directory: TempDir,
-    /// Each demo is nine processes or more and much traffic.
+    /// Allows one demo at a time: each has at least nine processes and much traffic.
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -41,8 +42,8 @@ impl Ground {
         fs::read_dir(self.directory.path()).expect("own directory").next().is_some()
     }
 
-    /// Processes that know the directory's name, by what they are called: inherited, or, those of the fleet, told. Dead ones
-    /// have no environment.
+    /// Returns the names of the processes whose environment contains the directory: they inherited it, or,
+    /// for those of the fleet, received it. Dead processes have no environment.
     fn processes(&self) -> Vec<String> {
         let directory = self.directory.path().display();
         let marks = [format!("TMPDIR={directory}\0"), format!("WEIR_FLEET_MACHINE={directory}/")];
@@ -63,7 +64,7 @@ impl Ground {
     }
 }
 
-/// Name, state and requests of each server in a summary.
+/// Returns name, state and requests of each server in a summary.
 fn servers(summary: &[String]) -> Vec<(String, String, u64)> {
     let rows = summary.iter().skip_while(|line| !line.contains("REQUESTS")).skip(1);
     let rows = rows.take_while(|line| !line.is_empty());
@@ -74,7 +75,7 @@ fn servers(summary: &[String]) -> Vec<(String, String, u64)> {
     .collect()
 }
 
-/// How many requests were sent, if all of them were answered with 200.
+/// Returns the number of requests if all of them were answered with 200.
 fn all_answered(summary: &[String]) -> Option<u64> {
     let total = summary.iter().find(|line| line.contains(" requests: "))?;
     let (_, after_seconds) = total.split_once(" s ")?;
@@ -138,7 +139,8 @@ fn signals_end_everything() {
         let ground = Ground::new();
         let mut demo = Child::spawn(ground.demo(&["--once"]));
         demo.wait_for_line(DEMO_MAX, |line| line.contains("the balancer run"));
-        // The demo, four web servers, two storage nodes, the balancer, and what the fleet has by now.
+        // The demo, four web servers, two storage nodes, the balancer, and the machines that the fleet has by
+        // now.
         assert!(ground.processes().len() >= 9, "{:#?}", ground.processes());
         demo.signal(signal);
         assert_eq!(demo.wait(DEMO_MAX).code(), Some(2), "{signal:?}: {:#?}", demo.output());

@@ -1,4 +1,5 @@
-//! `weir demo`: one of its storage nodes dies while files go up and down through the balancer.
+//! Tests that `weir demo` loses no file when one of its storage nodes dies during uploads and downloads
+//! through the balancer.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,19 +11,20 @@ use std::thread;
 use weir_e2e::Demo;
 use weir_testkit::{PATIENCE, RawClient, Response, SetOnDrop, wait_until};
 
-/// Large enough that a kill meets some on their way.
+/// Size of a file, large enough that the kill interrupts some transfers.
 const FILE_BYTES: usize = 1_000_000;
 const CLIENTS: usize = 3;
-/// So many files go up, and as many down, before the kill, and again after it.
+/// Minimum number of uploads, and of downloads, both before and after the kill.
 const TRANSFERS: usize = 30;
 
-/// What is in a file: its name, over and over.
+/// Returns the content of a file: its name, repeated.
 fn content(name: &str) -> Vec<u8> {
     let line = format!("{name}\n");
     line.repeat(FILE_BYTES / line.len()).into_bytes()
 }
 
-/// An answer, on a connection of its own; `None` = it was broken off, or there was none.
+/// Sends a request on its own connection and returns the response; `None` = it was cut off, or there was
+/// none.
 fn ask(to: SocketAddr, method: &str, name: &str, body: &[u8]) -> Option<Response> {
     let length = body.len();
     let head = format!(
@@ -33,7 +35,7 @@ fn ask(to: SocketAddr, method: &str, name: &str, body: &[u8]) -> Option<Response
     client.try_response().ok()
 }
 
-/// What the client of the balancer has of a transfer.
+/// Transfers as seen by the clients of the balancer.
 #[derive(Default)]
 struct Seen {
     uploads: AtomicUsize,
@@ -46,7 +48,7 @@ impl Seen {
         !self.is_over.load(Ordering::Relaxed)
     }
 
-    /// Uploads files, each by another name, and returns those that were confirmed.
+    /// Uploads files with different names and returns the names that were confirmed.
     fn upload(&self, site: SocketAddr, client: usize) -> Vec<String> {
         let mut confirmed = Vec::new();
         let mut number = 0;
@@ -61,7 +63,7 @@ impl Seen {
         confirmed
     }
 
-    /// Downloads one file over and over: what looks whole is whole.
+    /// Downloads a file repeatedly and checks that every complete response has the right content.
     fn download(&self, site: SocketAddr, name: &str) {
         let expected = content(name);
         while self.goes_on() {
@@ -107,7 +109,7 @@ fn a_storage_node_that_is_killed_amid_transfers_costs_no_confirmed_file_and_the_
         clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
     });
     assert!(ask(killed, "GET", "fixed", b"").is_none(), "it is dead");
-    // Who was in the middle of something has been told. From now on nobody notices.
+    // The interrupted transfers have failed by now. From here on every transfer must succeed.
     for number in 0..10 {
         let name = format!("later-{number}");
         assert_eq!(ask(site, "PUT", &name, &content(&name)).map(|answer| answer.status), Some(201));
@@ -118,7 +120,7 @@ fn a_storage_node_that_is_killed_amid_transfers_costs_no_confirmed_file_and_the_
         let answer = ask(site, "GET", name, b"").unwrap();
         assert!(answer.status == 200 && answer.body == content(name), "{name}: {}", answer.status);
     }
-    // What was not confirmed is whole, or nobody sees it.
+    // A file that was not confirmed is either complete or absent.
     for entry in fs::read_dir(demo.data()).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.starts_with("up-") {

@@ -1,4 +1,4 @@
-//! What the guide shows is what the program takes: every config in it is proved by `weir check`.
+//! Checks the documentation: `weir check` accepts every config in the guide.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -12,7 +12,7 @@ use weir_e2e::Weir;
 use weir_testkit::TempDir;
 use weir_testkit::certificates::{Authority, Request};
 
-/// A piece of TOML in a text for people.
+/// A TOML example in a document.
 struct Example {
     /// File and line.
     place: String,
@@ -56,13 +56,13 @@ fn examples_of(file: &Path) -> Vec<Example> {
     examples
 }
 
-/// What stands after each `prefix`, up to `end`.
+/// Returns the texts after each `prefix`, up to `end`.
 fn after<'a>(text: &'a str, prefix: &str, end: &[char]) -> BTreeSet<&'a str> {
     text.split(prefix).skip(1).filter_map(|rest| rest.split(end).next()).collect()
 }
 
-/// The example with what it takes for granted: the pools and listeners it names but does not show, files where it says
-/// they are.
+/// Completes an example: adds the pools and listeners that it names but does not define, and replaces the
+/// directories of its files by `files`.
 fn completed(example: &str, files: &Path) -> String {
     let mut text = example.to_owned();
     let heads: String = text.lines().filter(|line| line.starts_with('[')).collect::<Vec<_>>().join("\n");
@@ -84,7 +84,7 @@ fn completed(example: &str, files: &Path) -> String {
         text.push_str("[weir]\ncontrol = false\nstate = false\n");
     }
     let files = files.to_str().expect("a path in UTF-8");
-    // The areas of an example that shows only a part of them.
+    // Adds the storage area to an example that shows only a part of one.
     let shown = text.matches("storage = \"").count() > 0 || heads.contains("[storage-area.");
     if shown && !heads.contains("[storage-area.data]") {
         text.push_str("[storage-area.data]\nroot = \"/srv/data\"\n");
@@ -92,13 +92,13 @@ fn completed(example: &str, files: &Path) -> String {
     if heads.contains("[storage-area.") && !example.contains("storage = \"data\"") {
         text.push_str("[[route]]\npath = \"/data\"\nstorage = \"data\"\n");
     }
-    // An account of every machine.
+    // An account that exists on every machine.
     let text = text.replace("user = \"weir\"", "user = \"nobody\"");
     let directories = ["/etc/weir/", "/var/log/weir/", "/srv/"];
     directories.iter().fold(text, |text, directory| text.replace(directory, &format!("{files}/")))
 }
 
-/// Every file that the guide names.
+/// Writes every file that the guide names.
 fn write_files(directory: &Path) {
     let authority = Authority::new("guide");
     let issued = authority.issue(&Request::names(&["example.org", "example.net", "*.internal"]));
@@ -150,7 +150,7 @@ fn every_config_in_the_guide_is_valid() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// The second column of a table's row that begins with this, without backquotes.
+/// Returns the second column of the table row that begins with this, without backquotes.
 fn row(page: &str, start: &str) -> String {
     let text = fs::read_to_string(repository().join(page)).expect("a page");
     let line = text.lines().find(|line| line.starts_with(&format!("| `{start}` | `"))).expect("the row");

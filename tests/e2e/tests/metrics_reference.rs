@@ -1,5 +1,5 @@
-//! docs/reference/metrics.md is made from what a running Weir says of its metrics.
-//! After a change there: `WEIR_UPDATE_DOCS=1 cargo test -p weir-e2e --test metrics_reference`
+//! Checks that docs/reference/metrics.md matches the metrics of a running Weir. To update the page after a
+//! change: `WEIR_UPDATE_DOCS=1 cargo test -p weir-e2e --test metrics_reference`
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -23,7 +23,7 @@ leaves out the servers, of which there may be thousands. Those of fleets are the
 take up where these are counted.
 ";
 
-/// How the names begin, and the labels that all of them have.
+/// Prefixes of metric names, and the labels that all metrics with the prefix have.
 const SECTIONS: [(&str, &str, &[&str]); 7] = [
     ("weir_listener_", "Listeners", &["listener"]),
     ("weir_pool_", "Pools", &["pool"]),
@@ -41,7 +41,7 @@ struct Family {
     labels: BTreeSet<String>,
 }
 
-/// Every family of the page by its name.
+/// Returns every metric family of the page by its name.
 fn families(page: &str) -> BTreeMap<String, Family> {
     let mut families = BTreeMap::<String, Family>::new();
     for line in page.lines() {
@@ -87,7 +87,7 @@ fn the_reference_names_every_metric_and_no_other() {
     let directory = TempDir::new().unwrap();
     let certificate = Authority::new("metrics").issue(&Request::names(&["a.example"]));
     let files = certificate.write_to(directory.path(), "site");
-    // With everything that brings labels of its own.
+    // Uses every feature that adds labels.
     let config = format!(
         "{}check = \"tcp\"\nsticky = {{ source = true }}\n[listener.tls]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\
          tls = {{ certificates = {{ certificate = {:?}, key = {:?} }} }}\n\

@@ -1,4 +1,4 @@
-//! `weir watch`, as an engineer, a cron job and Prometheus use it.
+//! Tests of `weir watch`, as used by an engineer, by a cron job and by Prometheus.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -17,7 +17,7 @@ fn weir(arguments: &[&str]) -> Output {
     Command::new(weir_e2e::program()).arg("watch").args(arguments).output().unwrap()
 }
 
-/// Ends with the test.
+/// A process that is killed when the test ends.
 struct Running(Child);
 
 impl Running {
@@ -58,7 +58,7 @@ fn a_cron_job_gets_a_line_for_each_disk_each_time_and_the_header_once() {
         for look in 0..2 {
             let row = &lines[1 + look * kernel.lines().count() + at];
             assert_eq!(row[2], words[2]);
-            // All that this kernel has, as it has it, but for what changes from look to look.
+            // All fields that this kernel provides, except those that change between samples.
             assert_eq!(row[3..5], words[..2]);
             assert_eq!(row[3..].iter().filter(|cell| !cell.is_empty()).count(), words.len() - 1, "{row:?}");
         }
@@ -99,7 +99,7 @@ fn the_work_of_a_process_is_seen_in_json() {
     assert!(cpu.is_some());
 }
 
-/// A process that does nothing, under a name of its own; ends with the test.
+/// Starts an idle process with its own name; it is killed when the test ends.
 fn idle(program: &Path) -> Running {
     let mut command = Command::new(program);
     Running(
@@ -107,12 +107,12 @@ fn idle(program: &Path) -> Running {
     )
 }
 
-/// Lines of JSON up to one in which exactly these processes are.
+/// Reads lines of JSON until one lists exactly these processes.
 fn wait_for(lines: &mut impl Iterator<Item = std::io::Result<String>>, wanted: &[&str]) {
     let is_seen = |line: std::io::Result<String>| {
         let moment: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let processes = moment["processes"].as_array().unwrap();
-        // From the second look on: only then there are rates.
+        // Rates exist only from the second sample on.
         processes.len() == wanted.len()
             && processes.iter().zip(wanted).all(|(it, name)| it["subject"] == *name && it["cpu"].is_number())
     };
@@ -139,9 +139,9 @@ fn processes_that_come_and_go_are_in_the_database_and_in_the_plots() {
     let second = idle(&program);
     names.push(of(&second));
     wait_for(&mut lines, &[&names[1]]);
-    // It goes on talking, and must not wait for somebody who listens.
+    // The watch continues to write, so its output must be read.
     std::thread::spawn(move || lines.for_each(drop));
-    // Read while it is written, and drawn at its end.
+    // Reads the database while it is written, and draws plots at the end.
     let during = weir(&["plot", &database, "--svg", &path("during")]);
     assert!(during.status.success(), "{during:?}");
     assert_eq!(String::from_utf8(during.stdout).unwrap(), format!("{}\n", path("during/processes.svg")));
@@ -152,7 +152,7 @@ fn processes_that_come_and_go_are_in_the_database_and_in_the_plots() {
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{svg}");
         assert!(names.iter().all(|name| svg.contains(name.as_str())), "{drawn}: {svg}");
     }
-    // One that is killed loses nothing that it had said.
+    // A watch that is killed loses no sample that it has written.
     let mut watch = Running::start(&arguments);
     let mut lines = BufReader::new(watch.0.stdout.take().unwrap()).lines();
     wait_for(&mut lines, &[&names[1]]);
@@ -180,7 +180,7 @@ fn prometheus_is_answered_with_figures_of_now() {
             .find_map(|line| line.strip_prefix("weir_watch_tcp_passive_opens_total{subject=\"tcp\"} "));
         value.map(|value| value.parse::<u64>().unwrap())
     };
-    // Each scrape is a connection that is accepted here.
+    // Each scrape opens a connection, which the counter includes.
     let first = std::iter::repeat_with(scrape).find_map(|opens| opens).unwrap();
     assert!(std::iter::repeat_with(scrape).any(|opens| opens.unwrap() > first));
 }
@@ -251,7 +251,7 @@ fn a_machine_without_counted_energy_has_cpu_seconds_in_its_place_and_says_so_onc
     let lines = String::from_utf8(output.stdout).unwrap();
     let moment: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
     let row = &moment["energy"][0];
-    // Whether this machine counts it is not for the test to say.
+    // The test must pass on machines with and without energy counters.
     if row["energy_j"].is_number() {
         assert_eq!(said, "");
     } else {
@@ -261,7 +261,8 @@ fn a_machine_without_counted_energy_has_cpu_seconds_in_its_place_and_says_so_onc
     }
 }
 
-/// A control group of version 2 that is not there yet; gone with the test. `None`: nobody may make one here.
+/// A control group of version 2 that does not exist yet; it is removed when the test ends. `None` = control
+/// groups cannot be created here.
 struct Group(PathBuf);
 
 impl Group {
@@ -310,7 +311,7 @@ fn a_control_group_that_comes_has_what_its_processes_have_and_keeps_what_they_di
         let find = |line: std::io::Result<String>| {
             let moment: Value = serde_json::from_str(&line.unwrap()).unwrap();
             let row = moment["cgroups"].as_array().unwrap().first().cloned();
-            // PSS is looked at more rarely: what it was of fewer processes is not what is awaited.
+            // PSS is sampled less often, so its value may still be that of fewer processes.
             let is_whole = |row: &Value| processes == 0 || row["proportional_bytes"].as_f64() > Some(0.0);
             row.filter(|row| row["processes"].as_u64() == Some(processes) && is_whole(row))
         };
