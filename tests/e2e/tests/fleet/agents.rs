@@ -1,4 +1,4 @@
-//! Fleets that go by what agents beside their servers say.
+//! Tests of fleets that scale by the reports of agents on their servers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn a_fleet_follows_the_load_of_processors_and_holds_when_nobody_tells_it() {
     wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
     says("cpu:90%\n");
     wait_until("as many as there may be", Duration::from_secs(60), || has_settled_at(&weir, 3));
-    // They have become idle, or their agents mute: nobody knows.
+    // The agents stop reporting their load, so it is unknown.
     says("up\n");
     wait_until("it is said", PATIENCE, || {
         fleet(&weir)["alarms"].to_string().contains("cpu: not measured: the fleet stays as it is")

@@ -1,4 +1,4 @@
-//! What `weir check` finds out about fleets.
+//! Tests of the checks of fleets by `weir check`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,7 +16,7 @@ fn check(directory: &Path, fleet: &str, more: &[&str]) -> Output {
     fs::write(&config, format!("{POOL}{fleet}\n")).unwrap();
     let mut command = Command::new(program());
     command.arg("check").arg(&config).args(more);
-    // No cloud of whoever runs this.
+    // Hides the clouds of the user that runs the test.
     command.env_remove("OS_CLOUD").env_remove("OS_AUTH_URL").env("HOME", directory);
     command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
     command.output().unwrap()

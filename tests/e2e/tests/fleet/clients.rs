@@ -1,4 +1,4 @@
-//! Clients that ask all the time, while something is done to a fleet.
+//! Clients that send requests continuously while a test changes a fleet.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -9,20 +9,20 @@ use std::thread;
 use weir_e2e::get;
 use weir_testkit::{RawClient, SetOnDrop};
 
-/// What clients have seen.
+/// Results of the clients.
 #[derive(Default)]
 pub(crate) struct Seen {
     over: AtomicBool,
     answered: AtomicU64,
-    /// Each with what came instead.
+    /// Failed requests, each with its result.
     failed: Mutex<Vec<String>>,
-    /// Who has answered lately.
+    /// Servers that have responded since the last [`Seen::take_servers`].
     servers: Mutex<BTreeSet<String>>,
 }
 
 impl Seen {
-    /// So many clients ask, one request after the other over one connection each, until `meanwhile` is over. Requests take from 5 ms on,
-    /// those of each further client `more_ms` longer.
+    /// Runs clients until `meanwhile` returns. Each client sends one request after the other over one
+    /// connection. Requests take at least 5 ms; those of each further client take `more_ms` longer.
     pub(crate) fn during(
         address: SocketAddr,
         clients: u64,
@@ -31,7 +31,7 @@ impl Seen {
     ) -> Self {
         let seen = Self::default();
         thread::scope(|scope| {
-            // Also when `meanwhile` fails: the scope waits for the clients.
+            // Stops the clients even if `meanwhile` panics, because the scope waits for them.
             let _over = SetOnDrop(&seen.over);
             for client in 0..clients {
                 let (seen, path) = (&seen, format!("/delay/{}", 5 + more_ms * client));
@@ -61,17 +61,17 @@ impl Seen {
         }
     }
 
-    /// So many requests so far.
+    /// Returns the number of responses so far.
     pub(crate) fn answered(&self) -> u64 {
         self.answered.load(Ordering::SeqCst)
     }
 
-    /// What came instead of an answer.
+    /// Returns the results of the failed requests.
     pub(crate) fn failed(&self) -> Vec<String> {
         self.failed.lock().unwrap().clone()
     }
 
-    /// Who has answered since this was asked last, or since the beginning.
+    /// Returns the servers that have responded since the last call.
     pub(crate) fn take_servers(&self) -> BTreeSet<String> {
         std::mem::take(&mut *self.servers.lock().unwrap())
     }

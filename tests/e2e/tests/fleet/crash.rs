@@ -1,4 +1,4 @@
-//! Weir is killed in the middle of everything, and the next one goes on.
+//! Tests that kill Weir at arbitrary moments and check that the next one continues.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn scale(weir: &Weir, servers: u64) {
     weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": servers}}));
 }
 
-/// The names of the pool's servers.
+/// Returns the names of the pool's servers.
 fn members(weir: &Weir) -> BTreeSet<String> {
     let pools = weir.obey(&json!({"show": {"what": "pools"}}))["snapshot"]["pools"].take();
     let servers = pools[0]["servers"].as_array().unwrap();
@@ -27,7 +27,7 @@ fn kill(mut weir: Weir) {
     weir.wait();
 }
 
-/// Nobody is left behind, and nobody is there twice: what runs is what the pool has.
+/// Checks that no process is left behind and none exists twice: the running processes are the pool's servers.
 fn converges(place: &Place, weir: &Weir, servers: u64) {
     scale(weir, servers);
     wait_until("as many servers as there should be", Duration::from_secs(60), || {
@@ -46,16 +46,17 @@ fn converges(place: &Place, weir: &Weir, servers: u64) {
 fn killed_again_and_again(state: impl Fn(&Place) -> String) {
     let place = Place::new();
     let config = format!("{}\n[weir]\nstate = {}\n", place.config(RULES), state(&place));
-    // At each step another number, and the end comes a little later after the first word of what is done.
+    // Each step wants another number of servers and kills Weir a little later after its first action.
     for (step, servers) in [5, 1, 6, 2, 7, 1, 4, 8].into_iter().enumerate() {
         let mut weir = Weir::start(&config);
         weir.wait_for_log("fleet web: led from here");
         scale(&weir, servers);
-        // There is nothing to say if the Weir before was killed before it did anything, and left as many servers as are wanted now.
+        // Weir logs nothing if the previous one was killed before its first action and left the number of
+        // servers that is wanted now.
         wait_until("the first word, or nothing to do", PATIENCE, || {
             weir.log().iter().any(|line| line.contains("wanted; ")) || has_settled_at(&weir, servers)
         });
-        // Not to wait for anything: the point is that it may be any moment.
+        // An arbitrary delay, so that the kill may hit any moment.
         std::thread::sleep(Duration::from_millis(40 * step as u64));
         kill(weir);
     }
@@ -84,7 +85,7 @@ fn servers_outlive_a_stop_and_are_taken_over_as_they_are() {
     assert!(weir.stop().success());
     assert_eq!(place.processes(), before);
     let weir = Weir::start(&config);
-    // What was asked for by hand still is.
+    // The number that the operator has set stays in force.
     wait_until("three servers", PATIENCE, || has_settled_at(&weir, 3));
     assert_eq!(place.processes(), before);
     assert_eq!(fleet(&weir)["pinned"], 3);
@@ -125,7 +126,7 @@ fn what_was_asked_of_one_weir_is_known_to_the_next_that_leads_and_to_those_that_
     wait_until("it has the servers", PATIENCE, || has_settled_at(&second, 3));
     let shown = fleet(&second);
     assert_eq!((&shown["pinned"], &shown["paused"]), (&json!(3), &json!(true)));
-    // Both may be told.
+    // Either Weir accepts the commands.
     let third = Weir::start(&config);
     told(&third, &["resume"]);
     told(&third, &["scale", "2"]);

@@ -1,4 +1,4 @@
-//! Again and again up and down under load, and not a request lost.
+//! Tests that a fleet loses no request while it scales up and down repeatedly under load.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use weir_testkit::{PATIENCE, wait_until};
 use crate::clients::Seen;
 use crate::place::{Place, busy_and_draining, has_settled_at};
 
-/// A hundred take a minute.
+/// Number of cycles; a hundred take a minute.
 const CYCLES: u64 = if cfg!(feature = "long") { 100 } else { 12 };
 const CLIENTS: u64 = 8;
 const LEAST: u64 = 1;
@@ -46,9 +46,9 @@ fn cycles_of_up_and_down_under_load_lose_no_request() {
         done("drain")
     );
     assert!(failed.is_empty(), "{} of {answered}: {failed:#?}", failed.len());
-    // There was load all the time.
+    // Clients sent requests all the time.
     assert!(answered >= CYCLES * CLIENTS, "{answered}");
-    // One that is called back is drained once more.
+    // A server that returns from its drain is drained once more.
     assert!(done("drain") >= CYCLES * (MOST - LEAST), "{}", done("drain"));
     assert!(busy_drains > 0, "no server had anything to do when it was drained");
     assert_eq!(metrics.get("weir_fleet_cut_requests_total", &[]), 0.0);

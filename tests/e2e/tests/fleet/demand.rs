@@ -1,5 +1,5 @@
-//! The published load, compressed in time, on a fleet whose every drain happens under traffic: from before the first one until after the last
-//! there are requests over a connection that is kept, and a download that does not end.
+//! Tests a fleet with the published load, compressed in time. Every drain happens under traffic: requests
+//! over a kept connection, and a download that lasts from before the first drain until after the last one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,10 +14,10 @@ use weir_testkit::{PATIENCE, RawClient, SetOnDrop, wait_until};
 
 use crate::place::{Place, busy_and_draining, fleet, has_settled_at, told};
 
-/// Twenty minutes become forty seconds; rates stay as they are.
+/// Compression of time: twenty minutes become forty seconds. Rates stay the same.
 const COMPRESSION: f64 = 30.0;
 
-/// From, for so long, requests per second on top of the others.
+/// Start in seconds, duration in seconds, and requests per second, which add up.
 const PUBLISHED: [(f64, f64, f64); 8] = [
     (0.0, 1_200.0, 1.0),
     (120.0, 480.0, 10.0),
@@ -29,7 +29,7 @@ const PUBLISHED: [(f64, f64, f64); 8] = [
     (420.0, 240.0, 40.0),
 ];
 
-/// When each request is due, evenly spaced at each moment's rate.
+/// Returns the time of each request, evenly spaced at the current rate.
 fn schedule() -> Vec<Duration> {
     const STEP_S: f64 = 0.001;
     let mut due = Vec::new();
@@ -48,17 +48,18 @@ fn schedule() -> Vec<Duration> {
 
 const CLIENTS: usize = 12;
 const DOWNLOADS: usize = 8;
-/// Twenty seconds each.
+/// Twenty seconds for each download.
 const DOWNLOAD_BYTES: usize = 400_000;
 const DOWNLOAD_RATE: usize = 20_000;
 
-/// Much more than all buffers between the server and the client: its server is at work as long as the client takes its time.
+/// Much more than all buffers between server and client, so that the server is busy for as long as the client
+/// reads slowly.
 const HELD_BYTES: usize = 64 << 20;
-/// Whole lines of what the server sends, so that all pieces are the same.
+/// A multiple of the lines that the server sends, so that all pieces are equal.
 const PIECE_BYTES: usize = 4_096;
 const PIECE_EVERY: Duration = Duration::from_millis(100);
 
-/// A download that goes on for as long as it is not over, and then to its end. How many bytes came.
+/// Downloads slowly until `over` is set, and then the rest. Returns the number of bytes received.
 fn hold_a_download(address: SocketAddr, under_way: &AtomicBool, over: &AtomicBool) -> usize {
     let mut client = RawClient::connect(address).receive_buffer(64 * 1024).timeout(Duration::from_secs(120));
     client.send(get(&format!("/bytes/{HELD_BYTES}")));
@@ -68,7 +69,7 @@ fn hold_a_download(address: SocketAddr, under_way: &AtomicBool, over: &AtomicBoo
     let mut bytes = first.len();
     while bytes < HELD_BYTES {
         if !over.load(Ordering::SeqCst) {
-            // A pace, and nothing that is waited for.
+            // Sets the pace; not a wait for a condition.
             thread::sleep(PIECE_EVERY);
         }
         assert!(client.read_exact(PIECE_BYTES) == first, "other bytes after {bytes}");
@@ -77,7 +78,8 @@ fn hold_a_download(address: SocketAddr, under_way: &AtomicBool, over: &AtomicBoo
     bytes
 }
 
-/// One request after the other over one connection until it is over, each under way for a while. How many were answered.
+/// Sends one request after the other over one connection until `over` is set. Each takes 400 ms. Returns the
+/// number of responses.
 fn keep_asking(address: SocketAddr, over: &AtomicBool) -> u64 {
     let mut client = RawClient::connect(address);
     let mut answered = 0;
@@ -89,7 +91,8 @@ fn keep_asking(address: SocketAddr, over: &AtomicBool) -> u64 {
     answered
 }
 
-/// So many servers take requests and nobody comes; the one that the held download is from may be draining.
+/// Returns true if this number of servers takes requests and none is starting. The server of the held
+/// download may be draining.
 fn is_down_to(weir: &Weir, servers: u64) -> bool {
     let fleet = fleet(weir);
     fleet["active"] == servers
@@ -130,7 +133,7 @@ fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
                 scope.spawn(move || {
                     let mut client = RawClient::connect(address);
                     for due in mine {
-                        // The load has a schedule of its own: nothing is waited for here.
+                        // Follows the schedule; not a wait for a condition.
                         thread::sleep(due.saturating_sub(begins.elapsed()));
                         let response = client.exchange(get("/bytes/2000"));
                         assert_eq!((response.status, response.body.len()), (200, 2_000), "{response:?}");
@@ -139,7 +142,7 @@ fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
                 })
             })
             .collect();
-        // While the most servers are there, so that most of these see their server drained.
+        // Starts at the maximum of servers, so that most downloads see their server drained.
         wait_until("many servers", Duration::from_secs(60), || {
             let active = fleet(&weir)["active"].as_u64().unwrap();
             most.fetch_max(active, Ordering::SeqCst);
@@ -183,7 +186,7 @@ fn servers_rise_and_fall_with_the_published_load_and_no_request_is_lost() {
     keep_artefacts(&weir, &place);
 }
 
-/// The history and its picture, for people; and the proof that they are worth looking at.
+/// Stores the history and its plot for inspection, and checks that they are complete.
 fn keep_artefacts(weir: &Weir, place: &Place) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fleet");
     fs::create_dir_all(&directory).unwrap();

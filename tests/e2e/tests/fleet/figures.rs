@@ -1,4 +1,4 @@
-//! Implausible figures, from a socket that answers like HAProxy's with counters of the test.
+//! Tests of implausible counters, from a socket that responds like HAProxy's with counters of the test.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -1,4 +1,5 @@
-//! A HAProxy that is there balances, and Weir looks after the servers. Debian's HAProxy (2.6); `scripts/setup test` installs it.
+//! Tests of a fleet behind a running HAProxy, whose servers Weir manages. Uses Debian's HAProxy (2.6), which
+//! `scripts/setup test` installs.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -23,7 +24,7 @@ struct Haproxy {
 }
 
 impl Haproxy {
-    /// Gives a command, and returns the reply.
+    /// Sends a command and returns the reply.
     fn ask(&self, command: &str) -> String {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.write_all(format!("{command}\n").as_bytes()).unwrap();
@@ -32,7 +33,7 @@ impl Haproxy {
         reply
     }
 
-    /// A column of `show stat`, for each row of the backend, with its name.
+    /// Returns a column of `show stat` for each row of the backend, with the row's name.
     fn stat(&self, column: &str) -> Vec<(String, String)> {
         let text = self.ask("show stat");
         let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
@@ -46,7 +47,7 @@ impl Haproxy {
 fn start(place: &Place) -> Haproxy {
     let program = Path::new("/usr/sbin/haproxy");
     assert!(program.exists(), "haproxy is not installed: run `scripts/setup test`");
-    // Between this and its bind somebody may take the port: then the test fails, and says so.
+    // Another process may take the port before HAProxy binds it; the test then fails with that error.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let (config, socket) = (place.path("haproxy.cfg"), place.path("haproxy.sock"));
     let text = format!(
@@ -97,7 +98,7 @@ fn servers_are_added_to_and_drained_from_a_haproxy_without_a_request_lost() {
                     let response = client.exchange(get("/bytes/1000"));
                     assert_eq!((response.status, response.body.len()), (200, 1_000), "{response:?}");
                     answered.fetch_add(1, Ordering::SeqCst);
-                    // As many as they can would be a load test.
+                    // Limits the rate: the test is no load test.
                     thread::sleep(Duration::from_millis(5));
                 }
             });
@@ -140,7 +141,7 @@ fn a_server_gets_nothing_before_its_check_has_passed_once() {
     let place = Place::new();
     let haproxy = start(&place);
     let (begun, go) = (place.path("begun"), place.path("go"));
-    // Begins to listen when it is told to.
+    // Starts to listen after the file `go` exists.
     let script =
         format!("touch {}; until [ -e {} ]; do sleep 0.05; done; exec \"$@\"", begun.display(), go.display());
     let config = config(&place, &haproxy)
@@ -153,7 +154,7 @@ fn a_server_gets_nothing_before_its_check_has_passed_once() {
         assert_eq!(client.exchange(get("/")).status, 503);
         client = RawClient::connect(haproxy.address);
     }
-    // Nobody was sent to where nobody listens.
+    // No request was sent to the server before it listened.
     assert_eq!(haproxy.stat("econ")[0].1, "0", "{:?}", haproxy.stat("econ"));
     std::fs::write(go, "").unwrap();
     wait_until("it serves", PATIENCE, || has_settled_at(&weir, 1));
@@ -169,7 +170,7 @@ fn a_server_that_was_left_half_added_is_checked_when_it_serves() {
     wait_until("the first server", PATIENCE, || has_settled_at(&weir, 1));
     weir.signal(Signal::KILL);
     weir.wait();
-    // As if it had been killed right after the first of its commands.
+    // Simulates a kill right after the first command.
     let address = haproxy.stat("addr")[0].1.clone();
     let server = format!("web/{}", haproxy.stat("addr")[0].0);
     haproxy.ask(&format!("set server {server} state maint"));
@@ -208,7 +209,7 @@ fn a_haproxy_that_is_gone_is_an_alarm_and_no_reason_to_change_anything() {
     let weir = Weir::start(&config);
     wait_until("two servers", PATIENCE, || has_settled_at(&weir, 2));
     let before = place.processes();
-    // A look may come late where the machine is busy.
+    // On a busy machine, a round may be late.
     wait_until("demand is known", PATIENCE, || fleet(&weir)["demand"] != json!(null));
     haproxy.child.signal(Signal::KILL);
     wait_until("it is an alarm", PATIENCE, || {
@@ -217,7 +218,7 @@ fn a_haproxy_that_is_gone_is_an_alarm_and_no_reason_to_change_anything() {
     assert_eq!((&fleet(&weir)["demand"], place.processes()), (&json!(null), before.clone()));
     let alarms = || weir.metrics().get("weir_fleet_alarms", &["fleet=\"web\""]);
     assert_eq!(alarms(), 1.0);
-    // A new one knows none of them.
+    // A new HAProxy knows none of the servers.
     let _haproxy = start(&place);
     wait_until("two servers again", PATIENCE, || has_settled_at(&weir, 2) && alarms() == 0.0);
     assert_eq!(place.processes(), before);

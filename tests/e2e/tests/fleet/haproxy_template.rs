@@ -1,5 +1,5 @@
-//! A HAProxy that servers cannot be added to: it is reloaded with a configuration made of a template. Debian's HAProxy (2.6) does not
-//! mind; `scripts/setup test` installs it.
+//! Tests of a HAProxy whose servers cannot be added at runtime: it is reloaded with a configuration from a
+//! template. Debian's HAProxy (2.6) supports both ways; `scripts/setup test` installs it.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -18,10 +18,10 @@ use weir_testkit::{Child, PATIENCE, RawClient, SetOnDrop, Signal, wait_until};
 use crate::place::{Place, fleet, has_settled_at};
 
 const HAPROXY: &str = "/usr/sbin/haproxy";
-/// Reloads take their time, and each waits for the one before.
+/// Maximum wait for reloads, which are slow and run one after the other.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A HAProxy with a template, of which nothing was made yet.
+/// A HAProxy with a template that has not been rendered yet.
 struct Haproxy {
     child: Child,
     address: SocketAddr,
@@ -29,10 +29,10 @@ struct Haproxy {
 }
 
 impl Haproxy {
-    /// With these arguments; the configuration follows.
+    /// Starts HAProxy with these arguments, followed by the configuration.
     fn start(place: &Place, arguments: &[&str]) -> Self {
         assert!(Path::new(HAPROXY).exists(), "haproxy is not installed: run `scripts/setup test`");
-        // Between this and its bind somebody may take the port: then the test fails, and says so.
+        // Another process may take the port before HAProxy binds it; the test then fails with that error.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let socket = place.path("haproxy.sock");
         let template = format!(
@@ -55,14 +55,14 @@ impl Haproxy {
         Self { child, address, socket }
     }
 
-    /// As a master with workers, which a signal reloads.
+    /// Starts a master process with workers. Returns it with the command that reloads it by a signal.
     fn master(place: &Place) -> (Self, Vec<String>) {
         let haproxy = Self::start(place, &["-W"]);
         let reload = vec!["kill".to_owned(), "-USR2".to_owned(), haproxy.child.pid().to_string()];
         (haproxy, reload)
     }
 
-    /// The process that answers.
+    /// Returns the id of the process that responds on the socket.
     fn pid(&self) -> String {
         let mut pid = None;
         wait_until("a process answers", PATIENCE, || {
@@ -72,14 +72,14 @@ impl Haproxy {
         pid.unwrap()
     }
 
-    /// How many of its servers are up.
+    /// Returns the number of servers that are up.
     fn up(&self) -> usize {
         let stat = ask(&self.socket, "show stat").unwrap_or_default();
         stat.lines().filter(|line| line.starts_with("web,web-") && line.contains(",UP,")).count()
     }
 }
 
-/// Gives a command, and returns the reply. While one process takes over from another there may be none.
+/// Sends a command and returns the reply. Fails while one process takes over from another.
 fn ask(socket: &Path, command: &str) -> io::Result<String> {
     let mut stream = UnixStream::connect(socket)?;
     stream.write_all(format!("{command}\n").as_bytes())?;
@@ -111,7 +111,7 @@ fn scale(weir: &Weir, servers: u64) {
     weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": servers}}));
 }
 
-/// A client that goes on where the connection does not, and loses nothing.
+/// Sends requests like a browser: opens a new connection after one that was closed, and loses no request.
 fn browse(address: SocketAddr, over: &AtomicBool, answered: &AtomicU64) {
     let mut client = RawClient::connect(address);
     while !over.load(Ordering::SeqCst) {
@@ -121,7 +121,7 @@ fn browse(address: SocketAddr, over: &AtomicBool, answered: &AtomicU64) {
             client = RawClient::connect(address);
         }
         answered.fetch_add(1, Ordering::SeqCst);
-        // As many as they can would be a load test.
+        // Limits the rate: the test is no load test.
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -150,7 +150,7 @@ fn servers_come_and_go_by_reloads_without_a_request_lost() {
     assert_eq!((place.processes().len(), haproxy.up()), (1, 1));
     let shown = fleet(&weir);
     assert_eq!((&shown["done"]["cut"], &shown["done"]["drained"]), (&json!(0), &json!(5)), "{shown}");
-    // Those who have gone leave the file with the next reload, and there is no more than one a second.
+    // Removed servers leave the file with the next reload; there is at most one reload per second.
     wait_until("the file has one server", PATIENCE, || {
         let written = fs::read_to_string(place.path("haproxy.cfg")).unwrap();
         written.matches("  server web-").count() == 1
@@ -165,7 +165,7 @@ fn a_request_that_a_reloaded_process_still_works_on_keeps_its_server() {
     scale(&weir, 2);
     wait_until("two servers", LONG, || has_settled_at(&weir, 2));
     let before = haproxy.pid();
-    // One on each server.
+    // One request on each server.
     let mut clients = [RawClient::connect(haproxy.address), RawClient::connect(haproxy.address)];
     for client in &mut clients {
         client.send(get("/delay/12000"));
@@ -173,7 +173,8 @@ fn a_request_that_a_reloaded_process_still_works_on_keeps_its_server() {
     scale(&weir, 3);
     wait_until("a third server", LONG, || has_settled_at(&weir, 3));
     assert_ne!(haproxy.pid(), before);
-    // Whoever goes, one of them has a request that the process which answers now does not know of.
+    // Two of the three servers drain, so at least one of them still serves a request of the old process,
+    // which the new process does not know.
     scale(&weir, 1);
     wait_until("two drain", PATIENCE, || fleet(&weir)["draining"].as_u64() > Some(0));
     for client in clients {
@@ -224,7 +225,7 @@ fn a_template_that_haproxy_finds_invalid_changes_nothing_until_it_is_mended() {
         .collect();
     assert!(!left.iter().any(|name| name.contains("weir-new") || name.contains("weir-check")), "{left:?}");
 
-    // Valid, and without a server.
+    // A valid template, but without a server line.
     fs::write(&template, good.replace("{{server}}", "# {{name}}")).unwrap();
     wait_until("it is told", LONG, || troubles().contains("has not the servers that it should have"));
 }
@@ -254,13 +255,13 @@ fn what_haproxy_reads_without_weir_has_the_servers_and_weir_goes_on_with_them() 
     assert_eq!((place.processes(), haproxy.pid(), haproxy.up()), (before, pid, 2));
 }
 
-/// The process that answers at a socket in the end. It is no child of ours.
+/// The last process that responds at a socket. It is not a child of the test.
 struct Daemon(PathBuf);
 
 impl Drop for Daemon {
     fn drop(&mut self) {
         if let Some(pid) = pid_at(&self.0) {
-            // One that has ended by itself is no trouble.
+            // Ignores the error if the process has already ended.
             let _ = Command::new("kill").args(["-KILL", &pid]).status();
         }
     }

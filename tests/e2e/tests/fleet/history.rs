@@ -1,4 +1,4 @@
-//! What a fleet leaves behind, in both forms, as others find it.
+//! Tests of the history files of a fleet, as CSV and as a database.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,7 +30,7 @@ fn a_history_is_kept_as_csv_and_as_a_database_that_can_be_asked_meanwhile_and_pl
         let text = told(weir, &["history", "--json", "--file", file.to_str().unwrap()]);
         serde_json::from_str(&text).unwrap()
     };
-    // While it is written.
+    // Reads the database while it is written.
     wait_until("two servers are in the database", PATIENCE, || {
         read(&weir, &database).iter().any(|row| row["active_balancer"] == 2)
     });
@@ -38,7 +38,7 @@ fn a_history_is_kept_as_csv_and_as_a_database_that_can_be_asked_meanwhile_and_pl
     weir.wait();
     let (lines, rows) = (read(&weir, &csv), read(&weir, &database));
     assert!(rows.len() > 2 && column(&rows, "decision").contains(&&json!("create 1")), "{rows:?}");
-    // Killed between the two, the one has a row more than the other.
+    // Weir may be killed between the two writes, so one file may have one row more.
     let both = lines.len().min(rows.len());
     assert_eq!(lines[..both], rows[..both]);
     assert!(lines.len().abs_diff(rows.len()) <= 1);
@@ -129,11 +129,11 @@ fn a_history_of_an_earlier_version_is_played_by_its_counter_shown_and_taken_over
     assert!(lines.next().unwrap().contains(",2026-11-22T08:00:00.000Z,2,"), "{kept}");
 }
 
-/// Forecasts an hour and a half that comes again, and orders by it.
+/// Rules with forecasts for a load that repeats every 90 minutes.
 const FORESEES: &str = "min = 1\nmax = 4\ncapacity = 10\nstandby = 0\n\
                         policy = { kind = \"predictive\", season = \"90m\", step = \"10s\" }\n";
 
-/// A history with a row for each of these ages, in seconds before now.
+/// Writes a history with a row for each of these ages, in seconds before now.
 pub(crate) fn write_past(file: &Path, ages_s: impl Iterator<Item = u64>) {
     let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let mut text = String::from(
@@ -147,12 +147,12 @@ pub(crate) fn write_past(file: &Path, ages_s: impl Iterator<Item = u64>) {
     fs::write(file, text).unwrap();
 }
 
-/// Nothing can be kept in this directory, nor can it be made.
+/// Makes the directory unusable: it is a symbolic link to nowhere, and cannot be created.
 fn keep_away(place: &Place, directory: &Path) {
     symlink(place.path("nowhere"), directory).unwrap();
 }
 
-/// It comes, in one step, with all that is in `later`.
+/// Puts the directory `later` in its place in one atomic step.
 fn bring(place: &Place, later: &Path, directory: &Path) {
     let link = place.path("link");
     symlink(later, &link).unwrap();
@@ -180,7 +180,7 @@ fn what_is_in_a_history_that_comes_after_the_start_is_known_to_forecasts() {
 fn a_history_that_comes_after_the_start_takes_nothing_from_what_another_one_tells() {
     let place = Place::new();
     let (later, directory, good) = (place.path("later"), place.path("disk"), place.path("good.csv"));
-    // More than what is kept of it for those who ask, and two seasons only with the rest.
+    // More rows than the fleet keeps for `weir fleet history`. Two whole seasons exist only with the rest.
     write_past(&good, (1..12_000).rev());
     keep_away(&place, &directory);
     let late = directory.join("web.csv");

@@ -1,5 +1,6 @@
-//! Fleets of pods, with a real control plane. Its pods run nothing, so a real server stands at the address of each, and ends when its pod
-//! is let go. `make test-kubernetes` starts all that and runs these with WEIR_KUBERNETES set; they are not part of other runs.
+//! Tests of fleets of pods with a real Kubernetes control plane. Its pods run nothing, so a real server
+//! listens at the address of each pod and ends with it. `make test-kubernetes` starts the control plane and
+//! runs these tests with WEIR_KUBERNETES set; other test runs skip them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,7 +27,7 @@ fn place(name: &str) -> PathBuf {
     Path::new(&directory).join(name)
 }
 
-/// As somebody who may do everything.
+/// Runs kubectl as an administrator.
 fn kubectl(arguments: &[&str]) -> Output {
     Command::new("kubectl")
         .arg("--kubeconfig")
@@ -36,7 +37,7 @@ fn kubectl(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// A workload with its service, and servers in place of its containers. All end with it.
+/// A workload with its service, and servers in place of its containers. All of them end when it is dropped.
 struct Pods {
     name: &'static str,
     kind: &'static str,
@@ -76,7 +77,7 @@ impl Pods {
         Self { name, kind, directory, over, kubelet: Some(kubelet) }
     }
 
-    /// A pool behind a listener, both `web`, and its fleet. Nothing is tried again.
+    /// Returns a config with a listener and a pool, both `web`, and the fleet. The pool does not retry.
     fn config(&self, kubeconfig: &Path, rules: &str) -> String {
         let (name, key) = (self.name, self.kind.to_lowercase());
         format!(
@@ -93,7 +94,7 @@ impl Pods {
         Weir::start(&self.config(&place("weir.kubeconfig"), rules))
     }
 
-    /// What the control plane says: how many are wanted.
+    /// Returns the number of replicas that the control plane wants.
     fn replicas(&self) -> u64 {
         let said = kubectl(&["get", self.kind, self.name, "-o", "jsonpath={.spec.replicas}"]);
         String::from_utf8(said.stdout).unwrap().parse().unwrap()
@@ -110,8 +111,9 @@ impl Drop for Pods {
     }
 }
 
-/// What runs on nodes that are there: a server for each pod, at its address, killed at once when the pod is to go. An address that another pod
-/// has already got keeps its server: on real nodes nobody has it before the old pod's network is gone, so a check cannot take one for the other.
+/// Plays the part of the nodes: runs a server for each pod at its address, and kills it at once when the pod
+/// is deleted. If another pod has already received the address, the server keeps running. On real nodes an
+/// address is free only after the network of the old pod is gone, so a check cannot confuse two pods.
 fn stand_in(name: &str, over: &AtomicBool) {
     let mut servers: BTreeMap<String, (String, Child)> = BTreeMap::new();
     let path = format!("/api/v1/namespaces/default/pods?labelSelector=app%3D{name}");
@@ -141,7 +143,7 @@ fn stand_in(name: &str, over: &AtomicBool) {
                 (ip.to_owned(), command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
             });
         }
-        // A node hears of its pods about as soon.
+        // A node learns about its pods with a similar delay.
         thread::sleep(Duration::from_millis(50));
     }
     for (_, server) in servers.values_mut() {
@@ -189,7 +191,7 @@ fn pods_of_a_stateful_set_come_and_go_under_load_and_no_request_is_lost() {
     up_and_down_under_load(&Pods::new("StatefulSet", "counted", 1), 5);
 }
 
-/// Stands between Weir and the API server, and can be shut.
+/// A proxy between Weir and the API server that a test can shut.
 struct Gate {
     address: SocketAddr,
     shut: Arc<AtomicBool>,
@@ -223,7 +225,7 @@ impl Gate {
         gate
     }
 
-    /// Connections that are there end, too.
+    /// Closes the gate and its open connections.
     fn shut(&self) {
         let mut connections = self.connections.lock().unwrap();
         self.shut.store(true, Ordering::SeqCst);
@@ -232,7 +234,7 @@ impl Gate {
         }
     }
 
-    /// As Weir has it.
+    /// Writes Weir's kubeconfig with the address of the gate.
     fn kubeconfig(&self, directory: &Path) -> PathBuf {
         let text = fs::read_to_string(place("weir.kubeconfig")).unwrap();
         let path = directory.join("kubeconfig");
@@ -279,7 +281,7 @@ fn weir_killed_at_any_moment_comes_to_the_number_that_was_asked_for() {
             weir.wait_for_log("fleet web: led from here");
             scale(&weir, servers);
             weir.wait_for_log("wanted; ");
-            // Not to wait for anything: the point is that it may be any moment.
+            // An arbitrary delay, so that the kill may hit any moment.
             thread::sleep(Duration::from_millis(30 * step as u64));
             weir.signal(Signal::KILL);
             weir.wait();

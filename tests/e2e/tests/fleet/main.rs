@@ -1,4 +1,4 @@
-//! Fleets of real processes: they follow demand, lose nothing, and survive whoever looks after them.
+//! Tests of fleets of real processes: they follow demand, lose no request, and survive crashes of Weir.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

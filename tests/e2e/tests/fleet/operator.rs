@@ -1,4 +1,4 @@
-//! What operators ask and tell fleets.
+//! Tests of the commands of operators for fleets.
 
 use serde_json::{Value, json};
 use weir_e2e::Weir;
@@ -68,7 +68,7 @@ fn a_reload_leaves_a_fleet_alone_and_new_bounds_hold_without_a_server_lost() {
     weir.reload(&place.config(&RULES.replace("min = 1", "min = 2")));
     wait_until("a second server", PATIENCE, || has_settled_at(&weir, 2));
     assert!(before.iter().all(|kept| place.processes().contains_key(kept.0)));
-    // A fleet that is gone from the config leaves its servers where they are.
+    // The servers of a fleet that is removed from the config continue to run.
     let config = place.config(RULES);
     let (rest, _) = config.split_once("[fleet.web]").unwrap();
     weir.reload(rest);
@@ -122,7 +122,7 @@ fn a_fleet_that_is_taken_out_of_the_config_says_what_runs_on_and_how_it_ends() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let why = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(why.contains("fleet web is not in the config any more. `weir fleet scale 0 web`"), "{why}");
-    // A restart says it as well.
+    // A restart reports it as well.
     let mut weir = weir.start_again();
     let line = weir.wait_for_log("fleet web is not in the config, and its servers run on");
     assert!(names.iter().all(|name| line.contains(&format!("web/{name} (127.0.0.1:"))), "{line}");
@@ -134,7 +134,7 @@ fn a_fleet_that_is_taken_out_of_the_config_says_what_runs_on_and_how_it_ends() {
     assert!(told(&weir, &["scale", "0", "web"]).contains("all machines are drained and deleted"));
     weir.wait_for_log("fleet web: all of its machines are gone");
     wait_until("none is there", PATIENCE, || place.processes().is_empty());
-    // A fleet of this name starts as any other.
+    // A new fleet with this name starts without the old settings.
     weir.reload(&config);
     wait_until("two servers again", PATIENCE, || has_settled_at(&weir, 2));
 }
@@ -169,7 +169,7 @@ fn a_new_server_takes_its_share_slowly_where_its_pool_has_it_so() {
     wait_until("the first server", PATIENCE, || states() == ["active"]);
     weir.obey(&json!({"fleet-scale": {"fleet": "web", "servers": 2}}));
     wait_until("another one takes a part of its share", PATIENCE, || states() == ["active", "warming"]);
-    // It counts among those that take requests.
+    // A server in slow start counts as active.
     assert_eq!(fleet(&weir)["active"], 2);
     wait_until("all of it", PATIENCE, || states() == ["active", "active"]);
 }
@@ -248,7 +248,8 @@ fn servers_of_a_fleet_are_measured_where_the_pool_has_weights_found() {
     assert_eq!(server()["weight"], 16, "average to begin with");
     wait_until("it is measured", PATIENCE, || {
         assert_eq!(weir.client().exchange(weir_e2e::get("/")).status, 200);
-        // So many requests bring it others to be compared with: which speed it has is not known.
+        // The requests may make the fleet add servers, to which this one is compared. So the test does not
+        // expect a certain speed.
         let is_measured = |reason: &str| reason.contains(", Pp ") && !reason.contains(", Pp not known yet");
         server()["weight_reason"].as_str().is_some_and(is_measured)
     });

@@ -1,3 +1,5 @@
+//! A directory and helpers for tests of a fleet of processes.
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +9,7 @@ use serde_json::{Value, json};
 use weir_e2e::{Weir, program};
 use weir_testkit::TempDir;
 
-/// Where a fleet remembers its servers, longer than any Weir lives. Its processes end with it.
+/// Directory of a fleet, which exists longer than any single Weir. Dropping it kills the fleet's processes.
 pub(crate) struct Place {
     directory: TempDir,
 }
@@ -21,7 +23,8 @@ impl Place {
         self.directory.path().canonicalize().unwrap().join(name)
     }
 
-    /// A pool behind a listener, both `web`, and its fleet of test web servers with these keys. Nothing is tried again.
+    /// Returns a config with a listener and a pool, both `web`, and a fleet of test web servers with these
+    /// keys. The pool does not retry.
     pub(crate) fn config(&self, fleet: &str) -> String {
         format!(
             "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
@@ -35,7 +38,7 @@ impl Place {
         )
     }
 
-    /// The processes of the fleet that live, by the name of their machine.
+    /// Returns the living processes of the fleet by the name of their machine.
     pub(crate) fn processes(&self) -> BTreeMap<String, u32> {
         let mark = format!("WEIR_FLEET_MACHINE={}/", self.path("fleet/processes").display());
         let of = |pid: u32| {
@@ -54,18 +57,18 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         for pid in self.processes().into_values() {
-            // One that has ended by itself is no trouble.
+            // Ignores the error if the process has already ended.
             let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
         }
     }
 }
 
-/// The fleet as it stands.
+/// Returns the fleet's snapshot.
 pub(crate) fn fleet(weir: &Weir) -> Value {
     weir.obey(&json!({"show": {"what": "fleets"}}))["snapshot"]["fleets"][0].take()
 }
 
-/// Whether so many servers take requests, and nothing is under way.
+/// Returns true if this number of servers takes requests and no action is pending.
 pub(crate) fn has_settled_at(weir: &Weir, servers: u64) -> bool {
     let fleet = fleet(weir);
     fleet["active"] == servers
@@ -74,7 +77,7 @@ pub(crate) fn has_settled_at(weir: &Weir, servers: u64) -> bool {
         && fleet["actions"] == json!([])
 }
 
-/// The servers that finish requests and get nothing new.
+/// Returns the servers that finish requests and get no new ones.
 pub(crate) fn busy_and_draining(weir: &Weir) -> Vec<String> {
     let fleet = fleet(weir);
     let servers = fleet["servers"].as_array().cloned().unwrap_or_default();
@@ -90,7 +93,7 @@ pub(crate) fn ask(weir: &Weir, arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// As [`ask`]; it must be answered. What it printed.
+/// Does the same as [`ask`] and returns standard output; the command must succeed.
 #[track_caller]
 pub(crate) fn told(weir: &Weir, arguments: &[&str]) -> String {
     let output = ask(weir, arguments);

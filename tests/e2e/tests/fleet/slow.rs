@@ -1,4 +1,4 @@
-//! Providers that do not answer: looks continue.
+//! Tests of providers that do not respond: the rounds of the fleet continue.
 
 use serde_json::json;
 use weir_e2e::Weir;
@@ -7,7 +7,7 @@ use weir_testkit::{PATIENCE, wait_until};
 use crate::leases::cloud::Cloud;
 use crate::place::{fleet, has_settled_at};
 
-/// Waits for more looks.
+/// Waits for this number of further rounds.
 pub(crate) fn looks_go_on(weir: &Weir, more: u64) {
     let looks = || fleet(weir)["looks"].as_u64().unwrap();
     let before = looks();

@@ -1,4 +1,5 @@
-//! A cloud that several Weirs reach: a script and a directory. Its machines are addresses of one test web server.
+//! A simulated cloud that several Weirs share: a script and a directory. Its machines are addresses of one
+//! test web server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +10,8 @@ use weir_testkit::{Child, PATIENCE};
 
 use crate::place::Place;
 
-/// Machines are files, named by their tokens. Every call to make one is written down first; it is made when the gate is open.
+/// Script of the cloud. Machines are files with their token as name. Each order is recorded first; the
+/// machine is created when the gate is open.
 const SCRIPT: &str = r#"#!/bin/sh
 cloud=$1 verb=$2 port=$(cat "$1/port")
 order=$(cat)
@@ -68,27 +70,27 @@ impl Cloud {
         &self.place
     }
 
-    /// Machines are made at once.
+    /// Opens the gate: machines are created at once.
     pub(crate) fn open_gate(&self) {
         fs::write(self.place.path("cloud/gate"), "").unwrap();
     }
 
-    /// They are ordered, and not made.
+    /// Closes the gate: orders are recorded, but no machine is created.
     pub(crate) fn close_gate(&self) {
         fs::remove_file(self.place.path("cloud/gate")).unwrap();
     }
 
-    /// Holds back lists.
+    /// Delays the list command.
     pub(crate) fn be_silent(&self) {
         fs::write(self.place.path("cloud/silent"), "").unwrap();
     }
 
-    /// Lets lists through again.
+    /// Lets the list command respond again.
     pub(crate) fn speak(&self) {
         let _ = fs::remove_file(self.place.path("cloud/silent"));
     }
 
-    /// How many were ordered so far: each token once.
+    /// Returns the number of machines ordered so far; counts each token once.
     pub(crate) fn ordered(&self) -> usize {
         let text = fs::read_to_string(self.place.path("cloud/ordered")).unwrap_or_default();
         let mut tokens: Vec<&str> = text.lines().collect();
@@ -97,12 +99,12 @@ impl Cloud {
         tokens.len()
     }
 
-    /// How many there are.
+    /// Returns the number of machines.
     pub(crate) fn machines(&self) -> usize {
         fs::read_dir(self.place.path("cloud/machines")).unwrap().count()
     }
 
-    /// The config of one of several Weirs: its name is that of its own directory.
+    /// Returns the config of one of several Weirs. Its name is also the name of its directory.
     pub(crate) fn config(&self, name: &str, lease: &str, fleet: &str) -> String {
         format!(
             "[listener.web]\nbind = \"127.0.0.1:0\"\npool = \"web\"\n\n\
@@ -118,7 +120,7 @@ impl Cloud {
 
 impl Drop for Cloud {
     fn drop(&mut self) {
-        // Whoever still waits to be made goes on, and ends.
+        // Lets waiting scripts continue and end.
         self.open_gate();
         self.speak();
     }

@@ -1,5 +1,5 @@
-//! Several Weirs with directories of their own, as on several machines, and one fleet: a lease in a real Redis or a real etcd says who
-//! leads.
+//! Tests of several Weirs with separate directories, as on several machines, and one fleet. A lease in a real
+//! Redis or a real etcd determines the leader.
 
 pub(crate) mod cloud;
 mod secured;
@@ -23,7 +23,7 @@ fn kill(mut weir: Weir) {
     weir.wait();
 }
 
-/// How often it has begun to lead.
+/// Returns the number of times that this Weir has begun to lead.
 fn times_led(weir: &Weir) -> usize {
     weir.log().iter().filter(|line| line.ends_with("fleet web: led from here")).count()
 }
@@ -71,7 +71,7 @@ fn what_is_wished_of_one_is_known_to_all_and_to_whoever_leads_next(kind: Kind) {
     let mut second = Weir::start(&cloud.config("second", &store.lease(""), TWO));
     second.wait_for_log("not led from here");
 
-    // Of one that does not lead.
+    // Sends a command to a Weir that does not lead.
     told(&second, &["scale", "3"]);
     wait_until("the leader has heard it", PATIENCE, || has_settled_at(&first, 3));
     told(&first, &["pause"]);
@@ -82,7 +82,7 @@ fn what_is_wished_of_one_is_known_to_all_and_to_whoever_leads_next(kind: Kind) {
     let now = fleet(&second);
     assert_eq!((&now["paused"], &now["pinned"]), (&json!(true), &json!(3)), "{now}");
 
-    // One that comes later, and knows nothing.
+    // A Weir that starts later, without any knowledge.
     told(&second, &["scale", "4"]);
     wait_until("it is decided", PATIENCE, || fleet(&second)["wanted"] == 4);
     let third = Weir::start(&cloud.config("third", &store.lease(""), TWO));
@@ -105,7 +105,7 @@ fn what_is_wished_of_one_of_several_weirs_is_known_to_all_through_etcd() {
 }
 
 fn forecasts_go_on_where_those_of_the_leader_before_ended(kind: Kind) {
-    // An hour and a half that comes again: longer than any of these Weirs runs.
+    // A load that repeats every 90 minutes: longer than any of these Weirs runs.
     const FORESEES: &str = "min = 1\npolicy = { kind = \"predictive\", season = \"90m\", step = \"10s\" }\n";
     let cloud = Cloud::new();
     let store = Store::start(kind, cloud.place().path("store"), &[]);
@@ -113,7 +113,7 @@ fn forecasts_go_on_where_those_of_the_leader_before_ended(kind: Kind) {
     write_past(&cloud.place().path("first/history.csv"), (60..12_000).rev().step_by(10));
     let first = Weir::start(&cloud.config("first", &store.lease(""), FORESEES));
     wait_until("it forecasts", PATIENCE, || told(&first, &["explain"]).contains("by MSTL"));
-    // Within a look others are told what was known before it.
+    // Within one round the leader sends the earlier demand to the store.
     let looks = || fleet(&first)["looks"].as_u64().unwrap();
     let before = looks();
     wait_until("others are told", PATIENCE, || looks() > before + 1);
@@ -166,7 +166,7 @@ fn when_a_redis_is_emptied_under_a_leader_one_leads_again_and_nothing_is_made_tw
 
     store.empty();
     first.wait_for_log("the lease is somebody else's, or was taken away");
-    // Whoever asks first has it.
+    // The first Weir that asks gets the lease.
     let both = [&first, &second];
     wait_until("one of them leads", PATIENCE, || {
         let leading = both.iter().filter(|weir| fleet(weir)["leads"] == true && has_settled_at(weir, 3));
@@ -229,7 +229,7 @@ fn what_a_killed_leader_had_ordered_is_waited_for_and_not_ordered_again() {
     wait_until("it has the servers", PATIENCE, || has_settled_at(&second, 4));
     assert_eq!((cloud.ordered(), cloud.machines()), (4, 4), "none was made twice");
 
-    // What is open in the journal of the first is done or not wanted any more.
+    // The unfinished orders in the first one's journal are done or no longer wanted.
     kill(second);
     let again = Weir::start(&config("first"));
     wait_until("it leads again", PATIENCE, || has_settled_at(&again, 4));
@@ -252,7 +252,7 @@ fn without_the_store_nobody_acts(kind: Kind) {
     for weir in both {
         told(weir, &["scale", "3"]);
     }
-    // Whoever is there goes on, and nobody comes.
+    // The existing servers continue, and none is added.
     for _ in 0..4 {
         assert_eq!(first.client().exchange(get("/")).status, 200);
     }
@@ -286,7 +286,7 @@ fn a_leader_that_stood_still_does_nothing_when_it_goes_on() {
     let mut second = Weir::start(&cloud.config("second", &store.lease(""), TWO));
     second.wait_for_log("fleet web: led from here");
     wait_until("the second has the servers", PATIENCE, || has_settled_at(&second, 2));
-    // Sees it as it goes on, and would make another one, or take it away.
+    // The first Weir sees the change when it continues, and must neither create nor delete a machine.
     first.signal(Signal::CONT);
     first.wait_for_log("alarm: not led from here");
     first.wait_for_log("another process acts for this fleet");

@@ -1,4 +1,4 @@
-//! Stores that want TLS and a password.
+//! Tests of lease stores with TLS and a password.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -12,10 +12,10 @@ use super::store::{Kind, Store};
 use crate::place::has_settled_at;
 
 const ONE: &str = "min = 1\n";
-/// What the guide says a user of a Redis needs.
+/// The permissions of a Redis user according to the guide.
 const COMMANDS: &str = "+info +eval +get +set +pexpire +del +incr";
 
-/// What a store of this kind has to be started with.
+/// Starts a store of this kind with TLS. A Redis also gets a user with a password.
 fn secured(cloud: &Cloud, kind: Kind) -> Store {
     let authority = Authority::new("stores");
     let directory = cloud.place().path("cloud");
@@ -51,7 +51,8 @@ fn checked(cloud: &Cloud, config: &str) -> Output {
     Command::new(program()).args(["check", "--online"]).arg(path).output().unwrap()
 }
 
-/// It leads with the right password, and `weir check --online` tells of a wrong one, without a word of the password itself.
+/// Checks that Weir leads with the right password, and that `weir check --online` reports a wrong one without
+/// printing it.
 fn leads_with_the_password_and_not_without(cloud: &Cloud, lease: &str, why: &str) {
     let config = cloud.config("first", lease, ONE);
     let output = checked(cloud, &config);
@@ -66,7 +67,7 @@ fn leads_with_the_password_and_not_without(cloud: &Cloud, lease: &str, why: &str
         "{said}"
     );
     assert!(!said.contains("not the secret"), "{said}");
-    // Nor is somebody believed who has another certificate.
+    // A server with a certificate of another authority is refused.
     let other = cloud.place().path("cloud/other.pem");
     fs::write(&other, Authority::new("others").pem()).unwrap();
     let output = checked(cloud, &config.replace("/ca.pem", "/other.pem"));
@@ -101,7 +102,7 @@ fn an_etcd_is_reached_over_tls_with_a_name_and_a_password() {
             curl.args(["--data", body, &format!("https://{}{path}", store.address())]).output().unwrap();
         assert!(output.status.success(), "{path}: {output:?}");
     };
-    // "weir/fleet/" to what comes behind it, in base64.
+    // The range from "weir/fleet/" to the next key after that prefix, in base64.
     let range = r#"{"name": "weir", "perm": {"permType": "READWRITE", "key": "d2Vpci9mbGVldC8=", "range_end": "d2Vpci9mbGVldDA="}}"#;
     post("/v3/auth/user/add", r#"{"name": "root", "password": "root"}"#);
     post("/v3/auth/role/add", r#"{"name": "root"}"#);
@@ -111,12 +112,12 @@ fn an_etcd_is_reached_over_tls_with_a_name_and_a_password() {
     post("/v3/auth/role/grant", range);
     post("/v3/auth/user/grant", r#"{"user": "weir", "role": "weir"}"#);
     post("/v3/auth/enable", "{}");
-    // Its hash of a password may take longer than an eighth of what is usual here.
+    // The hash of a password in etcd may take longer than an eighth of the usual lease duration.
     let lease = store.lease(&keys(&cloud)).replace("\"4s\"", "\"30s\"");
     leads_with_the_password_and_not_without(&cloud, &lease, "invalid user ID or password");
 }
 
-/// A Redis with plaintext, started with these arguments.
+/// Starts a Redis without TLS with these arguments.
 fn plain(cloud: &Cloud, arguments: &[&str]) -> Store {
     let arguments: Vec<String> = arguments.iter().map(|word| (*word).to_owned()).collect();
     Store::start(Kind::Redis, cloud.place().path("store"), &arguments)
@@ -128,9 +129,9 @@ fn that_a_redis_wants_another_password_or_knows_none_is_said_without_the_passwor
         (&["--requirepass", "a-secret"][..], true, None),
         (&["--requirepass", "a-secret"], false, Some("NOAUTH")),
         (&["--requirepass", "another"], true, Some("AUTH: WRONGPASS")),
-        // Somebody may take it for protected.
+        // The user could assume that such a Redis is protected.
         (&[], true, Some("without any password configured")),
-        // Such a one repeats what it was told.
+        // Such a Redis repeats the arguments of the command in its error.
         (&["--rename-command", "AUTH", ""], true, Some("AUTH: unknown command")),
     ] {
         let cloud = Cloud::new();
@@ -138,7 +139,7 @@ fn that_a_redis_wants_another_password_or_knows_none_is_said_without_the_passwor
         let password = cloud.place().path("cloud/password");
         fs::write(&password, "a-secret\n").unwrap();
         let more = if is_given { format!(", password-file = {password:?}") } else { String::new() };
-        // Only to be asked: a busy machine gets time.
+        // Only the check uses this lease; a long duration helps on a busy machine.
         let lease = store.lease(&more).replace("\"4s\"", "\"60s\"");
         let output = checked(&cloud, &cloud.config("first", &lease, ONE));
         let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! A real Redis and a real etcd (Debian's; `scripts/setup test` installs them).
+//! Starts a real Redis or a real etcd (Debian's; `scripts/setup test` installs them).
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,12 +7,12 @@ use std::process::Command;
 
 use weir_testkit::{Child, PATIENCE, RawClient, Signal, wait_until};
 
-/// A store of either kind, at an address that stays.
+/// A store of either kind, at a fixed address.
 pub(super) struct Store {
     kind: Kind,
     directory: PathBuf,
     address: SocketAddr,
-    /// Of an etcd: for members that there are none of.
+    /// Peer address of an etcd, which has no other members.
     peers: SocketAddr,
     more: Vec<String>,
     child: Option<Child>,
@@ -25,9 +25,9 @@ pub(super) enum Kind {
 }
 
 impl Store {
-    /// Runs in `directory`, with these arguments more.
+    /// Starts a store in `directory` with further arguments.
     pub(super) fn start(kind: Kind, directory: PathBuf, more: &[String]) -> Self {
-        // Between this and its bind somebody may take the port: then the test fails, and says so.
+        // Another process may take the port before the store binds it; the test then fails with that error.
         let free = || TcpListener::bind("127.0.0.1:0").unwrap();
         let [address, peers] = [free(), free()].map(|listener| listener.local_addr().unwrap());
         std::fs::create_dir_all(&directory).unwrap();
@@ -36,10 +36,10 @@ impl Store {
         store
     }
 
-    /// As the config names it; further keys may stand in `more`.
+    /// Returns the value of the key `lease` in the config, with the further keys in `more`.
     pub(super) fn lease(&self, more: &str) -> String {
         let key = if self.kind == Kind::Redis { "redis" } else { "etcd" };
-        // Long enough for a busy machine to renew it in time.
+        // Long enough for a busy machine to renew the lease in time.
         format!("{{ {key} = \"{}\", lasts = \"4s\"{more} }}", self.address)
     }
 
@@ -47,7 +47,7 @@ impl Store {
         self.address
     }
 
-    /// It is killed.
+    /// Kills the store.
     pub(super) fn fail(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.signal(Signal::KILL);
@@ -55,7 +55,7 @@ impl Store {
         }
     }
 
-    /// Starts it again, as it was left; returns once it accepts.
+    /// Starts the store again with its data. Returns once it accepts connections.
     pub(super) fn go_on(&mut self) {
         let command = match self.kind {
             Kind::Redis => self.redis(),
@@ -79,7 +79,7 @@ impl Store {
         if self.more.iter().all(|word| word != "--tls-port") {
             command.args(["--port", &port]);
         }
-        // Where TLS is spoken depends on the port.
+        // The option for the TLS port contains the port number.
         command.args(self.more.iter().map(|word| if word == "PORT" { &port } else { word }));
         command
     }
@@ -91,7 +91,7 @@ impl Store {
         let mut command = Command::new("/usr/bin/etcd");
         command.arg("--data-dir").arg(self.directory.join("data"));
         command.args(["--listen-client-urls", &url, "--advertise-client-urls", &url]);
-        // Nobody joins it there.
+        // No member joins this etcd.
         let peers = format!("http://{}", self.peers);
         command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
         command.args(["--initial-cluster", &format!("default={peers}")]);
@@ -99,19 +99,19 @@ impl Store {
         command
     }
 
-    /// Whether there is something in a key of a Redis that speaks plaintext.
+    /// Returns true if a Redis without TLS has this key.
     pub(super) fn has(&self, key: &str) -> bool {
         let answer = self.ask(&format!("EXISTS {key}"));
         assert!([":0\r\n", ":1\r\n"].contains(&answer.as_str()), "{answer}");
         answer == ":1\r\n"
     }
 
-    /// Everything in a Redis that speaks plaintext is gone, and it goes on.
+    /// Deletes all data of a Redis without TLS, which continues to run.
     pub(super) fn empty(&self) {
         assert_eq!(self.ask("FLUSHALL"), "+OK\r\n");
     }
 
-    /// The first line of what a Redis that speaks plaintext answers.
+    /// Returns the first line of the reply of a Redis without TLS.
     fn ask(&self, command: &str) -> String {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

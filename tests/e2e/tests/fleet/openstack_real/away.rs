@@ -1,4 +1,4 @@
-//! Nova is not there, or does not know us any more.
+//! Tests of a Nova that is unreachable or rejects the token.
 
 use serde_json::{Value, json};
 use weir_e2e::Weir;
@@ -14,7 +14,7 @@ fn looks(weir: &Weir) -> u64 {
     fleet(weir)["looks"].as_u64().unwrap()
 }
 
-/// How many looks had something that did not work.
+/// Returns the number of rounds with a problem.
 fn failed(weir: &Weir) -> Value {
     fleet(weir)["done"]["failed"].take()
 }
@@ -89,7 +89,7 @@ fn a_token_that_nova_refuses_is_renewed_without_a_word() {
 fn tokens_that_end_soon_are_renewed_before_they_do() {
     let machines = Machines::new("brief", "fleet");
     let gate = Gate::before(&machines.cloud.url("compute"));
-    // Half a minute each.
+    // Each token is valid for half a minute.
     let weir = machines.weir_behind(&gate, &auth_url("brief"), "max = 2");
     let before = failed(&weir);
     wait_until("the third token is in use", PATIENCE, || gate.tokens().len() >= 3);

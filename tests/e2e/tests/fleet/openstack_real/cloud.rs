@@ -1,4 +1,4 @@
-//! The control plane, asked by its users.
+//! A client of the OpenStack control plane for the tests.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -6,18 +6,18 @@ use std::net::SocketAddr;
 use serde_json::{Value, json};
 use weir_testkit::{RawClient, Response};
 
-/// The services, for one of the projects that `tests/openstack/seed.py` makes.
+/// The services, for one of the projects that `tests/openstack/seed.py` creates.
 pub(crate) struct Cloud {
     token: String,
     pub(crate) project: String,
     catalogue: Value,
 }
 
-/// Nova's API of this version: lists by tag tell it.
+/// Version of Nova's API in which lists can be filtered by tag.
 const MICROVERSION: (&str, &str) = ("OpenStack-API-Version", "compute 2.52");
 
 impl Cloud {
-    /// As the user of that name: its password and its project are called as it is.
+    /// Logs in as this user. Its password and its project have the same name.
     pub(crate) fn of(user: &str) -> Self {
         let named = json!({ "name": user, "domain": { "id": "default" } });
         let mut who = named.clone();
@@ -35,7 +35,7 @@ impl Cloud {
         }
     }
 
-    /// Where a service is, by its type.
+    /// Returns the URL of a service of this type.
     pub(crate) fn url(&self, service: &str) -> String {
         let services = self.catalogue.as_array().unwrap();
         let found = services.iter().find(|found| found["type"] == service).unwrap();
@@ -44,7 +44,7 @@ impl Cloud {
         public["url"].as_str().unwrap().to_owned()
     }
 
-    /// Asks a service. The status of the answer, and what it says.
+    /// Sends a request to a service. Returns the status and the body of the response.
     pub(crate) fn ask(
         &self,
         service: &str,
@@ -57,7 +57,7 @@ impl Cloud {
         Ok((answer.status, serde_json::from_slice(&answer.body).unwrap_or_default()))
     }
 
-    /// As [`Self::ask`], where the answer must be 2xx.
+    /// Does the same as [`Self::ask`] and returns the body; the status must be 2xx.
     #[track_caller]
     pub(crate) fn told(&self, service: &str, method: &str, path: &str, body: Option<&Value>) -> Value {
         let (status, said) = self.ask(service, method, path, body).unwrap();
@@ -65,7 +65,7 @@ impl Cloud {
         said
     }
 
-    /// The machines of a fleet, in whatever state.
+    /// Returns the machines of a fleet, in any state.
     pub(crate) fn machines(&self, fleet: &str) -> Result<Vec<Value>, String> {
         let path = format!("/servers/detail?tags=weir-fleet-{fleet}");
         let (status, mut said) = self.ask("compute", "GET", &path, None)?;
@@ -75,7 +75,7 @@ impl Cloud {
         }
     }
 
-    /// Ends a token before its time.
+    /// Revokes a token before it expires.
     pub(crate) fn revoke(&self, token: &str) {
         let url = format!("{}/auth/tokens", auth_url("admin"));
         let headers = [("X-Auth-Token", self.token.as_str()), ("X-Subject-Token", token)];
@@ -84,7 +84,7 @@ impl Cloud {
     }
 }
 
-/// Keystone's address, as clouds.yaml has it for this cloud.
+/// Returns Keystone's URL in the clouds.yaml entry of this cloud.
 pub(crate) fn auth_url(cloud: &str) -> String {
     let path = std::env::var_os("OS_CLIENT_CONFIG_FILE");
     let path = path.expect("make test-openstack sets OS_CLIENT_CONFIG_FILE");

@@ -1,4 +1,4 @@
-//! Stands between Weir and Nova: sees requests and answers, and can be shut.
+//! A proxy between Weir and Nova that records requests and responses, and that a test can shut.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 pub(crate) struct Gate {
-    /// Nova's address by way of the gate.
+    /// Nova's URL through the gate.
     url: String,
     shared: Arc<Shared>,
 }
@@ -23,11 +23,11 @@ struct Shared {
     statuses: Mutex<Vec<String>>,
 }
 
-/// A connection notices so soon that the gate is shut.
+/// Maximum delay until a connection notices that the gate is shut.
 const NOTICE: Duration = Duration::from_millis(20);
 
 impl Gate {
-    /// In front of a service with this address.
+    /// Opens a gate in front of the service with this URL.
     pub(crate) fn before(url: &str) -> Self {
         let (authority, path) = url.strip_prefix("http://").and_then(|rest| rest.split_once('/')).unwrap();
         let server: SocketAddr = authority.parse().unwrap();
@@ -37,7 +37,7 @@ impl Gate {
         let gate = Self { url, shared: Arc::clone(&shared) };
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
-                // Whoever comes while it is shut is turned away.
+                // While the gate is shut, new connections are closed.
                 if !shared.shut.load(Ordering::SeqCst)
                     && let Ok(server) = TcpStream::connect(server)
                 {
@@ -48,12 +48,12 @@ impl Gate {
         gate
     }
 
-    /// Connections that are there end, too.
+    /// Shuts the gate and closes its open connections.
     pub(crate) fn shut(&self) {
         self.shared.shut.store(true, Ordering::SeqCst);
     }
 
-    /// Lets the next order of a machine through to Nova, and shuts before there is an answer.
+    /// Lets the next order of a machine through to Nova, and shuts the gate before the response.
     pub(crate) fn shut_at_order(&self) {
         self.shared.shuts_at_order.store(true, Ordering::SeqCst);
     }
@@ -66,17 +66,17 @@ impl Gate {
         self.shared.shut.store(false, Ordering::SeqCst);
     }
 
-    /// The tokens that were shown to Nova, each once.
+    /// Returns the different tokens that Nova has received.
     pub(crate) fn tokens(&self) -> Vec<String> {
         self.shared.tokens.lock().unwrap().clone()
     }
 
-    /// Whether Nova has ever answered with this status.
+    /// Returns true if Nova has ever responded with this status.
     pub(crate) fn has_seen(&self, status: &str) -> bool {
         self.shared.statuses.lock().unwrap().iter().any(|seen| seen == status)
     }
 
-    /// Writes a clouds.yaml whose only cloud has this Keystone, and Nova behind the gate.
+    /// Writes a clouds.yaml with one cloud: this Keystone, and Nova behind the gate.
     pub(crate) fn clouds(&self, directory: &Path, auth_url: &str) -> PathBuf {
         let path = directory.join("clouds.yaml");
         let text = format!(
@@ -91,7 +91,7 @@ impl Gate {
 }
 
 impl Shared {
-    /// Passes on what either side says. Weir has a connection for each request.
+    /// Forwards both directions of a connection. Weir opens a connection for each request.
     fn join(shared: &Arc<Self>, client: TcpStream, server: TcpStream) {
         let requests = (client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(shared));
         thread::spawn(move || {
@@ -102,7 +102,7 @@ impl Shared {
         thread::spawn(move || shared.pass(server, client, |shared, answer| shared.answered(answer)));
     }
 
-    /// `told` hears what has come so far, until it has heard all that it wants.
+    /// Forwards one direction. Calls `told` with the bytes received so far until it returns true.
     fn pass(&self, mut from: TcpStream, mut to: TcpStream, told: impl Fn(&Self, &str) -> bool) {
         from.set_read_timeout(Some(NOTICE)).unwrap();
         let (mut piece, mut message, mut is_told) = (vec![0; 16 << 10], Vec::new(), false);
@@ -110,7 +110,8 @@ impl Shared {
             match from.read(&mut piece) {
                 Ok(0) => break,
                 Ok(count) => {
-                    // Before it is passed on: whoever sees what comes of it may rely on that.
+                    // Records the message before it is forwarded: a test that sees its effect may rely on the
+                    // record.
                     if !is_told {
                         message.extend_from_slice(&piece[..count]);
                         is_told = told(self, &String::from_utf8_lossy(&message));
@@ -123,11 +124,11 @@ impl Shared {
                 Err(_) => break,
             }
         }
-        // It may be gone by itself.
+        // The other side may have closed the connection.
         let _ = to.shutdown(Shutdown::Write);
     }
 
-    /// A request, as far as it has come.
+    /// Records a request. Returns false if it is not complete yet.
     fn asked(&self, request: &str) -> bool {
         let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
         let field = |name: &str| {
@@ -154,7 +155,7 @@ impl Shared {
         true
     }
 
-    /// An answer, as far as it has come.
+    /// Records the status of a response. Returns false if it is not complete yet.
     fn answered(&self, answer: &str) -> bool {
         let Some((status_line, _)) = answer.split_once("\r\n") else { return false };
         let status = status_line.split(' ').nth(1).unwrap_or_default();

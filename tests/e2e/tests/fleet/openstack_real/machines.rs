@@ -1,4 +1,5 @@
-//! Machines of a fleet. The control plane only books them, so a real server stands at the address of each, and ends with it.
+//! The machines of a fleet in OpenStack. The control plane only registers them, so a real server listens at
+//! the address of each machine and ends with it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,14 +18,16 @@ use super::cloud::Cloud;
 use super::gate::Gate;
 use crate::place::has_settled_at;
 
-/// A machine is built in about a second, one after the other, and more slowly where others are built as well.
+/// Maximum wait. Nova builds one machine after the other, each in about a second, and more slowly while other
+/// tests build machines.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A fleet's machines, with servers in place of their guests. All are gone at its end; Weir has to be gone before.
+/// The machines of a fleet, with servers in place of their guests. Dropping it deletes all of them; stop Weir
+/// before that.
 pub(crate) struct Machines {
-    /// The fleet's name: no other test has it.
+    /// Name of the fleet, unique among the tests.
     name: &'static str,
-    /// The project that it is in.
+    /// Project of the fleet.
     pub(crate) cloud: Cloud,
     directory: TempDir,
     over: Arc<AtomicBool>,
@@ -47,12 +50,13 @@ impl Machines {
         }
     }
 
-    /// A file of this test.
+    /// Returns the path of a file of this test.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// A pool behind a listener, both `web`, and its fleet with these rules, of machines with these further keys. Nothing is tried again.
+    /// Returns a config with a listener and a pool, both `web`, and the fleet with these rules and these
+    /// further machine keys. The pool does not retry.
     pub(crate) fn config(&self, cloud: &str, rules: &str, machines: &str) -> String {
         let name = self.name;
         format!(
@@ -69,14 +73,14 @@ impl Machines {
         Weir::start(&self.config(cloud, rules, machines))
     }
 
-    /// One that has got its first machine.
+    /// Starts Weir and waits for the first machine.
     pub(crate) fn weir(&self, cloud: &str, rules: &str, machines: &str) -> Weir {
         let weir = self.start(cloud, rules, machines);
         self.settle(&weir, 1);
         weir
     }
 
-    /// The same, with a gate before Nova, and this Keystone.
+    /// Does the same with a gate in front of Nova, and with this Keystone.
     pub(crate) fn weir_behind(&self, gate: &Gate, auth_url: &str, rules: &str) -> Weir {
         let clouds = gate.clouds(self.directory.path(), auth_url);
         let launcher = Weir::launcher(&self.config("gated", rules, ""));
@@ -100,7 +104,7 @@ impl Machines {
         self.settle(weir, servers);
     }
 
-    /// What Nova has of the fleet.
+    /// Returns the fleet's machines in Nova.
     #[track_caller]
     pub(crate) fn listed(&self) -> Vec<Value> {
         let mut machines = Err(String::new());
@@ -111,7 +115,7 @@ impl Machines {
         machines.unwrap()
     }
 
-    /// How many of them Nova has in this state.
+    /// Returns the number of machines with this status in Nova.
     pub(crate) fn count(&self, status: &str) -> usize {
         self.listed().iter().filter(|machine| machine["status"] == status).count()
     }
@@ -119,7 +123,7 @@ impl Machines {
 
 impl Drop for Machines {
     fn drop(&mut self) {
-        // One that is held cannot be deleted.
+        // A machine that is held cannot be deleted.
         for fault in ["holds", "fails"] {
             let _ = fs::remove_file(self.path(fault));
         }
@@ -132,7 +136,7 @@ impl Drop for Machines {
             for machine in machines.unwrap_or_default() {
                 let path = format!("/servers/{}", machine["id"].as_str().unwrap_or_default());
                 if machine["OS-EXT-STS:task_state"] != "deleting" {
-                    // One that cannot be deleted now is met again.
+                    // If the deletion fails now, the next pass repeats it.
                     let _ = self.cloud.ask("compute", "DELETE", &path, None);
                 }
             }
@@ -146,20 +150,21 @@ impl Drop for Machines {
     }
 }
 
-/// Between two looks at what Nova has.
+/// Interval between two requests for the machines.
 const GLANCE: Duration = Duration::from_millis(300);
 
-/// What runs on hosts that are there: a server for each machine that is on, killed at once when Nova begins to switch it off.
+/// Plays the part of the hosts: runs a server for each active machine, and kills it at once when Nova begins
+/// to switch the machine off.
 fn stand_in(cloud: &Cloud, fleet: &str, over: &AtomicBool) {
     let mut servers: BTreeMap<String, Child> = BTreeMap::new();
     while !over.load(Ordering::SeqCst) {
-        // Who cannot be asked has switched nothing off.
+        // If Nova does not respond, no machine has been switched off.
         if let Ok(machines) = cloud.machines(fleet) {
             let is_on = |machine: &&Value| {
                 machine["status"] == "ACTIVE" && machine["OS-EXT-STS:task_state"].is_null()
             };
             let on: Vec<&Value> = machines.iter().filter(is_on).collect();
-            // One that has ended found its address taken by whoever had it before, and begins again.
+            // A server that has ended found its address still in use by the previous one, so it starts again.
             servers.retain(|id, server| {
                 !server.is_over() && on.iter().any(|machine| machine["id"] == id.as_str())
             });
@@ -180,7 +185,8 @@ fn start(address: &str) -> Child {
     Child::spawn(command)
 }
 
-/// As it is written in TOML: metadata by which `tests/openstack/plugins/booked.py` knows what is to happen to a machine.
+/// Returns the TOML for a simulated fault: metadata that tells `tests/openstack/plugins/booked.py` what
+/// happens to the machine.
 pub(crate) fn fault(name: &str, file: &Path) -> String {
     format!("metadata = {{ {name} = {file:?} }}")
 }

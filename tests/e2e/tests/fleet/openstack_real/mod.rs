@@ -1,6 +1,7 @@
-//! Fleets in a real OpenStack: Keystone, Nova, Neutron and Glance as their projects release them. Its machines run nothing, so a real server
-//! stands at the address of each. `make test-openstack` starts all that and runs these with OS_CLIENT_CONFIG_FILE set to its
-//! clouds.yaml; they are not part of other runs.
+//! Tests of fleets in a real OpenStack: Keystone, Nova, Neutron and Glance as released by their projects. Its
+//! machines run nothing, so a real server listens at the address of each. `make test-openstack` starts the
+//! services and runs these tests with OS_CLIENT_CONFIG_FILE set to its clouds.yaml; other test runs skip
+//! them.
 
 mod away;
 mod cloud;
@@ -36,7 +37,7 @@ fn twelve_machines_come_and_go_under_load_and_no_request_is_lost() {
                 answering.len() as u64 >= servers
             });
             if servers == 1 {
-                // One that is still being switched off cannot be woken yet.
+                // A machine that is still being switched off cannot be woken yet.
                 wait_until("four are kept", PATIENCE, || fleet(&weir)["stopped"] == 4);
             }
         }
@@ -45,7 +46,8 @@ fn twelve_machines_come_and_go_under_load_and_no_request_is_lost() {
     println!("{} requests answered, {} failed; {done}", seen.answered(), failed.len());
     assert!(failed.is_empty(), "{} of {}: {failed:#?}\n{:#?}", failed.len(), seen.answered(), weir.log());
     assert_eq!(
-        // With the five that are left these are the twelve; one whose order was answered too late was found, and not created.
+        // With the five remaining machines, these are the twelve. A machine whose order got its response too
+        // late counts as found, not as created.
         (&done["deleted"], &done["woken"], &done["cut"]),
         (&json!(7), &json!(3), &json!(0)),
         "{done}"
@@ -61,7 +63,7 @@ fn twelve_machines_come_and_go_under_load_and_no_request_is_lost() {
 #[test]
 #[ignore = "make test-openstack"]
 fn a_machine_is_not_switched_off_before_its_download_is_over() {
-    // Much more than all buffers hold: the servers are at work for as long as the clients take their time.
+    // Much more than all buffers hold, so that the servers are busy for as long as the clients read slowly.
     const BYTES: usize = 64 << 20;
     const PIECE_BYTES: usize = 1_024;
     let machines = Machines::new("download", "fleet");
@@ -101,7 +103,7 @@ fn weir_killed_at_any_moment_comes_to_the_number_that_was_asked_for() {
         let mut weir = machines.start("fleet", rules, "");
         weir.wait_for_log("led from here");
         machines.order(&weir, servers);
-        // Not to wait for anything: the point is that it may be any moment.
+        // An arbitrary delay, so that the kill may hit any moment.
         thread::sleep(Duration::from_millis(100 + 250 * step as u64));
         weir.signal(Signal::KILL);
         weir.wait();
@@ -111,7 +113,7 @@ fn weir_killed_at_any_moment_comes_to_the_number_that_was_asked_for() {
         machines.scale(&weir, servers);
         assert_eq!(weir.client().exchange(get("/")).status, 200);
     }
-    // None is left behind that nobody counts.
+    // No machine is left that the fleet does not count.
     wait_until("one serves, one is kept", PATIENCE, || {
         (machines.count("ACTIVE"), machines.count("SHUTOFF"), machines.listed().len()) == (1, 1, 2)
     });
@@ -129,7 +131,7 @@ fn machines_are_known_by_their_tags_when_all_else_is_forgotten() {
     let before = ids();
     weir.signal(Signal::KILL);
     weir.wait();
-    // Journal, lease, what was asked for: as on another computer.
+    // Deletes journal, lease and desired state, as on another computer.
     fs::remove_dir_all(machines.path("fleet")).unwrap();
     let weir = machines.start("fleet", "min = 3\nmax = 3", "");
     machines.settle(&weir, 3);

@@ -1,4 +1,4 @@
-//! Machines that are slow to come, that do not come, and that may not.
+//! Tests of machines that are slow, that fail, or that exceed the quota.
 
 use std::{fs, thread};
 
@@ -11,7 +11,7 @@ use super::machines::{Machines, PATIENCE, fault};
 use crate::clients::Seen;
 use crate::place::{fleet, told};
 
-/// Whether this has been in its events lately.
+/// Returns true if a recent event of the fleet contains this text.
 fn has_told(weir: &Weir, part: &str) -> bool {
     fleet(weir)["events"].to_string().contains(part)
 }
@@ -64,7 +64,7 @@ fn a_machine_in_error_is_told_of_and_another_one_comes_in_its_place() {
     assert!(fleet(&weir)["done"]["deleted"].as_u64() >= Some(1));
 }
 
-/// So many machines at most, as long as this lives; then as many as before.
+/// A limit on the number of machines. Dropping it restores the former limit.
 struct Quota {
     admin: Cloud,
     path: String,
@@ -83,7 +83,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // There may be more by now.
+        // Forced, because more machines may exist by now.
         let body = json!({ "quota_set": { "instances": QUOTA, "force": true } });
         let restored = self.admin.ask("compute", "PUT", &self.path, Some(&body));
         let is_restored = restored.as_ref().is_ok_and(|(status, _)| *status == 200);

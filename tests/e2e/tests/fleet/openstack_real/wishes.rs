@@ -1,4 +1,5 @@
-//! What machines are made of, and whether it is there.
+//! Tests of the properties of machines (key pair, security group, image and others), and of the checks that
+//! these exist.
 
 use std::process::{self, Command, Output};
 use std::{fs, thread};
@@ -11,11 +12,12 @@ use weir_e2e::{get, program};
 use super::cloud::Cloud;
 use super::machines::Machines;
 
-/// Of nobody: who has it is not known.
+/// A public key without a known private key.
 const PUBLIC_KEY: &str =
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBxN6tnsq7MIs0t27jgzFMwXnRhR4ISsjLIi92Xez6pA weir";
 
-/// A key pair and a security group of one name. Machines with the group have to be gone before it.
+/// A key pair and a security group with the same name. The machines in the group must be deleted before it is
+/// dropped.
 struct Door {
     cloud: Cloud,
     name: String,
@@ -23,7 +25,7 @@ struct Door {
 }
 
 impl Door {
-    /// For the test of that name.
+    /// Creates both for the test with this name.
     fn new(test: &str) -> Self {
         let (cloud, name) = (Cloud::of("fleet"), format!("weir-{test}-{}", process::id()));
         let pair = json!({ "keypair": { "name": name, "public_key": PUBLIC_KEY } });
@@ -71,7 +73,7 @@ fn machines_have_the_key_the_security_group_and_all_else_that_was_asked_for() {
     let groups = groups["server_groups"].as_array().unwrap();
     let apart = groups.iter().find(|group| group["name"] == "apart").unwrap();
     assert!(apart["members"].as_array().unwrap().contains(&machine["id"]), "{apart}");
-    // Only an admin is shown them.
+    // Only an administrator may read the user data.
     let path = format!("/servers/{}", machine["id"].as_str().unwrap());
     let shown = Cloud::of("admin").told("compute", "GET", &path, None);
     let expected = format!("#cloud-config\nhostname: {}\n", machine["name"].as_str().unwrap());
@@ -101,7 +103,7 @@ fn check_online_finds_what_the_cloud_does_not_have() {
     ] {
         refused(&check(&machines, &config(wrong)), why);
     }
-    // Keys that the config has anyway.
+    // Wrong values of keys that the config always has.
     for (right, wrong, why) in [
         ("flavor = \"small\"", "flavor = \"huge\"", "there is no flavor \"huge\" (there are "),
         ("image = \"img\"", "image = \"none\"", "there is no image \"none\""),
