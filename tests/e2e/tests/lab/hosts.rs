@@ -38,8 +38,8 @@ fn run(program: &str, arguments: &[&str]) {
 }
 
 impl Sshd {
-    /// Starts sshd. The file `ssh.config` in the directory names it `first` and `second`, and `stranger`
-    /// without its host key.
+    /// Starts sshd. The file `ssh.config` in the directory names it `first` and `second`, and
+    /// `stranger` with a key that it rejects.
     fn start(directory: &Path) -> Self {
         static TURN: Mutex<()> = Mutex::new(());
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +147,7 @@ fn balancers_and_servers_run_on_their_machines_and_nothing_is_left_there() {
     for fact in ["first: kernel", "second: kernel", "second: processors"] {
         assert!(report.contains(fact), "{fact}: {report}");
     }
-    // The agent ends with the connection, and its shell takes the program away.
+    // The agent ends with the connection, and its shell then deletes the program.
     wait_until("the end of the agents", PATIENCE, || sshd.is_left_alone());
 }
 
