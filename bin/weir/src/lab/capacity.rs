@@ -45,7 +45,7 @@ pub(super) fn run(args: &CapacityArgs) -> Result<ExitCode, String> {
         if found.missed_per_s.is_none() {
             return Err(format!("no capacity is written: {:.1}/s is not too much; raise --max", found.per_s));
         }
-        // Rounds down: a server can keep a promise that is a little too low.
+        // Rounds down, so that the server certainly has this capacity.
         let capacity =
             if found.per_s < 10.0 { (found.per_s * 10.0).floor() / 10.0 } else { found.per_s.floor() };
         if capacity <= 0.0 {

@@ -4,8 +4,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors reserved for files, health checks, name resolution, control connections and admin connections.
 const RESERVED: u64 = 256;
-/// Divisor for the share of descriptors that storage areas may keep open as files: one in eight, for all
-/// areas together.
+/// Divisor for the descriptors reserved for files that storage areas keep open: one in eight. An area keeps
+/// at most one in 64 (`weir_storage`), so this is enough for eight areas.
 const KEPT_FILES_SHARE: u64 = 8;
 
 /// Raises the soft limit of open files to the hard limit and returns the new soft limit.

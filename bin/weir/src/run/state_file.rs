@@ -105,7 +105,7 @@ fn lock(path: &Path, config: &str) -> Result<io::Result<File>, String> {
         let _ = fs::create_dir_all(directory);
     }
     let mut options = OpenOptions::new();
-    // The directory may belong to a user, who could redirect root with a symbolic link.
+    // The directory may belong to a user. That user could redirect root with a symbolic link.
     options
         .read(true)
         .write(true)

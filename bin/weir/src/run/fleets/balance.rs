@@ -15,7 +15,7 @@ pub(super) enum Balance {
 }
 
 impl Balance {
-    /// True if the fleet's pool no longer exists.
+    /// Returns true if the fleet's pool no longer exists.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self, Self::Pool(pool) if !pool.exists())
     }
