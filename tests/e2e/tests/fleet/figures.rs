@@ -91,7 +91,7 @@ fn one_absurd_figure_and_a_counter_that_has_stopped_are_told_and_not_believed() 
     });
     looks_go_on(&weir, 20);
     assert!(alarms(&weir).contains("no server is let go"), "{}", alarms(&weir));
-    // The look in which the counter stopped may hold only a part of the rate.
+    // The round in which the counter stopped may show only a part of the rate.
     assert!((0.0..60.0).contains(&demand(&weir)), "{}", demand(&weir));
     {
         let mut figures = figures.lock().unwrap();

@@ -28,7 +28,7 @@ path = "/bytes/100"
 phases = [{ rate = 20, for = "2s" }, { rate = 190, for = "4s" }, { rate = 20, for = "3s" }]
 "#;
 
-/// Returns the number of processes that the lab with this process id has passed to a balancer.
+/// Returns the number of fleet servers that the balancers of the lab with this process id have started.
 fn family(lab: u32) -> usize {
     let name = format!("WEIR_LAB_FAMILY=weir-lab-{lab}");
     let entries = fs::read_dir("/proc").unwrap().flatten();

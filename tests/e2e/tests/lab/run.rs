@@ -408,7 +408,7 @@ fn without_the_right_to_make_networks_it_is_played_over_loopback_and_says_so() {
     let bench = Lab::new(&format!("topology = {{ kind = \"namespaces\" }}\nrivals = \"weir\"\n{TINY}"));
     let mut command = bench.command(&["run", "tiny.toml"]);
     if rustix::process::geteuid().is_root() {
-        // Runs as the user `nobody`, who may write to the directory.
+        // Runs as the user `nobody`, with write access to the directory.
         fs::set_permissions(bench.directory(), fs::Permissions::from_mode(0o777)).unwrap();
         let mut as_nobody = Command::new("setpriv");
         as_nobody

@@ -191,7 +191,7 @@ fn nothing_fails_while_a_pool_is_renamed_again_and_again_under_load() {
         }
     });
     assert!(requests > 50, "{requests} requests");
-    // The session began in the first pool named so; the last pools have the same names.
+    // The session began in the first pool of its name. The last pools have the same names.
     wait_until_gone(&mut weir, "b");
     wait_until_gone(&mut weir, "c");
     wait_until_gone(&mut weir, "line-c");

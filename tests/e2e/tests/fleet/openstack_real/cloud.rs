@@ -13,7 +13,7 @@ pub(crate) struct Cloud {
     catalogue: Value,
 }
 
-/// Version of Nova's API in which lists can be filtered by tag.
+/// Version of Nova's API that Weir uses, in which lists can be filtered by tag.
 const MICROVERSION: (&str, &str) = ("OpenStack-API-Version", "compute 2.52");
 
 impl Cloud {
