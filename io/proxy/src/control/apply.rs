@@ -1,3 +1,5 @@
+//! Applies runtime commands to pools and servers.
+
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -12,15 +14,15 @@ use super::Controller;
 use super::phrase::count;
 use super::records::{Ground, PoolRecord, Records, ServerRecord, spec_of, tls_host, wanted};
 
-/// What a command has done.
+/// Effect of a command.
 struct Done {
     changed: bool,
     notes: Vec<String>,
 }
 
 impl Controller {
-    /// Obeys a command; what it changes is in force, and saved, when this returns. Not [`Command::Reload`]: reading the
-    /// config is the program's part.
+    /// Applies a command. Its changes are in force and saved when this returns. Rejects [`Command::Reload`],
+    /// because the program reads the config.
     pub async fn apply(self: &Arc<Self>, command: Command) -> Reply {
         match &command {
             Command::Show { what, pool } => self.show(*what, pool.as_ref()),
@@ -58,7 +60,7 @@ impl Controller {
         Reply::Ok(Answer::Snapshot(Box::new(part)))
     }
 
-    /// Nothing of this is kept over a restart, so that nothing is saved.
+    /// Deletes sticky entries. They do not survive a restart, so nothing is saved.
     fn clear_sticky(&self, pool: &PoolName, key: Option<&str>) -> Reply {
         let sticky = {
             let records = self.records();
@@ -71,7 +73,7 @@ impl Controller {
             let message = format!("pool {pool} is not sticky: nothing is remembered of its clients");
             return refusal(Code::BadCommand, message).into();
         };
-        // A large table takes a moment: the records must not be held meanwhile.
+        // Deleting from a large table takes time, so the records are not locked meanwhile.
         match sticky.forget(key) {
             None => {
                 let message =
@@ -123,7 +125,7 @@ impl Controller {
 }
 
 impl Records {
-    /// Notes a command that may be obeyed, and makes the pool what it is to be then. False if it was so already.
+    /// Records a permitted command and updates the pool. Returns false if it changed nothing.
     fn record(
         &mut self,
         command: &Command,
@@ -161,7 +163,7 @@ impl Records {
                 runtime.record(command, true);
                 let wanted = wanted(runtime, ground.names, name, &configured_of(plan));
                 pool.sync(wanted, plan, &mut ground);
-                // A whole pool can only be reset.
+                // The only command for a whole pool is a reset.
                 before != runtime.len()
             }
         };
@@ -174,7 +176,7 @@ fn configured_of(plan: &PoolPlan) -> Vec<ServerSpec> {
     plan.servers.iter().map(spec_of).collect()
 }
 
-/// The pool that a command is about, and the server unless it is about all of them.
+/// Returns the pool that a command concerns, and its server unless it concerns all servers.
 fn victim(command: &Command) -> Option<(&PoolName, Option<&ServerName>)> {
     match command {
         Command::ServerState { pool, server, .. }
@@ -193,7 +195,7 @@ fn victim(command: &Command) -> Option<(&PoolName, Option<&ServerName>)> {
     }
 }
 
-/// Whether a command may be obeyed. `is_overridden` = something was changed about its server before.
+/// Checks that a command is permitted. `is_overridden`: the server has runtime changes already.
 fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(), Refusal> {
     match command {
         Command::ServerState { server, state, .. } => {
@@ -262,7 +264,7 @@ fn permit(command: &Command, pool: &PoolRecord, is_overridden: bool) -> Result<(
     }
 }
 
-/// The servers that this name means: the one that has it, or those that stand for the addresses of its host name.
+/// Returns the servers with this name: the server itself, or the servers for the addresses of its host name.
 fn existing<'a>(pool: &'a PoolRecord, server: &ServerName) -> Result<Vec<&'a ServerRecord>, Refusal> {
     let found: Vec<&ServerRecord> = match pool.members.get(server) {
         Some(record) => vec![record],
@@ -274,12 +276,12 @@ fn existing<'a>(pool: &'a PoolRecord, server: &ServerName) -> Result<Vec<&'a Ser
     }
 }
 
-/// Whose address `server` is, if it is the name of a single address.
+/// Returns the original server of `record` if `server` is the name of a single address.
 fn one_address<'a>(record: &'a ServerRecord, server: &ServerName) -> Option<&'a AddressOf> {
     record.spec.at.as_ref().filter(|at| at.server != *server)
 }
 
-/// DNS says which addresses a name has, and not an operator.
+/// Refuses to change a server that is one address of a host name: DNS determines those addresses.
 fn not_one_address(pool: &PoolRecord, record: &ServerRecord, server: &ServerName) -> Result<(), Refusal> {
     let Some(at) = one_address(record, server) else { return Ok(()) };
     let message = format!(
@@ -306,7 +308,7 @@ fn unused(pool: &PoolRecord, record: &ServerRecord) -> Result<(), Refusal> {
     }
 }
 
-/// Where a pool speaks TLS, an address has to do for it.
+/// Checks that the pool's TLS settings accept `address` if the pool uses TLS.
 fn speak_tls(pool: &PoolRecord, server: &ServerName, address: &ServerAddress) -> Result<(), Refusal> {
     let tried = pool.tls.checks.as_ref().map(|tls| tls.connector(&tls_host(address))).transpose();
     tried.map(drop).map_err(|error| {
@@ -314,7 +316,7 @@ fn speak_tls(pool: &PoolRecord, server: &ServerName, address: &ServerAddress) ->
     })
 }
 
-/// What an operator should know after a command.
+/// Returns hints for the operator about the effect of a command.
 fn notes(pool: &PoolRecord, server: Option<&ServerRecord>, command: &Command) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(record) = server {

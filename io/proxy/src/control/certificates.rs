@@ -1,4 +1,4 @@
-//! The watch over certificates: files that have changed, and dates that come near.
+//! Reloads certificate files that change, and warns before certificates expire.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use super::task::Task;
 use super::{Controller, EventLog};
 
 const DAY: Duration = Duration::from_secs(86_400);
-/// However short the interval of the plan: looking takes a thread.
+/// Lower limit of the plan's interval, because each check of the files occupies a thread.
 const INTERVAL_MIN: Duration = Duration::from_millis(10);
-/// How often the files of TLS towards servers are looked at.
+/// Interval between checks of the files for TLS to servers.
 const OWN_INTERVAL: Duration = Duration::from_secs(60);
 
 impl Controller {
-    /// Watches the certificates of the plan in force, and no others.
+    /// Watches the certificates of the current plan and stops all earlier watches.
     pub(super) fn watch_certificates(self: &Arc<Self>, records: &mut Records) {
         let Some(runtime) = self.runtime.get() else { return };
         records.certificate_watch.clear();
@@ -47,7 +47,7 @@ impl Controller {
         records.certificate_watch = watch;
     }
 
-    /// Reads what is shown to a pool's servers, and what they are judged by, again when a file changes.
+    /// Reloads a pool's client certificate and CA when one of the files changes.
     async fn follow_own(self: Arc<Self>, pool: PoolName) {
         let mut trouble = None;
         loop {
@@ -68,7 +68,7 @@ impl Controller {
                         trouble = Some(text);
                     }
                 }
-                // The runtime is going down.
+                // The runtime is shutting down.
                 Err(_) => return,
             }
         }
@@ -80,7 +80,7 @@ impl Controller {
         Some((pool.shared.plan.clone(), pool.tls.clone()))
     }
 
-    /// False if a reload was faster.
+    /// Installs the new TLS files. Returns false if a reload has replaced the old ones meanwhile.
     fn renew_own(&self, pool: &PoolName, before: &PoolTls, tls: PoolTls) -> bool {
         let mut records = self.records();
         let Some(pool) = records.pool_in_use_mut(pool).filter(|pool| pool.tls.is_like(before)) else {
@@ -91,8 +91,8 @@ impl Controller {
     }
 }
 
-/// Reads the files of TLS towards clients again when they change, and warns of its certificates, at once and every day. `owner`: what has
-/// the TLS, as lines of the log begin.
+/// Reloads the TLS files for clients when they change. Warns of certificates that expire soon, at once and
+/// then every day. Log lines begin with `owner`, the holder of `tls`.
 pub async fn follow_files(log: EventLog, owner: String, tls: Arc<ServerTls>) {
     let interval = tls.reload_interval().max(INTERVAL_MIN);
     warn(&log, &owner, &tls);
@@ -112,13 +112,13 @@ pub async fn follow_files(log: EventLog, owner: String, tls: Arc<ServerTls>) {
             }
             Ok(Err(error)) => {
                 let text = error.to_string();
-                // Told at each look until it is mended; once is enough.
+                // The error occurs at each check until it is fixed; one log line is enough.
                 if trouble.as_ref() != Some(&text) {
                     log.line(format!("{owner}: {text}; the certificates read before stay in use"));
                     trouble = Some(text);
                 }
             }
-            // The runtime is going down.
+            // The runtime is shutting down.
             Err(_) => return,
         }
         if since_warning >= DAY {
@@ -135,14 +135,14 @@ fn warn(log: &EventLog, owner: &str, tls: &ServerTls) {
     }
 }
 
-/// Warns of the certificates that servers are shown, at once and every day.
+/// Warns of client certificates that expire soon, at once and then every day.
 async fn warn_of_own(log: EventLog, certificates: Vec<Certificate>) {
     loop {
         let files = certificates.clone();
         let read = move || -> BTreeSet<String> {
             let now = unix_seconds();
             let summaries = files.iter().filter_map(|files| check_certificate(files).ok());
-            // Pools may share one.
+            // A set, because pools may share a certificate.
             summaries.flat_map(|summary| summary.warnings(now)).collect()
         };
         let Ok(warnings) = spawn_blocking(read).await else { return };

@@ -1,3 +1,5 @@
+//! The controller: the shared state of the control plane and its tasks.
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -21,29 +23,30 @@ use super::rises::keep_raising;
 use super::{EventLog, Setup, StartError};
 use crate::state::{Descriptors, Shared};
 
-/// Checks under way at a time: their descriptors must not be missing where clients need them.
+/// Maximum number of concurrent checks, so that clients do not run out of descriptors.
 const CHECKS_MAX: usize = 1_000;
 
-/// The control plane. Its tasks live on the runtime that [`Controller::spawn_tasks`] is called on, and keep it alive.
+/// The control plane. Its tasks run on the runtime that calls [`Controller::spawn_tasks`] and keep the
+/// controller alive.
 #[derive(Debug)]
 pub struct Controller {
     shared: Arc<Shared>,
-    /// Never held across an await.
+    /// Must not be held across an await.
     records: Mutex<Records>,
     pub(super) log: EventLog,
-    /// Set once tasks may be started.
+    /// Set once tasks may start.
     pub(super) runtime: OnceLock<Handle>,
     pub(super) random: Random,
     pub(super) check_permits: Semaphore,
-    /// Something is to be published.
+    /// Signals that changes wait for publication.
     pub(super) news: Notify,
-    /// A server's weight may have to rise.
+    /// Signals that a server's weight may have to rise.
     pub(super) rises: Notify,
-    /// A name has been answered for, or has not.
+    /// Signals that a lookup of a name has ended, with or without an answer.
     pub(super) name_answered: Notify,
-    /// Where the runtime state is kept.
+    /// File for the runtime state.
     pub(super) state_file: Option<PathBuf>,
-    /// The version of the runtime state that is in the file; whoever holds it writes.
+    /// Version of the runtime state in the file. A writer must hold this lock.
     pub(super) saved_version: tokio::sync::Mutex<u64>,
     pub(super) started: Instant,
     pub(super) host: String,
@@ -51,8 +54,8 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Builds what workers need to begin. Reads certificates and keys; starts nothing. Counters have one shard for each
-    /// worker and one for the control plane. Blocks on the disk.
+    /// Creates the controller and the state that workers need. Reads certificates and keys, so it blocks on
+    /// the disk; starts no tasks. Counters have one shard for each worker and one for the control plane.
     pub fn start(
         plan: Plan,
         runtime: RuntimeState,
@@ -87,8 +90,8 @@ impl Controller {
         Ok((Arc::new(controller), shared))
     }
 
-    /// Starts checks, agents, name resolution, ejection, rates and the watches over certificates and memory, on the current runtime. Only the
-    /// first call does anything.
+    /// Starts all tasks on the current runtime: checks, agents, name resolution, ejection, rates,
+    /// certificates and memory. Later calls do nothing.
     pub fn spawn_tasks(self: &Arc<Self>) {
         let handle = Handle::current();
         if self.runtime.set(handle.clone()).is_err() {
@@ -104,17 +107,17 @@ impl Controller {
         self.save_later();
     }
 
-    /// From now on commands that change something are refused: the process is stopping.
+    /// Refuses all further commands that change something, because the process is stopping.
     pub fn begin_stop(&self) {
         self.records().process.stopping = true;
     }
 
-    /// What workers read.
+    /// Returns the state that workers read.
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// Starts every task that the plan in force needs and that does not run.
+    /// Starts each task that the current plan needs and that is not running.
     pub(super) fn start_missing(self: &Arc<Self>, records: &mut Records) {
         for pool in &mut records.pools {
             let (is_checked, has_agents) =
@@ -130,11 +133,11 @@ impl Controller {
     }
 
     pub(super) fn records(&self) -> MutexGuard<'_, Records> {
-        // What a panic may have left half done is still the best that is known.
+        // The records are the best available state, even if a panic interrupted a change.
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time as ejection counts it.
+    /// Returns the time since the start, which is the clock of ejection.
     pub(super) fn since_start(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.started)
     }

@@ -1,3 +1,5 @@
+//! Ejects servers that fail real requests, and returns them to rotation.
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,11 +12,11 @@ use super::phrase::{count, duration};
 use super::records::PoolRecord;
 use crate::state::ServerState;
 
-/// A server that fails gives the alarm with each failure: so much apart they are looked after.
+/// Minimum interval between two runs: a failing server raises the alarm with each failure.
 const ALARMS_APART: Duration = Duration::from_millis(20);
 
-/// Ejects servers that fail real requests when a worker gives the alarm. Regularly all are judged by
-/// [`Controller::read_totals`], which lets them return, too.
+/// Ejects failing servers as soon as a worker raises the alarm. [`Controller::read_totals`] judges all
+/// servers regularly and also returns them.
 pub(super) async fn keep_judging(controller: Arc<Controller>) {
     loop {
         controller.shared().traffic_alarm.notified().await;
@@ -24,7 +26,7 @@ pub(super) async fn keep_judging(controller: Arc<Controller>) {
 }
 
 impl Controller {
-    /// Judges every server of every pool that has a rule for it.
+    /// Judges every server of every pool that has an ejection rule.
     fn judge_traffic(&self) {
         let mut judgement = self.judgement();
         let mut records = self.records();
@@ -40,13 +42,13 @@ impl Controller {
         self.carry_out(judgement);
     }
 
-    /// A judgement as of now, before anybody is judged.
+    /// Creates an empty judgement for the present time.
     pub(super) fn judgement(&self) -> Judgement {
         let now = Instant::now();
         Judgement { now, since_start: self.since_start(now), events: Vec::new() }
     }
 
-    /// Tells workers and the log what came of it.
+    /// Publishes the results to workers and logs them.
     pub(super) fn carry_out(&self, judgement: Judgement) {
         if !judgement.events.is_empty() {
             self.publish_news();
@@ -55,7 +57,7 @@ impl Controller {
     }
 }
 
-/// What traffic made of servers and pools at one time, for the log.
+/// Results of judging servers and pools at one time, for the log.
 pub(super) struct Judgement {
     now: Instant,
     since_start: Duration,
@@ -63,14 +65,14 @@ pub(super) struct Judgement {
 }
 
 impl Judgement {
-    /// Judges one server by what its traffic has come to, if its pool has a rule for that.
+    /// Judges one server by its traffic, if its pool has an ejection rule.
     pub(super) fn judge(&mut self, pool: &mut PoolRecord, slot: usize, sample: TrafficSample) {
         let Some(rule) = &pool.shared.plan.ejection else { return };
         let Some(server) = pool.members.at(slot) else { return };
         let ejections = pool.rotation().ejections(server.spec.spec.backup, server.spec.spec.priority);
         let Some(server) = pool.members.at_mut(slot) else { return };
         if !server.is_eligible() && !server.health.is_ejected() {
-            // Checks or the operator keep it out already.
+            // Checks or the operator already keep it out of rotation.
             return;
         }
         let was_half_open = server.health.is_half_open();
@@ -89,7 +91,7 @@ impl Judgement {
                 "back from ejection".to_owned()
             }
             Verdict::Eject { until } => {
-                // What fails from now on was sent before.
+                // Later failures belong to requests sent before the ejection.
                 server.state.succeeded();
                 server.state.want_probes(0);
                 let length = duration(until.saturating_sub(self.since_start));
@@ -102,12 +104,12 @@ impl Judgement {
         };
         let label = server.label();
         pool.settle(slot);
-        // Its limit has changed, even where nothing else has.
+        // The server's limit has changed even if nothing else has.
         pool.spoil();
         self.events.push(format!("pool {}, {label}: {event}; {}", pool.name, pool.rotation()));
     }
 
-    /// Notes what a pool's breaker has done, if it has one.
+    /// Records the state of a pool's circuit breaker, if it has one.
     pub(super) fn judge_breaker(&mut self, pool: &mut PoolRecord) {
         let shared = Arc::clone(&pool.shared);
         if let Some(rule) = &shared.plan.breaker {
@@ -116,9 +118,9 @@ impl Judgement {
     }
 }
 
-/// What a server's traffic has come to.
+/// Returns a server's traffic totals.
 pub(super) fn sample(server: &ServerState) -> TrafficSample {
-    // What only counts while it is half open is further away.
+    // Reading the half-open counters costs another cache miss, so they are read only if needed.
     let is_probed = server.probes_wanted() > 0;
     TrafficSample {
         requests_total: server.counters.sum(|shard| shard.requests.get()),

@@ -1,22 +1,24 @@
+//! Errors of a start and of a reload.
+
 use std::fmt;
 
-/// Why a plan cannot be run: everything that is wrong with it, each naming its victim.
+/// Reasons why a plan cannot run: all its problems, each with the object concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartError(pub(super) Vec<String>);
 
-/// Why a reload was refused: everything that is wrong. Nothing has changed.
+/// Reasons why a reload was refused: all problems. The old plan stays in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReloadError(pub(super) Vec<String>);
 
 impl StartError {
-    /// Each problem, in plan order.
+    /// Returns each problem, in plan order.
     pub fn problems(&self) -> &[String] {
         &self.0
     }
 }
 
 impl ReloadError {
-    /// Each problem, in plan order.
+    /// Returns each problem, in plan order.
     pub fn problems(&self) -> &[String] {
         &self.0
     }

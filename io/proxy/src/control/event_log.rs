@@ -1,19 +1,21 @@
+//! The log of events for operators.
+
 use std::fmt;
 use std::sync::Arc;
 
 use crate::report;
 
-/// Where an operator reads what happened to servers, names and certificates: one line for each event.
+/// Log of events about servers, names and certificates, one line per event.
 #[derive(Clone)]
 pub struct EventLog(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl EventLog {
-    /// Lines go to standard error.
+    /// Creates a log that writes to standard error.
     pub fn stderr() -> Self {
         Self::new(report::line)
     }
 
-    /// Lines go to `write`, without a newline.
+    /// Creates a log that passes each line to `write`, without a newline.
     pub fn new(write: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(write))
     }

@@ -1,3 +1,5 @@
+//! Logs failures of route expressions.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +14,10 @@ use crate::state::ModeState;
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// The shortest time between two lines about one route.
+/// Minimum interval between two lines about one route.
 const LINES_APART: Duration = Duration::from_secs(60);
 
-/// Logs routes whose expressions fail: the first failure within a second, further ones once a minute.
+/// Logs routes whose expressions fail: the first failure within a second, further failures once a minute.
 pub(super) async fn keep_reporting(controller: Arc<Controller>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -27,7 +29,7 @@ pub(super) async fn keep_reporting(controller: Arc<Controller>) {
     }
 }
 
-/// When each route was reported last, unless that is long ago.
+/// Time of each route's last log line, if it is recent.
 type Reported = HashMap<(ListenerName, RouteName), Instant>;
 
 fn lines(records: &Records, reported: &mut Reported, now: Instant) -> Vec<String> {

@@ -1,3 +1,5 @@
+//! Measures the delay for hedged requests.
+
 use std::sync::atomic::Ordering;
 
 use weir_stats::Histogram;
@@ -5,7 +7,8 @@ use weir_stats::Histogram;
 use super::records::PoolRecord;
 
 impl PoolRecord {
-    /// Measures what second tries go by, if they do. To be called once a second.
+    /// Measures the 95th percentile of first-byte times if the pool's hedging delay depends on it. Must be
+    /// called once a second.
     pub(in crate::control) fn measure_first_bytes(&mut self) {
         let hedge = self.shared.plan.hedge.as_ref();
         if hedge.is_none_or(|hedge| hedge.delay.is_some()) {

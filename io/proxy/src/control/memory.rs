@@ -1,4 +1,4 @@
-//! Watches how much memory is in use, and tells workers when it is short.
+//! Watches the memory in use and tells workers when it is short.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use weir_net::{GroupMemory, group_memory, own_memory, return_freed_memory};
 
 use super::Controller;
 
-/// A look at a limit, and at whether there is one.
+/// Interval between measurements, with and without a limit.
 const LOOK: Duration = Duration::from_millis(200);
 const LOOK_WITHOUT_LIMIT: Duration = Duration::from_secs(5);
-/// While memory is short, what was freed is given back so often.
+/// Interval at which freed memory is returned to the kernel while memory is short.
 const RETURN: Duration = Duration::from_secs(1);
 
-/// In percent of the limit: memory is short from here on, and until less than this is in use.
+/// Thresholds in percent of the limit: memory becomes short at the first and stays short down to the second.
 const SHORT_FROM: u64 = 90;
 const SHORT_UNTIL: u64 = 85;
 
@@ -26,12 +26,12 @@ const SHORT_UNTIL: u64 = 85;
 struct MemoryUse {
     limit: u64,
     used: u64,
-    /// Of that, what this process can do something about.
+    /// Part of `used` that this process can reduce.
     own: u64,
 }
 
 impl MemoryUse {
-    /// `None` = there is no limit.
+    /// Measures memory; `None` = there is no limit.
     fn look(limit: MemoryLimit) -> Option<Self> {
         match limit {
             MemoryLimit::Off => None,
@@ -46,7 +46,8 @@ impl MemoryUse {
         }
     }
 
-    /// Whether memory is short, if it was before. Where other processes of the group use most of it, nothing that is done here helps.
+    /// Returns true if memory is short. If other processes of the group use most of it, freeing memory here
+    /// would not help, so it returns false.
     fn is_short(self, was_short: bool) -> bool {
         let mark = if was_short { SHORT_UNTIL } else { SHORT_FROM };
         self.used >= self.limit / 100 * mark && self.own >= self.used / 2
@@ -61,7 +62,7 @@ pub(super) async fn keep_watching_memory(controller: Arc<Controller>) {
         controller.judge_memory(memory);
         if controller.shared().memory.is_short() && returned.is_none_or(|at| at.elapsed() >= RETURN) {
             returned = Some(Instant::now());
-            // What workers free stays with the allocator, and would count as used.
+            // The allocator keeps memory that workers free, and it would still count as used.
             let _ = spawn_blocking(return_freed_memory).await;
         }
         sleep(if memory.is_some() { LOOK } else { LOOK_WITHOUT_LIMIT }).await;

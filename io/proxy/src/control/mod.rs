@@ -1,7 +1,9 @@
-//! The control plane: everything that workers must not do. Checks, DNS, ejection, commands, reloads, snapshots.
+//! The control plane: work that workers must not do, such as checks, DNS, ejection, commands, reloads and
+//! snapshots.
 //!
-//! One thread with its own current-thread runtime runs all of it. It decides with the logic crates and publishes what
-//! came of it; workers only read. Opens no listening sockets and reads no config: the program does, and tells.
+//! One thread with its own current-thread runtime does all of it. The logic crates decide, the control plane
+//! publishes the results, and workers only read. The program opens the listening sockets and reads the
+//! config.
 
 mod agents;
 mod apply;

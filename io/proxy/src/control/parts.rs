@@ -1,4 +1,4 @@
-//! What a plan needs before it can be in force and that can fail: rules compiled, certificates and keys read.
+//! Resources of a plan whose creation can fail: compiled rules, certificates and keys.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,57 +16,57 @@ use crate::redirect::Redirect;
 use crate::state::ModeState;
 use crate::sticky::{Secret, read_secret};
 
-/// The parts of a plan, in its order.
+/// Resources of a plan, in plan order.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) listeners: Vec<ListenerParts>,
     pub(super) pools: Vec<PoolParts>,
-    /// What an operator should know of them.
+    /// Notes for the operator.
     pub(super) notes: Vec<String>,
 }
 
-/// A pool's parts.
+/// A pool's resources.
 #[derive(Debug)]
 pub(super) struct PoolParts {
     pub(super) tls: Change<PoolTls>,
-    /// What its sticky cookies are made with.
+    /// Secret for sticky cookies.
     pub(super) sticky: Option<Secret>,
-    /// What it sends clients on with.
+    /// Template for redirects of clients.
     pub(super) redirect: Option<Redirect>,
 }
 
-/// A listener's parts.
+/// A listener's resources.
 #[derive(Debug)]
 pub(super) struct ListenerParts {
     pub(super) mode: ModeState,
     pub(super) tls: Option<Arc<ServerTls>>,
 }
 
-/// Whether something is as it was.
+/// A resource that is unchanged or new.
 #[derive(Debug)]
 pub(super) enum Change<T> {
     Same,
     New(T),
 }
 
-/// What the plan in force has.
+/// Resources of the current plan.
 #[derive(Debug, Default)]
 pub(super) struct Before {
     pub(super) listeners: HashMap<ListenerName, Arc<ServerTls>>,
     pub(super) pools: HashMap<PoolName, PoolTls>,
 }
 
-/// TLS towards a pool's servers.
+/// TLS settings for connections to a pool's servers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PoolTls {
-    /// `None` = plaintext.
+    /// Settings for requests; `None` = plaintext.
     pub(super) traffic: Option<Arc<ClientTls>>,
-    /// What checks speak.
+    /// Settings for checks.
     pub(super) checks: Option<Arc<ClientTls>>,
     made_of: Ingredients,
 }
 
-/// What TLS towards a pool's servers is made of: the same makes the same.
+/// Inputs of a pool's TLS settings. Equal inputs give equal settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Ingredients {
     traffic: Option<TlsOut>,
@@ -74,16 +74,16 @@ struct Ingredients {
     files: Vec<Stamp>,
 }
 
-/// Changes whenever a file is written to or replaced.
+/// Fingerprint of a file, which changes when the file is written or replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     path: PathBuf,
-    /// Device, inode, size, and the times of content and inode in seconds and nanoseconds.
+    /// Device, inode and size; then modification and change times, each in seconds and nanoseconds.
     identity: Option<(u64, u64, u64, [i64; 4])>,
 }
 
 impl Parts {
-    /// Compiles and reads everything, or says all that is wrong. Blocks on the disk.
+    /// Compiles and reads everything, or returns all problems. Blocks on the disk.
     pub(super) fn make(plan: &Plan, before: &Before) -> Result<Self, Vec<String>> {
         let (mut problems, mut notes) = (Vec::new(), Vec::new());
         let mut note = |problem: Vec<String>| problems.extend(problem);
@@ -113,7 +113,7 @@ impl ListenerParts {
             Mode::Tcp(_) => &[],
         };
         let tls = plan.tls.as_ref().map(|tls| match before {
-            // Clients can still resume the sessions that they have.
+            // Keeps the session tickets, so that clients can still resume their sessions.
             Some(before) => match before.replace(tls, alpn) {
                 Err(error) if error.is_denied() && before.is_made_by(tls, alpn) => {
                     notes.push(of(format!("{error}: {STAYS}")));
@@ -148,13 +148,13 @@ impl PoolParts {
     }
 }
 
-/// Of files that the process may no longer read, where nothing else has changed.
+/// Note for files that the process may no longer read, if nothing else has changed.
 const STAYS: &str = "what is loaded of it stays in use; let the user of the process read it, or restart";
 
-/// Why there is no TLS towards a pool's servers.
+/// Reason why TLS to a pool's servers cannot be set up.
 struct Trouble {
     text: String,
-    /// The process may not read a file.
+    /// Set when the process has no permission to read a file.
     is_denied: bool,
 }
 
@@ -188,12 +188,12 @@ impl PoolTls {
         Ok(Change::New(tls))
     }
 
-    /// Whether files may change under it.
+    /// Returns true if the settings depend on files, which may change.
     pub(super) fn has_files(&self) -> bool {
         !self.made_of.files.is_empty()
     }
 
-    /// What it is now, if a file has changed since it was made. Blocks on the disk.
+    /// Returns new settings if a file has changed. Blocks on the disk.
     pub(super) fn renewed(&self, plan: &PoolPlan) -> Result<Option<Self>, String> {
         match Self::make(plan, Some(self)).map_err(|trouble| trouble.text)? {
             Change::Same => Ok(None),
@@ -201,21 +201,21 @@ impl PoolTls {
         }
     }
 
-    /// Whether it was made by the same settings, if not of the same files.
+    /// Returns true if the plan's settings are the same, regardless of the files' contents.
     fn is_made_by(&self, plan: &PoolPlan) -> bool {
         let Ingredients { traffic, checks_want_tls, .. } = Ingredients::of(plan);
         self.made_of.traffic == traffic && self.made_of.checks_want_tls == checks_want_tls
     }
 
-    /// Whether both are made of the same.
+    /// Returns true if both have the same inputs.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         self.made_of == other.made_of
     }
 
-    /// Proves that TLS can be spoken to each server.
+    /// Checks that a TLS connector can be made for each server.
     fn try_names(&self, plan: &PoolPlan) -> Result<(), String> {
         let Some(tls) = self.checks.as_ref() else { return Ok(()) };
-        // A name for all of them has to be tried once.
+        // A name that all servers share needs one try.
         let for_all = self.made_of.traffic.as_ref().is_some_and(|tls| tls.server_name.is_some());
         let tried = plan.servers.iter().take(if for_all { 1 } else { usize::MAX });
         for server in tried {
@@ -226,7 +226,7 @@ impl PoolTls {
     }
 }
 
-/// For checks that speak TLS to servers of a pool that does not.
+/// Settings for TLS checks of a pool that sends its requests in plaintext.
 const DEFAULTS: TlsOut = TlsOut {
     verify: true,
     ca: None,

@@ -1,8 +1,8 @@
-//! How numbers and reasons read in messages.
+//! Formats numbers and reasons for messages.
 
 use std::time::Duration;
 
-/// `12 s`, `5 min`, `3 h`; below ten seconds with a tenth: `0.4 s`.
+/// Formats a duration: `12 s`, `5 min`, `3 h`; below ten seconds with a tenth: `0.4 s`.
 pub(super) fn duration(duration: Duration) -> String {
     match duration.as_secs() {
         0..10 => format!("{:.1} s", duration.as_secs_f64()),
@@ -12,12 +12,12 @@ pub(super) fn duration(duration: Duration) -> String {
     }
 }
 
-/// `1 request`, `3 requests`.
+/// Formats a number with its noun: `1 request`, `3 requests`.
 pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
 }
 
-/// `L4CON connect: connection refused`.
+/// Joins a code and its reason: `L4CON connect: connection refused`.
 pub(super) fn with_reason(what: &str, reason: &str) -> String {
     if reason.is_empty() { what.to_owned() } else { format!("{what} {reason}") }
 }

@@ -1,3 +1,5 @@
+//! A prepared reload and its outcome.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,8 +9,11 @@ use weir_config::diff::Change;
 use super::names::{Answer, Resolver};
 use super::parts::Parts;
 
-/// A reload that can only succeed now: files are read, names asked for. Nothing has changed yet. Open the sockets that the
-/// plan needs, then give it to [`Controller::commit`](super::Controller::commit), then adjust and close those that are open.
+/// A reload that can no longer fail: its files are read and its names looked up. Nothing has changed yet.
+/// Steps for the caller:
+/// 1. Open the sockets that the plan needs.
+/// 2. Pass the reload to [`Controller::commit`](super::Controller::commit).
+/// 3. Adjust the sockets that stay open, and close the others.
 #[derive(Debug)]
 pub struct Prepared {
     pub(super) plan: Plan,
@@ -17,17 +22,17 @@ pub struct Prepared {
     pub(super) names: HashMap<Arc<str>, Answer>,
 }
 
-/// What a reload did.
+/// Effect of a reload.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReloadOutcome {
-    /// What differs from the plan before, as far as it matters to anybody.
+    /// Differences from the previous plan that matter to an operator.
     pub changes: Vec<Change>,
-    /// What an operator should know: runtime changes that lost their object, settings that wait for a restart.
+    /// Notes for the operator: runtime changes that no longer apply, settings that need a restart.
     pub notes: Vec<String>,
 }
 
 impl Prepared {
-    /// The plan that is to be in force.
+    /// Returns the new plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

@@ -1,11 +1,11 @@
-//! What the kernel says of this process (proc(5)).
+//! Facts about this process from the kernel (proc(5)).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::process::{Resource, getrlimit};
 
-/// Resident memory.
+/// Returns the resident memory in bytes.
 pub(super) fn memory_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -13,18 +13,18 @@ pub(super) fn memory_bytes() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Open descriptors. From Linux 6.2 on the kernel has the number ready; before, it is not known: to count them would take
-/// long just when there are many.
+/// Returns the number of open descriptors. Linux has it ready since version 6.2. For older kernels this
+/// returns `None`, because counting takes long exactly when there are many.
 pub(super) fn descriptors_open() -> Option<u64> {
     fs::metadata("/proc/self/fd").ok().map(|directory| directory.size()).filter(|open| *open > 0)
 }
 
-/// How many descriptors may be open.
+/// Returns the maximum number of open descriptors.
 pub(super) fn descriptors_limit() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }
 
-/// The machine's name.
+/// Returns the machine's host name.
 pub(super) fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()

@@ -1,3 +1,5 @@
+//! Publishes changed pools to workers.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -5,18 +7,18 @@ use tokio::time::{Instant, sleep};
 
 use super::Controller;
 
-/// After publishing, nothing is published for this many times as long as it took: when thousands of servers change at
-/// once, workers are told often enough, and the control plane still gets to everything else.
+/// Pause after publishing, as a multiple of the time that publishing took. If thousands of servers change at
+/// once, the control plane still has time for its other work.
 const PAUSE_FACTOR: u32 = 5;
 const PAUSE_MAX: Duration = Duration::from_millis(250);
 
 impl Controller {
-    /// Has workers told what has changed, at once unless very much has.
+    /// Schedules publication of the changes: at once, unless many changes came before.
     pub(super) fn publish_soon(&self) {
         self.news.notify_one();
     }
 
-    /// Tells workers what has changed.
+    /// Publishes all changed pools to workers.
     pub(super) fn publish_news(&self) {
         let now = Instant::now();
         let mut records = self.records();

@@ -1,3 +1,5 @@
+//! Reads all counters periodically, for rates, levels, ejection and weights.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,15 +13,15 @@ use crate::turns::Part;
 
 const TICK: Duration = Duration::from_secs(1);
 
-/// All servers are read each second, or in as many seconds as it takes to read no more than this in one.
+/// Maximum number of servers read per second. With more servers, a full round takes several seconds.
 const READ_AT_A_TICK: usize = 2_500;
 
-/// Of so many servers all is read before anything is made of it. Thousands are in no cache, and with nothing to do in between the
-/// processor waits for several of them at once.
+/// Number of servers whose counters are read before any is evaluated. With thousands of servers the counters
+/// are in no cache; back-to-back reads let the processor wait for several cache misses at once.
 const LOOKED_AT_TOGETHER: usize = 32;
 
-/// Reads every total once a second, for rates and for the highest of each level; judges traffic, lets go of what is over, and finds
-/// weights.
+/// Reads all totals once a second, for rates and peak levels. Also judges traffic, releases removed pools and
+/// listeners, and measures weights.
 pub(super) async fn keep_reading(controller: Arc<Controller>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -33,7 +35,7 @@ pub(super) async fn keep_reading(controller: Arc<Controller>) {
 }
 
 impl Controller {
-    /// Reads the totals, of servers those whose turn it is, and judges what their traffic says of them.
+    /// Reads the totals, of servers only the part that is due, and judges their traffic.
     pub(super) fn read_totals(&self, now: Instant) {
         let mut judgement = self.judgement();
         let mut records = self.records();
@@ -60,7 +62,7 @@ impl Controller {
 }
 
 impl Controller {
-    /// Finds the weights anew that are found by measurement, in pools where it is time.
+    /// Recalculates measured weights in pools where this is due.
     fn judge_weights(&self, now: Instant) {
         for pool in self.records().pools_in_use_mut() {
             if pool.judge_weights(now) {
@@ -92,7 +94,7 @@ fn read_pools(records: &mut Records, now: Instant, judgement: &mut Judgement) {
                 };
                 server.requests.read(sample.requests_total, now);
                 server.active.read(server_active.into());
-                // While it is at hand: another round would bring them all in again.
+                // Judges the server while its data is in the cache.
                 judgement.judge(pool, slot, sample);
             }
         }
@@ -100,7 +102,7 @@ fn read_pools(records: &mut Records, now: Instant, judgement: &mut Judgement) {
         pool.requests.read(pool.requests_total(), now);
         pool.active.read(pool.shared.counters.sum(|shard| shard.active.get()));
         pool.measure_first_bytes();
-        // Before those who count as long as anybody has them.
+        // Must come before `departed.fold()`: outdated views hold references to servers.
         pool.outdated.let_go();
         pool.departed.fold();
     }

@@ -1,3 +1,5 @@
+//! The two phases of a reload.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,8 +16,8 @@ use super::{Controller, Prepared, ReloadError, ReloadOutcome};
 use crate::access_log::LogPort;
 
 impl Controller {
-    /// First half of a reload: reads every file that `plan` names, and asks for new server names (two seconds at most).
-    /// Nothing changes yet; a refusal is to be noted by [`Controller::reload_failed`].
+    /// Prepares a reload: reads every file that `plan` names and looks up new server names (two seconds at
+    /// most). Nothing changes yet. If it fails, the caller must call [`Controller::reload_failed`].
     pub async fn prepare_reload(self: &Arc<Self>, plan: Plan) -> Result<Prepared, ReloadError> {
         let (before, names_known) = {
             let records = self.records();
@@ -38,7 +40,7 @@ impl Controller {
         Ok(Prepared { plan, parts, resolver, names })
     }
 
-    /// Second half: from now on the prepared plan is in force. Cannot fail.
+    /// Completes a reload: puts the prepared plan into force. Cannot fail.
     pub fn commit(self: &Arc<Self>, prepared: Prepared, access_log: Option<LogPort>) -> ReloadOutcome {
         let Prepared { plan, mut parts, resolver, names } = prepared;
         let kept = std::mem::take(&mut parts.notes);
@@ -54,7 +56,7 @@ impl Controller {
         }
         if resolver.is_some() {
             records.resolver = resolver;
-            // The new rules hold at once, and other servers may know better.
+            // Lookups start again at once, with the new rules and the new servers.
             records.names.stop_asking();
         }
         records.names.expect(names);
@@ -72,21 +74,22 @@ impl Controller {
         ReloadOutcome { changes, notes }
     }
 
-    /// Notes a reload that was refused: the config did not load, could not be prepared, or a socket not be opened.
+    /// Records a failed reload: the config did not load, its preparation failed, or a socket could not be
+    /// opened.
     pub fn reload_failed(&self, error: &str) {
         let mut records = self.records();
         records.process.reloads_failed += 1;
         records.process.reload_error = Some(error.to_owned());
     }
 
-    /// Has what was changed at runtime saved, without waiting for it.
+    /// Schedules saving the runtime changes, without waiting.
     pub(super) fn save_later(self: &Arc<Self>) {
         let Some(runtime) = self.runtime.get() else { return };
         let controller = Arc::clone(self);
         runtime.spawn(async move { controller.save().await });
     }
 
-    /// The resolver; the log is told if it can do less than it should.
+    /// Returns the resolver. Logs a line if it has no DNS servers.
     pub(super) fn tell_trouble(&self, (resolver, trouble): (Resolver, Option<String>)) -> Resolver {
         if let Some(trouble) = trouble {
             self.log.line(format!("names are looked for in /etc/hosts only: {trouble}"));
@@ -102,7 +105,7 @@ impl Controller {
 }
 
 impl Records {
-    /// What a reload may keep.
+    /// Returns the resources that a reload may keep.
     fn before(&self) -> Before {
         let listeners = self.listeners.iter().filter_map(|listener| {
             let state = &listener.state;

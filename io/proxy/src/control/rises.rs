@@ -1,4 +1,4 @@
-//! Slow start: raises the weights of servers that have come up, step by step.
+//! Slow start: raises the weights of servers that have come up, in steps.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Controller;
 
-/// Makes new rosters when weights rise: for each pool once in a step, however many of its servers are rising.
+/// Publishes new rosters when weights rise: once per step and pool, whatever the number of rising servers.
 pub(super) async fn keep_raising(controller: Arc<Controller>) {
     loop {
         match controller.next_rise() {

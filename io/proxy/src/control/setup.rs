@@ -1,3 +1,5 @@
+//! Settings for the start of the controller.
+
 use std::sync::Arc;
 
 use weir_net::service::Service;
@@ -5,19 +7,19 @@ use weir_net::service::Service;
 use super::EventLog;
 use crate::access_log::LogPort;
 
-/// What the program brings besides the plan.
+/// Settings from the program, besides the plan.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// Worker threads, at least 1.
+    /// Number of worker threads, at least 1.
     pub workers: usize,
-    /// Client connections of all listeners: the plan's limit, or what the descriptor limit allows.
+    /// Maximum number of client connections of all listeners, from the plan or the descriptor limit.
     pub connections_max: u32,
-    /// Descriptors that the process may have open.
+    /// Maximum number of open descriptors of the process.
     pub descriptors_max: u64,
-    /// Where access log lines go.
+    /// Destination of access log lines.
     pub access_log: Option<LogPort>,
-    /// Answers what routes give to storage areas.
+    /// Service that answers requests for storage areas.
     pub service: Option<Arc<dyn Service>>,
-    /// Where an operator reads what happened.
+    /// Event log for the operator.
     pub log: EventLog,
 }

@@ -1,4 +1,4 @@
-//! The file that keeps what was changed at runtime.
+//! Saves runtime changes to the state file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,16 +10,17 @@ use tokio::task::spawn_blocking;
 use super::Controller;
 
 impl Controller {
-    /// Keeps what was changed at runtime. Returns what an operator should know if that failed.
+    /// Saves the runtime changes. Returns a note for the operator if that failed.
     pub(super) async fn save(self: &Arc<Self>) -> Option<String> {
         let controller = Arc::clone(self);
-        // In a task of its own: whoever gives a command may go away before it is written.
+        // Runs in its own task, because the client of a command may leave before the file is written.
         let saved = tokio::spawn(async move { controller.save_newest().await });
         saved.await.unwrap_or_default()
     }
 
     async fn save_newest(&self) -> Option<String> {
-        // One after the other, each the newest there is: a save that waited may find its work done.
+        // Saves run one after another, each with the newest state. A save that waited may find that nothing
+        // is left to do.
         let mut saved = self.saved_version.lock().await;
         let (path, version, text) = {
             let records = self.records();
@@ -46,7 +47,7 @@ impl Controller {
     }
 }
 
-/// Puts `text` in the file's place, whole or not at all, also if the machine stops in between.
+/// Replaces the file by `text` atomically and durably.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -60,7 +61,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         fs::rename(&new, path)
     })();
     if written.is_err() {
-        // What is left of it is of no use; the error is told.
+        // Removes the incomplete file. Its removal may fail; the first error is the one returned.
         let _ = fs::remove_file(&new);
     }
     written?;

@@ -1,6 +1,8 @@
+//! Handles of tasks.
+
 use tokio::task::AbortHandle;
 
-/// A task that ends, at its next await, when this is dropped.
+/// A task that is aborted when this handle is dropped.
 #[derive(Debug)]
 pub(super) struct Task(AbortHandle);
 

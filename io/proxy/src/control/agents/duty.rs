@@ -1,3 +1,5 @@
+//! Starts agent checks and applies their replies.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +16,8 @@ use crate::control::records::ServerRecord;
 use crate::control::task::Task;
 
 impl Controller {
-    /// Starts asking the agent of a server that has one and is not asked yet. One at a Unix socket has none.
+    /// Starts the agent task of a server, unless it runs or the pool has no agents. A server at a Unix socket
+    /// has no agent.
     pub(in crate::control) fn start_agent(
         self: &Arc<Self>,
         pool: &PoolName,
@@ -30,7 +33,7 @@ impl Controller {
         server.agent = Some(Task::new(runtime.spawn(keep_asking(Arc::clone(self), target)).abort_handle()));
     }
 
-    /// What is to be asked next; `None` = nothing any more.
+    /// Returns the next agent check of a server; `None` = the server or its agent is gone.
     pub(super) fn question(&self, target: &Target) -> Option<Question> {
         let mut records = self.records();
         let pool = records.pool_in_use_mut(&target.pool)?;
@@ -40,7 +43,8 @@ impl Controller {
         Some(Question { endpoint: server.state.endpoint(), port, plan })
     }
 
-    /// Takes in what an agent has said, or why it has said nothing. Returns how long to wait before it is asked again.
+    /// Applies an agent's reply, or the reason why there is none. Returns the wait before the next agent
+    /// check.
     pub(super) fn agent_answered(
         self: &Arc<Self>,
         target: &Target,

@@ -1,4 +1,4 @@
-//! Agents: one task for each server that has one, which asks it how the server is.
+//! Agent checks: one task per server asks the server's agent for its state.
 
 mod duty;
 mod question;

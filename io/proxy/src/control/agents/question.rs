@@ -1,3 +1,5 @@
+//! One agent check: connects, sends the configured text and reads the reply.
+
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -10,7 +12,7 @@ use weir_wire::agent::{self, AgentReply, REPLY_BYTES_MAX};
 
 use crate::state::Endpoint;
 
-/// One question to the agent of one server.
+/// One agent check of one server.
 #[derive(Debug)]
 pub(in crate::control) struct Question {
     pub(in crate::control) endpoint: Arc<Endpoint>,
@@ -19,7 +21,7 @@ pub(in crate::control) struct Question {
 }
 
 impl Question {
-    /// Asks, within its time. Else why there was no answer.
+    /// Runs the check within its timeout. Returns the reason if the agent gives no usable reply.
     pub(in crate::control) async fn ask(&self) -> Result<AgentReply, String> {
         let limit = self.plan.timeout.duration();
         match timeout(limit, self.exchange()).await {
@@ -40,7 +42,7 @@ impl Question {
         }
         let mut said = Vec::new();
         let mut part = [0; 256];
-        // What comes behind the line, or beyond the longest one, is not waited for.
+        // Stops at the end of the line, or at the longest permitted reply.
         while !agent::is_complete(&said) && said.len() < REPLY_BYTES_MAX {
             match poll_fn(|cx| socket.poll_read(cx, &mut part)).await? {
                 0 => break,
@@ -50,7 +52,7 @@ impl Question {
         Ok(said)
     }
 
-    /// To the first of several addresses that answers.
+    /// Connects to the first address that answers, at the agent's port.
     async fn connect(&self) -> io::Result<Socket> {
         let addresses = match &*self.endpoint {
             Endpoint::Inet(addresses) => addresses.as_slice(),

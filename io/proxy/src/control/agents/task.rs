@@ -1,3 +1,5 @@
+//! The task that checks one agent.
+
 use std::sync::Arc;
 
 use tokio::time::sleep;
@@ -5,10 +7,11 @@ use tokio::time::sleep;
 use crate::control::Controller;
 use crate::control::checks::Target;
 
-/// Asks a server's agent again and again, until one of them is gone.
+/// Checks a server's agent periodically, until the server or its agent is gone.
 pub(super) async fn keep_asking(controller: Arc<Controller>, target: Target) {
     loop {
-        // As for checks: too many at a time would use up the descriptors that clients need.
+        // The limit is shared with health checks: too many checks at once would take descriptors that clients
+        // need.
         let Ok(permit) = controller.check_permits.acquire().await else { return };
         let Some(question) = controller.question(&target) else { return };
         let answer = Box::pin(question.ask()).await;

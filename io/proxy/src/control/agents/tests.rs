@@ -1,4 +1,4 @@
-//! What real agents make of servers.
+//! Tests how agent replies change servers.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,15 +7,15 @@ use weir_testkit::RawServer;
 
 use crate::control::tests::{Rig, eventually, plan};
 
-/// An agent that says the line of the moment to everybody who connects.
+/// An agent that sends its current line to each client.
 struct Agent {
     server: RawServer,
     line: Arc<Mutex<String>>,
 }
 
-/// Instead of a line: nothing is said, and the connection stays.
+/// Instead of a line: sends nothing and keeps the connection open.
 const HOLD: &str = "hold";
-/// Instead of a line: what was heard is said.
+/// Instead of a line: sends back the received bytes.
 const ECHO: &str = "echo";
 
 impl Agent {
@@ -41,7 +41,7 @@ impl Agent {
     }
 }
 
-/// Pool `web` of servers `a`, whose agent this is, and `b`, who has none that answers.
+/// Returns a plan with pool `web`: server `a` has this agent, server `b` has no agent that answers.
 fn pool(agent: &Agent, more: &str) -> weir_config::Plan {
     let port = agent.server.addr().port();
     plan(&format!(

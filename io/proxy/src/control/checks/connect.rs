@@ -1,3 +1,5 @@
+//! Connections for health checks: TCP or Unix socket, PROXY header, TLS.
+
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +13,7 @@ use weir_wire::proxy::{self, Command};
 use super::probe::Failure;
 use crate::state::Endpoint;
 
-/// Connects; of several addresses, to the first that takes it, as requests do.
+/// Connects to the server, as requests do: of several addresses, to the first that accepts.
 pub(super) async fn open(endpoint: &Endpoint, port: Option<u16>) -> Result<Socket, Failure> {
     let failed = |error: io::Error| Failure::of_socket(CheckCode::L4Refused, "connect", &error);
     match endpoint {
@@ -24,7 +26,7 @@ pub(super) async fn open(endpoint: &Endpoint, port: Option<u16>) -> Result<Socke
     }
 }
 
-/// Says that the connection is on nobody's behalf.
+/// Sends a PROXY header of type LOCAL: the connection carries no client's request.
 pub(super) async fn send_proxy_header(socket: &mut Socket, version: ProxyProtocolOut) -> Result<(), Failure> {
     let mut header = Vec::with_capacity(32);
     match version {
@@ -43,7 +45,7 @@ pub(super) async fn send_proxy_header(socket: &mut Socket, version: ProxyProtoco
     Ok(())
 }
 
-/// Completes a TLS handshake. Each check does a full one: a resumed one would not look at the certificate.
+/// Completes a full TLS handshake. A resumed session would skip the check of the certificate.
 pub(super) async fn secure(socket: Socket, tls: &ClientTls, host: &str) -> Result<Stream, Failure> {
     let failed = |text: String| Failure::new(CheckCode::L6Failed, format!("TLS handshake: {text}"));
     let connector = tls.connector(host).map_err(|error| failed(error.to_string()))?;

@@ -1,3 +1,5 @@
+//! Starts health checks and applies their results.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use crate::control::records::{CheckResult, PoolRecord, ServerRecord, tls_host};
 use crate::control::task::Task;
 
 impl Controller {
-    /// Starts checking a server that is to be checked and is not yet.
+    /// Starts the check task of a server that needs one and has none.
     pub(in crate::control) fn start_check(
         self: &Arc<Self>,
         pool: &PoolName,
@@ -29,7 +31,7 @@ impl Controller {
         server.check = Some(Task::new(runtime.spawn(keep_checking(Arc::clone(self), target)).abort_handle()));
     }
 
-    /// How long to wait before the first check; `None` = there is nothing to check.
+    /// Returns the wait before the first check; `None` = the server is not checked.
     pub(super) fn first_check_wait(&self, target: &Target) -> Option<Duration> {
         let random = self.random.next();
         let mut records = self.records();
@@ -37,7 +39,7 @@ impl Controller {
         server.health.wait(true, random)
     }
 
-    /// What the next check is to do; `None` = there is nothing to check any more.
+    /// Returns the next check of a server; `None` = it is no longer checked.
     pub(super) fn probe(&self, target: &Target) -> Option<Probe> {
         let mut records = self.records();
         let pool = records.pool_in_use_mut(&target.pool)?;
@@ -60,7 +62,7 @@ impl Controller {
         })
     }
 
-    /// Takes in how a check ended. Returns how long to wait before the next; `None` = there is none.
+    /// Applies the result of a check. Returns the wait before the next one; `None` = there is none.
     pub(super) fn check_done(&self, target: &Target, result: CheckResult) -> Option<Duration> {
         let random = self.random.next();
         let now = Instant::now();
@@ -93,7 +95,7 @@ pub(in crate::control) fn find<'a>(
     Some((target.slot, server))
 }
 
-/// The address that is checked, as a client would name it.
+/// Returns the address for the check's Host header, in the form that clients use.
 fn host_header(address: &weir_model::ServerAddress, port: Option<u16>) -> String {
     use weir_model::ServerAddress::{Inet, Named, Unix};
     match address {

@@ -1,3 +1,5 @@
+//! The HTTP exchange of a health check.
+
 use std::future::poll_fn;
 use std::io;
 
@@ -11,13 +13,13 @@ use weir_net::Stream;
 
 use super::probe::Failure;
 
-/// What an expected text is looked for in.
+/// Maximum length of the body that is searched for the expected text, in bytes.
 const BODY_BYTES_MAX: usize = 64 * 1024;
-/// Chunked bodies may be this much longer on the wire.
+/// Maximum length of the body on the wire, in bytes; chunked coding makes it longer.
 const WIRE_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 const READ_BYTES: usize = 16 * 1024;
 
-/// Sends the request and judges the response. Returns its status.
+/// Sends the request and judges the response. Returns the response's status.
 pub(super) async fn exchange(
     mut stream: Stream,
     check: &HttpCheck,
@@ -52,7 +54,7 @@ fn request(check: &HttpCheck, host: &str) -> Vec<u8> {
     if !has("user-agent") {
         line("User-Agent", "weir");
     }
-    // A method that usually has a body must say that there is none (RFC 9110 section 8.6).
+    // A request with a method that usually has a body must state that it has none (RFC 9110 section 8.6).
     if matches!(check.method.as_str(), "POST" | "PUT" | "PATCH") && !has("content-length") {
         line("Content-Length", "0");
     }
@@ -66,7 +68,7 @@ fn request(check: &HttpCheck, host: &str) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Reads the head of the final response to the start of `received`.
+/// Reads the head of the final response to the start of `received`, and skips interim responses.
 async fn read_head(
     stream: &mut Stream,
     check: &HttpCheck,
@@ -80,7 +82,7 @@ async fn read_head(
     let mut interim = 0;
     loop {
         let parsed = match parse_response(received, to, &limits, table) {
-            // As requests are read.
+            // Repairs the same errors as in responses to requests.
             Err(error) if lenient.may_mend(&error) => match lenient.repair(received, &limits) {
                 Repair::Incomplete => Ok(None),
                 Repair::Refused => Err(error),
@@ -108,7 +110,7 @@ async fn read_head(
     }
 }
 
-/// Reads until another line has come, or too much: what comes byte by byte is not parsed byte by byte.
+/// Reads until another line or the maximum has arrived, so that slow bytes do not cause one parse each.
 async fn read_line(stream: &mut Stream, received: &mut Vec<u8>, bytes_max: usize) -> Result<(), Failure> {
     loop {
         let before = received.len();
@@ -147,7 +149,7 @@ fn judge_head(
     Err(unexpected(format!("header {name} does not contain {expected:?}")))
 }
 
-/// Looks for `expected` in the start of the body; `received` is what came with the head.
+/// Searches the start of the body for `expected`. `received` holds the bytes that arrived with the head.
 async fn find_in_body(
     stream: &mut Stream,
     framing: Framing,
@@ -169,7 +171,7 @@ async fn find_in_body(
         if contains(&body[searched..], expected) {
             return Ok(());
         }
-        // It may begin in what came so far and end in what comes next.
+        // The text may begin in these bytes and end in the next ones.
         searched = (body.len() + 1).saturating_sub(expected.len()).max(searched);
         let is_done = if chunked { dechunker.is_done() } else { scanner.is_done() };
         if is_done || body.len() >= BODY_BYTES_MAX || wire_bytes >= WIRE_BYTES_MAX {
@@ -202,7 +204,7 @@ async fn write_all(stream: &mut Stream, bytes: &[u8]) -> io::Result<()> {
     poll_fn(|cx| stream.poll_flush(cx)).await
 }
 
-/// Appends what comes; 0 = nothing more does.
+/// Appends received bytes and returns their number; 0 = end of the stream.
 async fn read(stream: &mut Stream, received: &mut Vec<u8>) -> io::Result<usize> {
     let before = received.len();
     received.resize(before + READ_BYTES, 0);

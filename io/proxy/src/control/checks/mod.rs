@@ -1,4 +1,4 @@
-//! Active checks: one task for each server, which looks whether it answers as it should.
+//! Active health checks: one task per server.
 
 mod connect;
 mod duty;

@@ -1,3 +1,5 @@
+//! One health check of one server.
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,23 +16,23 @@ use crate::control::records::CheckResult;
 use crate::state::Endpoint;
 use crate::worker::is_shortage;
 
-/// One check of one server, with all that it needs.
+/// One health check with all its data.
 #[derive(Debug)]
 pub(in crate::control) struct Probe {
     pub(in crate::control) endpoint: Arc<Endpoint>,
     pub(in crate::control) plan: CheckPlan,
-    /// `None` = plaintext.
+    /// TLS settings; `None` = plaintext.
     pub(in crate::control) tls: Option<Arc<ClientTls>>,
-    /// The name for TLS, unless the config has another.
+    /// Server name for TLS, unless the config sets another.
     pub(in crate::control) tls_host: String,
-    /// The Host header, unless the config has another.
+    /// Value of the Host header, unless the config sets another.
     pub(in crate::control) host: String,
     pub(in crate::control) proxy_protocol: Option<ProxyProtocolOut>,
-    /// Faults of the response's head that are mended.
+    /// Errors in response heads that Weir repairs.
     pub(in crate::control) lenient: Lenient,
 }
 
-/// How far a probe has come: who is to blame if it takes too long.
+/// Progress of a check; names the layer at fault after a timeout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layer {
     Connect,
@@ -38,7 +40,7 @@ pub(super) enum Layer {
     Http,
 }
 
-/// Why a probe failed.
+/// Reason why a check failed.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) code: CheckCode,
@@ -47,7 +49,7 @@ pub(super) struct Failure {
 }
 
 impl Probe {
-    /// Does it, within its time.
+    /// Runs the check within its timeout.
     pub(in crate::control) async fn run(&self) -> CheckResult {
         let started = Instant::now();
         let limit = self.plan.timing.timeout.duration();
@@ -69,8 +71,8 @@ impl Probe {
             connect::send_proxy_header(&mut socket, version).await?;
         }
         if self.plan.kind == CheckKind::Tcp {
-            // As HAProxy does: the connection is gone at once on both sides. With thousands of servers, the state that
-            // an orderly end leaves behind for a minute would add up.
+            // A reset closes the connection at once on both sides, as HAProxy does. An orderly close leaves a
+            // TIME_WAIT socket for a minute, which adds up with thousands of servers.
             socket.reset_on_close();
             return Ok((CheckCode::L4Ok, None));
         }
@@ -108,19 +110,19 @@ impl Failure {
         Self { code, status: None, text: text.into() }
     }
 
-    /// An error of a socket. What this process lacks is not the server's fault.
+    /// Creates a failure from a socket error. A shortage in this process does not count against the server.
     pub(super) fn of_socket(code: CheckCode, what: &str, error: &io::Error) -> Self {
         let code = if is_shortage(error) { CheckCode::SocketError } else { code };
         Self::new(code, format!("{what}: {}", reason(error)))
     }
 }
 
-/// The error without its number: `connection refused`.
+/// Returns the error's text without its number, as in `connection refused`.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let bare = text.split(" (os error").next().unwrap_or(&text);
     match error.raw_os_error() {
-        // The C library's texts begin with a capital, which is out of place within a sentence.
+        // The C library's texts begin with a capital letter, which is wrong within a sentence.
         Some(_) => bare.chars().take(1).flat_map(char::to_lowercase).chain(bare.chars().skip(1)).collect(),
         None => bare.to_owned(),
     }

@@ -1,3 +1,5 @@
+//! The book of server names and their addresses.
+
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,13 +14,13 @@ use super::missing::Missing;
 use crate::control::task::Task;
 use crate::state::Endpoint;
 
-/// The names of all servers, and what they mean.
+/// Names of all servers, with their addresses.
 #[derive(Debug, Default)]
 pub(in crate::control) struct NameBook {
     entries: HashMap<Arc<str>, NameEntry>,
-    /// For names that are about to come.
+    /// Answers for names that a reload is about to add.
     expected: HashMap<Arc<str>, Answer>,
-    /// Names whose last server has left; another may come at once.
+    /// Names whose last server has left; a new server may take them at once.
     left: Vec<Arc<str>>,
 }
 
@@ -26,13 +28,13 @@ pub(in crate::control) struct NameBook {
 #[derive(Debug, Default)]
 pub(in crate::control) struct NameEntry {
     answer: Answer,
-    /// Addresses of the answer that DNS no longer tells.
+    /// Addresses in use that the latest DNS answers lack.
     missing: Missing,
-    /// It has been asked for at least once.
+    /// Set when at least one lookup has ended.
     was_asked: bool,
-    /// By the server's uid.
+    /// Servers with this name, by uid.
     users: HashMap<u64, NameUser>,
-    /// Asks for it again and again; `None` = not started yet.
+    /// Task that looks up the name periodically; `None` = not started yet.
     pub(in crate::control) task: Option<Task>,
 }
 
@@ -42,23 +44,23 @@ pub(in crate::control) struct NameUser {
     pub(in crate::control) pool: PoolName,
     pub(in crate::control) slot: usize,
     port: u16,
-    /// It stands for this address alone, and does not move.
+    /// The only address of the server, if it stands for one address of the name. Such a server does not move.
     ip: Option<IpAddr>,
 }
 
-/// What an answer changes.
+/// Changes that an answer causes.
 #[derive(Debug, Default)]
 pub(in crate::control) struct Learned {
-    /// Servers that are somewhere else from now on.
+    /// Servers with a new address.
     pub(in crate::control) moved: Vec<(u64, NameUser, Endpoint)>,
-    /// Pools that may have other servers from now on.
+    /// Pools whose set of servers may change.
     pub(in crate::control) pools: BTreeSet<PoolName>,
-    /// The name is to be asked for again after this long at the latest.
+    /// Maximum wait before the next lookup of the name.
     pub(in crate::control) ask_within: Option<Duration>,
 }
 
 impl NameBook {
-    /// Where `address` is. A name is looked after from now on, until [`NameBook::leave`].
+    /// Returns the endpoint of `address`. Registers a name for periodic lookup until [`NameBook::leave`].
     pub(in crate::control) fn enter(
         &mut self,
         address: &ServerAddress,
@@ -79,12 +81,13 @@ impl NameBook {
         }
     }
 
-    /// What names mean that are about to come.
+    /// Stores answers for names that a reload is about to add.
     pub(in crate::control) fn expect(&mut self, answers: HashMap<Arc<str>, Answer>) {
         self.expected = answers;
     }
 
-    /// The server of this uid is no longer at `address`. The name is kept until [`NameBook::forget_unused`].
+    /// Records that the server `uid` no longer uses `address`. The name stays until
+    /// [`NameBook::forget_unused`].
     pub(in crate::control) fn leave(&mut self, address: &ServerAddress, uid: u64) {
         let ServerAddress::Named(host) = address else { return };
         if let Some(entry) = self.entries.get_mut(&host.host) {
@@ -95,7 +98,7 @@ impl NameBook {
         }
     }
 
-    /// Names that no server has any more are not asked for again.
+    /// Removes names that no server uses any more, which ends their lookups.
     pub(in crate::control) fn forget_unused(&mut self) {
         for host in self.left.drain(..) {
             if self.entries.get(&host).is_some_and(|entry| entry.users.is_empty()) {
@@ -104,8 +107,8 @@ impl NameBook {
         }
     }
 
-    /// What was found for `host`; an attempt that found nothing leaves what was known. An address that is missing now is kept for
-    /// `hold`.
+    /// Stores the answer for `host`. A failed lookup (`None`) keeps the known addresses. An address that the
+    /// answer lacks stays in use for `hold`.
     pub(in crate::control) fn learn(
         &mut self,
         host: &str,
@@ -132,36 +135,37 @@ impl NameBook {
         }
     }
 
-    /// The addresses of a server that are servers of their own; empty if it is one server. `is_changed`: whether something was changed
-    /// at runtime about one address alone, which holds for that address only, also where it is the only one.
+    /// Returns the addresses of `server` that are servers of their own; empty if it is one server.
+    /// `is_changed` returns true if an operator changed one address alone. Such a change applies to that
+    /// address only, even if it is the only one.
     pub(in crate::control) fn servers_of(
         &self,
         server: &ServerSpec,
         is_changed: impl Fn(IpAddr) -> bool,
     ) -> Vec<IpAddr> {
-        // A fleet counts its servers, and each is one machine.
+        // A fleet counts its servers, and each of them is one machine.
         let ServerAddress::Named(host) = &server.address else { return Vec::new() };
         let known = self.answer(&host.host).or_else(|| self.expected.get(&host.host));
         let known = known.filter(|known| known.is_several() || known.all().any(is_changed));
         known.filter(|_| server.fleet.is_none()).map(|known| known.all().collect()).unwrap_or_default()
     }
 
-    /// The last answer for a name that is looked after.
+    /// Returns the last answer for a registered name.
     pub(in crate::control) fn answer(&self, host: &str) -> Option<&Answer> {
         self.entries.get(host).map(|entry| &entry.answer)
     }
 
-    /// Whether every name has been asked for at least once.
+    /// Returns true if a lookup of every name has ended at least once.
     pub(in crate::control) fn all_were_asked(&self) -> bool {
         self.entries.values().all(|entry| entry.was_asked)
     }
 
-    /// Names that nobody asks for yet.
+    /// Returns names that have no lookup task yet.
     pub(in crate::control) fn without_task(&mut self) -> impl Iterator<Item = (&Arc<str>, &mut NameEntry)> {
         self.entries.iter_mut().filter(|(_, entry)| entry.task.is_none())
     }
 
-    /// Has every name asked for anew, for instance because other DNS servers are to be asked.
+    /// Stops all lookup tasks, so that they start again, for instance with other DNS servers.
     pub(in crate::control) fn stop_asking(&mut self) {
         for entry in self.entries.values_mut() {
             entry.task = None;

@@ -1,3 +1,5 @@
+//! Starts name lookups and applies their answers.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,16 +10,16 @@ use crate::control::Controller;
 use crate::control::records::Records;
 use crate::control::task::Task;
 
-/// How long a start or a reload waits for names.
+/// Maximum time that a start or a reload waits for names.
 pub(in crate::control) const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Controller {
-    /// Returns once every server name has been asked for, or after two seconds: before that, a first request could find
-    /// no server. After [`Controller::spawn_tasks`], before listening.
+    /// Waits until every server name has been looked up, for at most two seconds. Without this wait, the
+    /// first requests could find no server. Call it after [`Controller::spawn_tasks`] and before listening.
     pub async fn names_resolved(&self) {
         let all_asked = async {
             loop {
-                // Before the look, so that an answer right after it is not missed.
+                // Registers before the check, so that an answer right after the check is not missed.
                 let answered = self.name_answered.notified();
                 if self.records().names.all_were_asked() {
                     return;
@@ -25,12 +27,12 @@ impl Controller {
                 answered.await;
             }
         };
-        // Whoever has not answered by then is not waited for.
+        // Does not wait longer for DNS servers that have not answered.
         let _ = timeout(PATIENCE, all_asked).await;
         self.publish_news();
     }
 
-    /// Starts asking for the names that nobody asks for yet.
+    /// Starts lookups of the names that have no task yet.
     pub(in crate::control) fn start_names(self: &Arc<Self>, records: &mut Records) {
         let Some(runtime) = self.runtime.get() else { return };
         let Records { names, resolver, plan, .. } = records;
@@ -45,12 +47,12 @@ impl Controller {
         }
     }
 
-    /// The last answer for a name.
+    /// Returns the last answer for a name.
     pub(super) fn known_answer(&self, host: &str) -> Answer {
         self.records().names.answer(host).cloned().unwrap_or_default()
     }
 
-    /// Takes in an answer, or that there was none. Returns how soon the name has to be asked for again at the latest.
+    /// Applies the result of a lookup. Returns the maximum wait before the next one, if there is one.
     pub(super) fn name_learned(self: &Arc<Self>, host: &str, found: Option<Answer>) -> Option<Duration> {
         let now = Instant::now();
         let mut records = self.records();

@@ -1,3 +1,5 @@
+//! Lookups of names in /etc/hosts and DNS.
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,53 +12,54 @@ use weir_config::plan::ResolverPlan;
 
 use super::servers::{DnsServers, Part, addresses};
 
-/// The most addresses of a name that Weir uses. Each may be a server with checks of its own, and one DNS answer must not make thousands.
+/// Maximum number of addresses per name. Each may become a server with its own checks, so one DNS answer must
+/// not create thousands.
 pub(super) const ADDRESSES_MAX: usize = 64;
 
-/// Each question needs a socket or two.
+/// Maximum number of concurrent lookups; each needs one or two sockets.
 const QUESTIONS_MAX: usize = 64;
 
-/// Asks /etc/hosts, and DNS servers for what is not in there.
+/// Resolver that reads /etc/hosts and asks DNS servers for all other names.
 #[derive(Clone)]
 pub(in crate::control) struct Resolver {
     hosts: Arc<Hosts>,
-    /// `None` = there is no DNS server to ask.
+    /// DNS servers; `None` = there are none.
     servers: Option<DnsServers>,
-    /// Questions under way at a time.
+    /// Permits for concurrent lookups.
     permits: Arc<Semaphore>,
     ttl_min: Duration,
     ttl_max: Duration,
 }
 
-/// Every address of one name, in ascending order, so that two answers compare.
+/// All addresses of one name, in ascending order, so that answers can be compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::control) struct Answer {
     four: Vec<Ipv4Addr>,
     six: Vec<Ipv6Addr>,
 }
 
-/// What asking once came to.
+/// Result of one lookup.
 #[derive(Debug)]
 pub(in crate::control) struct Found {
     pub(in crate::control) answer: Answer,
-    /// Addresses above [`ADDRESSES_MAX`].
+    /// Addresses beyond [`ADDRESSES_MAX`].
     pub(in crate::control) left_out: Vec<IpAddr>,
-    /// To be asked for again after this long.
+    /// Wait before the next lookup.
     pub(in crate::control) ttl: Duration,
-    /// What went wrong with one of the address families, whose last answer is kept.
+    /// Error of one address family, whose last addresses stay in use.
     pub(in crate::control) doubt: Option<String>,
 }
 
 impl Resolver {
-    /// Reads /etc/hosts, and /etc/resolv.conf unless the plan names servers. If there is no DNS server to ask, that is
-    /// told besides. Blocks on the disk.
+    /// Reads /etc/hosts, and /etc/resolv.conf unless the plan names servers. The second value is the reason
+    /// why there is no DNS server, if there is none. Blocks on the disk.
     pub(in crate::control) fn new(plan: &ResolverPlan) -> (Self, Option<String>) {
         let (servers, trouble) = match DnsServers::new(plan) {
             Ok(servers) => (Some(servers), None),
             Err(why) => (None, Some(why)),
         };
         let resolver = Self {
-            // Without the file, names are what DNS says.
+            // Without the file, DNS alone resolves names.
             hosts: Arc::new(Hosts::from_system().unwrap_or_default()),
             servers,
             permits: Arc::new(Semaphore::new(QUESTIONS_MAX)),
@@ -66,7 +69,7 @@ impl Resolver {
         (resolver, trouble)
     }
 
-    /// Asks for both address families of `host`. `last` is what was known before.
+    /// Looks up both address families of `host`. `last` is the previous answer.
     pub(in crate::control) async fn ask(&self, host: &str, last: &Answer) -> Result<Found, String> {
         if let Some((answer, left_out)) = self.in_hosts(host) {
             return Ok(Found { answer, left_out, ttl: self.ttl_max, doubt: None });
@@ -76,7 +79,8 @@ impl Resolver {
             return Err("the process is stopping".to_owned());
         };
         let mut why_not = "it is not a DNS name".to_owned();
-        // Both families of one full name: each for itself, they could come from two domains of the search list.
+        // Both families use the same full name; otherwise they could come from two domains of the search
+        // list.
         for name in servers.candidates(host) {
             let (four, six) = tokio::join!(
                 servers.part(&name, RecordType::A, four),
@@ -101,7 +105,8 @@ impl Resolver {
         Err(why_not)
     }
 
-    /// What /etc/hosts says; a name that is in there, were it with one family only, is not asked for elsewhere.
+    /// Returns the addresses in /etc/hosts. A name in that file is not looked up in DNS, even if the file has
+    /// one family only.
     fn in_hosts(&self, host: &str) -> Option<(Answer, Vec<IpAddr>)> {
         let name = Name::from_utf8(host).ok()?;
         let found = |kind| self.hosts.lookup_static_host(&Query::query(name.clone(), kind));
@@ -113,12 +118,12 @@ impl Resolver {
         (!answer.is_empty()).then_some((answer, left_out))
     }
 
-    /// The pause before another question, if `pause` is wanted: an answer is used for a while.
+    /// Returns `pause`, or the minimum time that an answer is used if that is longer.
     pub(in crate::control) fn not_too_soon(&self, pause: Duration) -> Duration {
         pause.max(self.ttl_min.min(self.ttl_max))
     }
 
-    /// When to ask for a name again that could not be found, the `failures`th time in a row.
+    /// Returns the wait before the next lookup after `failures` failures in a row.
     pub(in crate::control) fn retry_after(&self, failures: u32) -> Duration {
         const FIRST: Duration = Duration::from_secs(1);
         const LAST: Duration = Duration::from_secs(30);
@@ -127,8 +132,8 @@ impl Resolver {
 }
 
 impl Answer {
-    /// Returns the lowest [`ADDRESSES_MAX`] of these addresses, whatever their order, and the others. Each family keeps at least half of
-    /// the room if it needs that.
+    /// Returns the lowest [`ADDRESSES_MAX`] of these addresses in any order, and the rest. Each family gets
+    /// at least half of the slots if it needs them.
     fn new(mut four: Vec<Ipv4Addr>, mut six: Vec<Ipv6Addr>) -> (Self, Vec<IpAddr>) {
         const HALF: usize = ADDRESSES_MAX / 2;
         four.sort_unstable();
@@ -143,22 +148,22 @@ impl Answer {
         (Self { four, six }, left_out)
     }
 
-    /// How many addresses are known.
+    /// Returns the number of addresses.
     pub(in crate::control) fn len(&self) -> usize {
         self.four.len() + self.six.len()
     }
 
-    /// Whether no address is known.
+    /// Returns true if there is no address.
     pub(in crate::control) fn is_empty(&self) -> bool {
         self.four.is_empty() && self.six.is_empty()
     }
 
-    /// Returns whether the addresses are several servers: a host with one address of each family has two ways to itself.
+    /// Returns true if the addresses are several servers. One address of each family counts as one host.
     pub(in crate::control) fn is_several(&self) -> bool {
         self.four.len() > 1 || self.six.len() > 1
     }
 
-    /// Every address, by family and in ascending order.
+    /// Returns all addresses, IPv4 first, in ascending order.
     pub(in crate::control) fn all(&self) -> impl Iterator<Item = IpAddr> {
         self.four.iter().copied().map(IpAddr::V4).chain(self.six.iter().copied().map(IpAddr::V6))
     }
@@ -170,7 +175,7 @@ impl Answer {
         }
     }
 
-    /// With `others` besides, which it lacks, as far as there is room for them.
+    /// Adds `others`, which must not be in the answer yet, up to the maximum.
     pub(super) fn with(mut self, others: impl Iterator<Item = IpAddr>) -> Self {
         for ip in others.take(ADDRESSES_MAX.saturating_sub(self.len())) {
             match ip {
@@ -183,8 +188,8 @@ impl Answer {
         self
     }
 
-    /// Every address, the families by turns: where one of them leads nowhere, the next attempt is the other's (RFC 8305
-    /// section 4).
+    /// Returns all addresses, alternating between the families. If one family is unreachable, the next
+    /// attempt uses the other (RFC 8305 section 4).
     pub(in crate::control) fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         let at = |place| {
             let (four, six) = (self.four.get(place), self.six.get(place));
@@ -220,7 +225,7 @@ mod tests {
 
     #[test]
     fn each_family_keeps_half_of_the_addresses_and_what_the_other_one_leaves() {
-        // Of each family: how many there are, and how many are used.
+        // Addresses per family: given (IPv4, IPv6), and used.
         for (four, six, used) in [
             (64, 0, (64, 0)),
             (70, 0, (64, 0)),

@@ -1,3 +1,5 @@
+//! Addresses that the latest answers lack.
+
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,15 +8,15 @@ use tokio::time::Instant;
 
 use super::Answer;
 
-/// Addresses that the latest answers lack, and that stay in use for a while: DNS servers leave addresses out of an answer
-/// to spread load, or after a look at a server that went wrong once.
+/// Addresses that the latest answers lack and that stay in use for a while. DNS servers omit addresses to
+/// spread load, or after one failed probe of a server.
 #[derive(Debug, Default)]
 pub(super) struct Missing {
     since: HashMap<IpAddr, Instant>,
 }
 
 impl Missing {
-    /// Returns `found` with those addresses of `before` that it lacks and that have not been missing for `hold`. A name
+    /// Returns `found` plus the addresses of `before` that have been missing for less than `hold`. A name
     /// that is one server moves at once.
     pub(super) fn complete(
         &mut self,
@@ -34,7 +36,8 @@ impl Missing {
         found.with(held.into_iter())
     }
 
-    /// How long until the next of them may go; it goes if the answer lacks it then, too.
+    /// Returns the time until the next missing address expires. It is removed if the next answer lacks it
+    /// too.
     pub(super) fn due(&self, hold: Duration, now: Instant) -> Option<Duration> {
         let due = self.since.values().map(|since| (*since + hold).saturating_duration_since(now));
         due.min()
@@ -54,7 +57,7 @@ mod tests {
         let (hold, start) = (Duration::from_secs(10), Instant::now());
         let mut missing = Missing::default();
         let mut before = answer(&["10.0.0.1", "10.0.0.2", "::1"]);
-        // When the answer came, what it had, what is in use then, and when to ask again.
+        // Time of the answer, its addresses, the addresses in use, and the time until the next lookup.
         let (without, with) = (&["10.0.0.1", "::1"][..], &["10.0.0.1", "10.0.0.2", "::1"][..]);
         for (at_s, found, used, due_s) in [
             (0, without, with, Some(10)),

@@ -1,5 +1,5 @@
-//! Server names: which addresses each means, asked for again before the answer runs out. One question for each distinct
-//! name, however many servers have it.
+//! Resolves server names and looks them up again before the answer expires. Each distinct name needs one
+//! lookup, whatever the number of its servers.
 
 mod book;
 mod duty;

@@ -1,3 +1,5 @@
+//! DNS servers and the search list.
+
 use std::time::{Duration, Instant};
 
 use hickory_resolver::TokioResolver;
@@ -11,27 +13,28 @@ use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::system_conf::read_system_conf;
 use weir_config::plan::ResolverPlan;
 
-/// The DNS servers, and how short names become full ones.
+/// DNS servers, with the rules that complete short names.
 #[derive(Clone)]
 pub(super) struct DnsServers {
     resolver: TokioResolver,
     search: Vec<Name>,
-    /// A name with so many dots is tried as it is before the search list (resolv.conf(5)).
+    /// Number of dots from which a name is tried as it is before the search list (resolv.conf(5)).
     ndots: usize,
 }
 
-/// What one question came to.
+/// Result of one DNS query.
 pub(super) enum Part<T> {
-    /// At least one, and for how long they hold.
+    /// At least one address, and the time that they are valid.
     Addresses(Vec<T>, Duration),
-    /// The name has none of that kind, or does not exist.
+    /// The name has no address of that kind, or does not exist.
     None(String),
-    /// Nobody knows.
+    /// The query failed, so the addresses are unknown.
     Failed(String),
 }
 
 impl DnsServers {
-    /// Reads /etc/resolv.conf, unless the plan names servers; then names are full as they are.
+    /// Reads /etc/resolv.conf unless the plan names servers. With servers from the plan, there is no search
+    /// list.
     pub(super) fn new(plan: &ResolverPlan) -> Result<Self, String> {
         let (config, mut options) = match plan.servers.is_empty() {
             true => read_system_conf().map_err(|error| format!("/etc/resolv.conf: {error}"))?,
@@ -39,7 +42,7 @@ impl DnsServers {
         };
         options.timeout = plan.timeout.duration();
         options.use_hosts_file = ResolveHosts::Never;
-        // What is known is in the book, with its own rules for age; a second memory would only make it older.
+        // The name book caches answers with its own rules for age; a second cache would only make them older.
         options.cache_size = 0;
         let ndots = options.ndots;
         let search = config.domain().into_iter().chain(config.search()).cloned().collect();
@@ -48,13 +51,13 @@ impl DnsServers {
         Ok(Self { resolver, search, ndots })
     }
 
-    /// The full names that `host` may mean, the likeliest first.
+    /// Returns the full names that `host` may mean, the most likely first.
     pub(super) fn candidates(&self, host: &str) -> Vec<Name> {
         let Ok(name) = Name::from_utf8(host) else { return Vec::new() };
         let mut full = name.clone();
         full.set_fqdn(true);
         let mut candidates = Vec::with_capacity(1 + self.search.len());
-        // One that would be too long is none.
+        // Skips names that would be too long.
         candidates.extend(self.search.iter().filter_map(|domain| name.clone().append_domain(domain).ok()));
         candidates.dedup();
         let dots = usize::from(name.num_labels()).saturating_sub(1);
@@ -63,7 +66,7 @@ impl DnsServers {
         candidates
     }
 
-    /// Asks for one kind of address of a full name.
+    /// Queries one record type of a full name.
     pub(super) async fn part<T>(
         &self,
         name: &Name,
@@ -86,7 +89,7 @@ impl DnsServers {
     }
 }
 
-/// The addresses of one kind in an answer.
+/// Returns the addresses of one kind in an answer.
 pub(super) fn addresses<T>(lookup: &Lookup, pick: fn(&RData) -> Option<T>) -> Vec<T> {
     lookup.answers().iter().filter_map(|record| pick(&record.data)).collect()
 }
@@ -97,7 +100,7 @@ fn named(plan: &ResolverPlan) -> ResolverConfig {
             connection.port = address.port();
             connection
         };
-        // TCP for answers that do not fit a datagram.
+        // TCP for answers that do not fit into a datagram.
         let connections = vec![with_port(ConnectionConfig::udp()), with_port(ConnectionConfig::tcp())];
         NameServerConfig::new(address.ip(), true, connections)
     });

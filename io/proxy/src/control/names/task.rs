@@ -1,3 +1,5 @@
+//! The tasks that look up names.
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +11,7 @@ use super::lookup::{ADDRESSES_MAX, Found};
 use super::{Answer, Resolver};
 use crate::control::Controller;
 
-/// Asks for `host` for as long as a server has that name.
+/// Looks up `host` periodically, as long as a server has that name.
 pub(in crate::control) async fn keep_asking(controller: Arc<Controller>, resolver: Resolver, host: Arc<str>) {
     let mut failures = 0_u32;
     let mut are_too_many = false;
@@ -50,7 +52,7 @@ pub(in crate::control) async fn keep_asking(controller: Arc<Controller>, resolve
     }
 }
 
-/// Asks for names once, all at the same time, and returns what was found within `patience`.
+/// Looks up names once and concurrently. Returns the answers that arrive within `patience`.
 pub(in crate::control) async fn ask_new(
     resolver: &Resolver,
     hosts: BTreeSet<Arc<str>>,
@@ -72,12 +74,12 @@ pub(in crate::control) async fn ask_new(
             }
         }
     };
-    // Whoever has not answered is asked again by `keep_asking`.
+    // `keep_asking` repeats the lookups that have not ended by now.
     let _ = timeout(patience, collect).await;
     found
 }
 
-/// What is told of a name with more addresses than are used.
+/// Returns the log line for a name with more addresses than Weir uses.
 fn too_many(host: &str, found: &Found) -> String {
     const NAMED_MAX: usize = 10;
     let left_out = &found.left_out;

@@ -1,3 +1,5 @@
+//! Tests of name resolution with a DNS server.
+
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -10,7 +12,7 @@ use weir_control::{CheckCode, Health, RuntimeState};
 use crate::control::tests::{Rig, eventually, whole_plan};
 use crate::state::Endpoint;
 
-/// A DNS server that knows what the test says.
+/// A DNS server with a zone that the test sets.
 struct Dns {
     address: SocketAddr,
     zone: Arc<Mutex<Zone>>,
@@ -19,9 +21,9 @@ struct Dns {
 #[derive(Default)]
 struct Zone {
     names: HashMap<String, Vec<IpAddr>>,
-    /// How long an answer holds; 0 seconds for names that are not in here.
+    /// Time to live of each name; 0 seconds for names that are not listed.
     ttls_s: HashMap<String, u32>,
-    /// Refuses to answer for real.
+    /// Answers SERVFAIL.
     broken: bool,
     asked: HashMap<String, usize>,
 }
@@ -65,7 +67,7 @@ impl Dns {
 }
 
 impl Zone {
-    /// A response to the only question (RFC 1035 section 4).
+    /// Creates the response to the only question of `query` (RFC 1035 section 4).
     fn answer(&mut self, query: &[u8]) -> Vec<u8> {
         let (mut name, mut at) = (String::new(), 12);
         while query[at] != 0 {
@@ -220,7 +222,7 @@ async fn commands_name_one_address_or_the_whole_server() {
     assert_eq!(rotation(), ["10.0.0.9:1", "a_10.0.0.2"]);
     rig.done(&state("a", "drain")).await;
     assert_eq!(rotation(), ["10.0.0.9:1"]);
-    // An address that comes is drained like the others of its server.
+    // A new address is drained like the others of its server.
     dns.set("web.test", &["10.0.0.1", "10.0.0.2", "10.0.0.3"]);
     eventually("the third", || rig.snapshot().pools[0].servers.len() == 4).await;
     assert_eq!(rotation(), ["10.0.0.9:1"]);
@@ -251,7 +253,7 @@ async fn what_was_changed_about_one_address_holds_where_it_is_the_only_one() {
     dns.set("web.test", &["10.0.0.1"]);
     eventually("the drained one is left", || servers() == ["a_10.0.0.1", "10.0.0.9:1"]).await;
     assert_eq!(rig.rotation(), ["10.0.0.9:1"]);
-    // From one address to another.
+    // Moves from one address to another.
     dns.set("web.test", &["10.0.0.2"]);
     eventually("the heavy one is left", || servers() == ["a_10.0.0.2", "10.0.0.9:1"]).await;
     assert_eq!(rig.shown("a_10.0.0.2").weight, 7);
@@ -280,7 +282,7 @@ async fn an_address_that_answers_lack_stays_for_a_while() {
     let asked = dns.asked("web.test");
     eventually("more looks", || dns.asked("web.test") > asked + 5).await;
     assert_eq!((rig.rotation().len(), rig.server("a_10.0.0.2").uid), (4, second));
-    // What an operator shortens holds from the next answer on.
+    // A shorter hold applies from the next answer on.
     plan.resolver.obsolete_hold = weir_model::Millis(1);
     rig.reload(plan).await;
     eventually("what is missing has gone", || rig.rotation().len() == 2).await;
@@ -357,13 +359,13 @@ async fn a_name_is_asked_for_again_when_its_time_to_live_is_over_and_not_before(
         dns.set_ttl(name, ttl_s);
     }
     let mut plan = config(dns.address, "\"short.test:1\", \"long.test:1\"");
-    // Neither of the limits has a say.
+    // The limits have no effect here.
     plan.resolver.ttl_min = weir_model::Millis(10);
     plan.resolver.ttl_max = weir_model::Millis(3_600_000);
     let started = Instant::now();
     let rig = Rig::running(plan);
     rig.controller.names_resolved().await;
-    // Each time once for each address family.
+    // Each lookup asks once per address family.
     eventually("the short one twice more", || dns.asked("short.test") >= 6).await;
     assert!(started.elapsed() >= Duration::from_millis(1_900), "after {:?}", started.elapsed());
     assert_eq!(dns.asked("long.test"), 2);
@@ -383,7 +385,7 @@ async fn a_name_of_the_hosts_file_needs_no_dns_server() {
 
 #[tokio::test(start_paused = true)]
 async fn a_start_does_not_wait_long_for_dns_servers_that_do_not_answer() {
-    // Bound, and never read from.
+    // Bound but never read.
     let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let mut plan = config(silent.local_addr().unwrap(), "{ name = \"a\", address = \"web.test:81\" }");
     plan.resolver.timeout = weir_model::Millis(60_000);

@@ -1,8 +1,10 @@
+//! A clock for up and down times.
+
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Since when something is up or down, how often it went down, and for how long in all.
+/// Time since the last change between up and down, number of times down, and total downtime.
 #[derive(Debug, Clone)]
 pub(in crate::control) struct UpClock {
     is_up: bool,
@@ -20,7 +22,7 @@ impl UpClock {
         self.is_up
     }
 
-    /// Takes note; tells how long the state that has ended had lasted, if one has.
+    /// Sets the state. If it changes, returns the duration of the previous state.
     pub(in crate::control) fn set(&mut self, is_up: bool, now: Instant) -> Option<Duration> {
         if is_up == self.is_up {
             return None;
@@ -35,7 +37,7 @@ impl UpClock {
         Some(lasted)
     }
 
-    /// For how long it has been what it is.
+    /// Returns the time since the last change.
     pub(in crate::control) fn lasts(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.changed)
     }
@@ -44,7 +46,7 @@ impl UpClock {
         self.times_down
     }
 
-    /// How long it was down in all.
+    /// Returns the total downtime.
     pub(in crate::control) fn downtime(&self, now: Instant) -> Duration {
         if self.is_up { self.down_before } else { self.down_before + self.lasts(now) }
     }

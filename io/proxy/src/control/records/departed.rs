@@ -1,3 +1,5 @@
+//! Counters of servers that have left a pool.
+
 use std::sync::Arc;
 
 use weir_control::{Latency, Responses, Traffic};
@@ -5,7 +7,7 @@ use weir_stats::{Histogram, HistogramPair, Side};
 
 use crate::state::{LazyHistogram, ServerCounters, ServerState, Shards};
 
-/// What servers have counted, added up.
+/// Sums of server counters.
 #[derive(Debug, Clone, Default)]
 pub(in crate::control) struct ServerSums {
     requests: u64,
@@ -26,20 +28,20 @@ pub(in crate::control) struct ServerSums {
     total: LatencySum,
 }
 
-/// Histograms, added up; takes no memory while there are none.
+/// Sum of histograms; needs no memory while it is empty.
 #[derive(Debug, Clone, Default)]
 pub(in crate::control) struct LatencySum(Option<Box<Histogram>>);
 
-/// Servers that have left a pool: what they did still counts for it, or its totals would go back.
+/// Servers that have left a pool. Their counters still count for the pool, so that its totals never decrease.
 #[derive(Debug, Default)]
 pub(in crate::control) struct Departed {
     folded: ServerSums,
-    /// Still counting: they have requests in flight, or a worker has not noticed yet.
+    /// Servers that may still count: requests are in flight, or a worker still uses an old view.
     leaving: Vec<Arc<ServerState>>,
 }
 
 impl ServerSums {
-    /// Adds what one server has counted so far.
+    /// Adds the counters of one server.
     pub(in crate::control) fn add(&mut self, counters: &Shards<ServerCounters>) {
         for shard in counters.iter() {
             self.requests += shard.requests.get();
@@ -63,7 +65,7 @@ impl ServerSums {
         }
     }
 
-    /// As faces show it, but for levels and rates.
+    /// Returns the sums as traffic for snapshots, without levels and rates.
     pub(in crate::control) fn traffic(&self) -> Traffic {
         Traffic {
             requests_total: self.requests,
@@ -89,14 +91,14 @@ impl ServerSums {
 }
 
 impl LatencySum {
-    /// Adds what one thread has recorded so far.
+    /// Adds the histogram of one thread.
     pub(in crate::control) fn add(&mut self, histogram: &LazyHistogram) {
         if let Some(histogram) = histogram.get() {
             histogram.add_to(self.0.get_or_insert_default());
         }
     }
 
-    /// The same, of one of two that are recorded together.
+    /// Adds one side of a histogram pair.
     fn add_side(&mut self, pair: &HistogramPair, side: Side) {
         if !pair.is_empty(side) {
             pair.add_to(side, self.0.get_or_insert_default());
@@ -109,16 +111,16 @@ impl LatencySum {
 }
 
 impl Departed {
-    /// Takes in a server that has left.
+    /// Adds a server that has left.
     pub(super) fn add(&mut self, server: Arc<ServerState>) {
         self.leaving.push(server);
     }
 
-    /// Lets go of servers that nobody uses any more. To be called now and then.
+    /// Sums up and releases servers that have no other user. Must be called regularly.
     pub(in crate::control) fn fold(&mut self) {
         let folded = &mut self.folded;
         self.leaving.retain_mut(|server| match Arc::get_mut(server) {
-            // Nobody else has it, so nobody can count there after this.
+            // This is the only reference, so no worker can count here afterwards.
             Some(server) => {
                 folded.add(&server.counters);
                 false
@@ -127,7 +129,7 @@ impl Departed {
         });
     }
 
-    /// Adds everything that servers counted before they left, and since.
+    /// Returns the sums of all servers that have left, including later counts.
     pub(in crate::control) fn sums(&self) -> ServerSums {
         let mut sums = self.folded.clone();
         for server in &self.leaving {
@@ -136,7 +138,7 @@ impl Departed {
         sums
     }
 
-    /// Requests that are still in flight at servers that have left.
+    /// Returns the number of requests in flight at servers that have left.
     pub(in crate::control) fn active(&self) -> u64 {
         self.leaving.iter().map(|server| u64::from(server.load.active())).sum()
     }

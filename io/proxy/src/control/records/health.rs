@@ -1,3 +1,5 @@
+//! The health of one server.
+
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -11,61 +13,62 @@ use weir_wire::agent::{AgentReply, AgentState, AgentWish};
 
 use super::UpClock;
 
-/// What checks, traffic and the resolver say of one server.
+/// Health of one server, from checks, traffic, agent and resolver.
 #[derive(Debug)]
 pub(in crate::control) struct HealthRecord {
     check: Option<CheckState>,
     ejection: Option<Box<EjectionState>>,
-    /// `None` = there is none, or it has not been asked yet.
+    /// Last agent replies; `None` = no agent, or no check of it yet.
     agent: Option<Box<AgentRecord>>,
     last: Option<(CheckResult, Instant)>,
-    /// Why it cannot be reached at all, whatever checks may say.
+    /// Reason why the server cannot be reached, whatever its checks say.
     unreachable: Option<String>,
     clock: UpClock,
-    /// Of the last change that `clock` does not see.
+    /// Time of the last change that `clock` does not record.
     changed: Instant,
     pub(in crate::control) check_failures: u64,
     pub(in crate::control) ejections: u64,
 }
 
-/// How one check ended.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::control) struct CheckResult {
     pub(in crate::control) code: CheckCode,
-    /// The HTTP status, if there was one.
+    /// HTTP status, if there was a response.
     pub(in crate::control) status: Option<u16>,
-    /// For people.
+    /// Text for operators.
     pub(in crate::control) text: String,
     pub(in crate::control) duration: Duration,
 }
 
-/// What a server's agent has said.
+/// State that a server's agent has reported.
 #[derive(Debug, Default)]
 pub(in crate::control) struct AgentRecord {
-    /// All in all.
+    /// State from all replies so far.
     pub(in crate::control) state: AgentState,
-    /// The remark of its last answer, or why there was none.
+    /// Remark of the last reply, or the reason why it is missing.
     remark: String,
     is_silent: bool,
-    /// How busy its processors are, by its last answer: what was said before holds of wishes, not of measurements.
+    /// Processor use in the last reply. Unlike the agent's commands, a measurement expires when the agent is
+    /// silent.
     cpu_percent: Option<u32>,
     at: Option<Instant>,
 }
 
-/// What an agent's answer has changed.
+/// Effect of an agent's reply.
 #[derive(Debug, Default)]
 pub(in crate::control) struct AgentChange {
     pub(in crate::control) anything: bool,
     pub(in crate::control) left_maintenance: bool,
-    /// Something that an operator should know: told once, until it changes.
+    /// Problem for the operator; logged once until it changes.
     pub(in crate::control) trouble: Option<String>,
 }
 
-/// What a check has changed.
+/// Effect of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::control) struct HealthChange {
     pub(in crate::control) transition: Transition,
-    /// How long the state before had lasted.
+    /// Duration of the previous state.
     pub(in crate::control) lasted: Duration,
 }
 
@@ -86,7 +89,7 @@ impl HealthRecord {
         }
     }
 
-    /// Goes by other rules from now on. What is known of the server stays known.
+    /// Applies other rules. The known state of the server stays.
     pub(super) fn configure(
         &mut self,
         check: Option<&CheckPlan>,
@@ -109,13 +112,13 @@ impl HealthRecord {
         self.update(now);
     }
 
-    /// Its agent counts no longer.
+    /// Discards the agent's state.
     pub(super) fn forget_agent(&mut self, now: Instant) {
         self.agent = None;
         self.update(now);
     }
 
-    /// Takes in what its agent has said, or why it has said nothing.
+    /// Applies an agent's reply, or the reason why there is none.
     pub(in crate::control) fn on_agent(
         &mut self,
         answer: &Result<AgentReply, String>,
@@ -153,7 +156,7 @@ impl HealthRecord {
         self.agent.as_deref()
     }
 
-    /// What its agent has said, for faces.
+    /// Returns the agent's state for snapshots.
     pub(in crate::control) fn last_agent(&self, now: Instant) -> Option<AgentSnapshot> {
         let agent = self.agent()?;
         Some(AgentSnapshot {
@@ -161,21 +164,21 @@ impl HealthRecord {
             remark: agent.remark.clone(),
             is_silent: agent.is_silent,
             weight_percent: Some(agent.state.weight_percent()).filter(|percent| *percent != 100),
-            // The operator is not known here.
+            // The caller sets this, because the operator's state is unknown here.
             keeps_out: false,
             cpu_percent: agent.cpu_percent,
             ms_ago: now.saturating_duration_since(agent.at?).as_millis() as u64,
         })
     }
 
-    /// Begins anew: it was in maintenance, and nobody has looked since.
+    /// Resets the check state after maintenance, because there were no checks meanwhile.
     pub(in crate::control) fn restart(&mut self, check: Option<&CheckPlan>, now: Instant) {
         self.check = check.map(|check| CheckState::new(&check.timing));
         self.last = None;
         self.update(now);
     }
 
-    /// Takes in what a check found.
+    /// Applies the result of a check.
     pub(in crate::control) fn on_check(&mut self, result: CheckResult, now: Instant) -> Option<HealthChange> {
         let counts = result.code != CheckCode::SocketError;
         let passed = result.code.passed();
@@ -191,19 +194,19 @@ impl HealthRecord {
         Some(HealthChange { transition: transition?, lasted: lasted.unwrap_or_default() })
     }
 
-    /// Notes why it cannot be reached at all; `None` = it can.
+    /// Sets the reason why the server cannot be reached; `None` = it can.
     pub(super) fn set_unreachable(&mut self, why: Option<String>, now: Instant) {
         self.unreachable = why;
         self.update(now);
     }
 
-    /// Goes on where checks were with the same server under another name. What traffic told is counted from 0.
+    /// Takes over the check state of the same server under another name. Traffic counts start from 0.
     pub(super) fn inherit(&mut self, before: Self, now: Instant) {
         (self.check, self.last, self.clock) = (before.check, before.last, before.clock);
         self.update(now);
     }
 
-    /// Judges it by its traffic. `since_start` is the time since any fixed start.
+    /// Judges the server by its traffic. `since_start` is the time since any fixed start.
     pub(in crate::control) fn judge(
         &mut self,
         rule: &EjectionRule,
@@ -225,12 +228,12 @@ impl HealthRecord {
         verdict
     }
 
-    /// Something else about it has changed.
+    /// Records that another property has changed.
     pub(super) fn touch(&mut self, now: Instant) {
         self.changed = now;
     }
 
-    /// Whether it may get requests, as far as checks and resolver know.
+    /// Returns true if checks, agent and resolver permit requests.
     pub(in crate::control) fn is_up(&self) -> bool {
         self.clock.is_up()
     }
@@ -243,7 +246,7 @@ impl HealthRecord {
         self.unreachable.as_deref()
     }
 
-    /// Whether it is back from ejection for a few requests only.
+    /// Returns true if the server is half open: after an ejection it gets a few requests only.
     pub(in crate::control) fn is_half_open(&self) -> bool {
         self.ejection.as_ref().is_some_and(|ejection| ejection.is_half_open())
     }
@@ -252,18 +255,18 @@ impl HealthRecord {
         &self.clock
     }
 
-    /// Since its state last changed.
+    /// Returns the time since the last change of state.
     pub(in crate::control) fn unchanged_for(&self, now: Instant) -> Duration {
         self.clock.lasts(now).min(now.saturating_duration_since(self.changed))
     }
 
-    /// How long to wait before the next check, and before the first one; `None` = it is not checked.
+    /// Returns the wait before the next check, or before the first; `None` = the server is not checked.
     pub(in crate::control) fn wait(&self, is_first: bool, random: u64) -> Option<Duration> {
         let check = self.check.as_ref()?;
         Some(if is_first { check.first_wait(random) } else { check.next_wait(random) })
     }
 
-    /// In one word for faces.
+    /// Returns the health in one word for snapshots.
     pub(in crate::control) fn health(&self, since_start: Duration) -> Health {
         let ejected_until = self.ejection.as_ref().and_then(|ejection| ejection.ejected_until());
         if self.agent.as_ref().is_some_and(|agent| !agent.state.is_up()) {
@@ -276,7 +279,7 @@ impl HealthRecord {
                 (None, None) => Health::NoCheck,
             };
         };
-        // Before the first outcome it is close to changing, too, but nothing has failed yet.
+        // Before the first result it is also about to change, but no check has failed yet.
         let is_changing = check.is_changing() && self.last.is_some();
         let (steps, of) = check.progress();
         match (check.is_up(), ejected_until) {
@@ -288,7 +291,7 @@ impl HealthRecord {
         }
     }
 
-    /// The last check, or why there can be none.
+    /// Returns the last check, or the reason why there can be none.
     pub(in crate::control) fn last_check(&self, now: Instant) -> Option<CheckSnapshot> {
         if let Some(why) = &self.unreachable {
             let code = CheckCode::SocketError;

@@ -1,3 +1,5 @@
+//! Counters of listeners.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -7,12 +9,12 @@ use weir_model::ListenerName;
 use super::RateMeter;
 use crate::state::{ListenerCounters, ListenerState, OpenConnections, Shards};
 
-/// What was counted for listeners, those included that a reload has taken away.
+/// Counters of all listeners, including those that a reload has removed.
 #[derive(Debug, Default)]
 pub(in crate::control) struct ListenerBook {
-    /// Of the plan in force, and of those that are still being finished.
+    /// Listeners of the current plan, and removed ones that still have connections.
     by_name: HashMap<ListenerName, ListenerRecord>,
-    /// Of listeners that are gone for good.
+    /// Totals of listeners that have ended.
     connections_before: u64,
     requests_before: u64,
 }
@@ -20,16 +22,16 @@ pub(in crate::control) struct ListenerBook {
 /// One listener.
 #[derive(Debug)]
 pub(in crate::control) struct ListenerRecord {
-    /// What workers see, or saw last.
+    /// State that workers see or saw last.
     pub(in crate::control) state: Arc<ListenerState>,
-    /// No longer in the plan.
+    /// Set when the listener is no longer in the plan.
     pub(in crate::control) is_closing: bool,
     pub(in crate::control) connections: RateMeter,
     pub(in crate::control) requests: RateMeter,
 }
 
 impl ListenerBook {
-    /// What a listener of this name has counted so far; from zero, if there was none.
+    /// Returns the counters of a listener with this name; new ones if there is none.
     pub(in crate::control) fn counters(
         &self,
         name: &ListenerName,
@@ -41,7 +43,7 @@ impl ListenerBook {
         }
     }
 
-    /// The listeners of the plan in force are these.
+    /// Replaces the listeners by those of the new plan and marks all others as closing.
     pub(in crate::control) fn set(&mut self, states: &[Arc<ListenerState>], now: Instant) {
         for record in self.by_name.values_mut() {
             record.is_closing = true;
@@ -59,11 +61,11 @@ impl ListenerBook {
         }
     }
 
-    /// Lets go of listeners whose last connection has ended. To be called now and then.
+    /// Sums up and releases removed listeners whose last connection has ended. Must be called regularly.
     pub(in crate::control) fn fold(&mut self) {
         let (mut connections, mut requests) = (0, 0);
         self.by_name.retain(|_, record| {
-            // Workers hold them while a connection is open, by the state of some reload or other.
+            // Workers hold the counters while a connection is open, through the state of any earlier plan.
             let in_use = !record.is_closing || Arc::strong_count(&record.state.counters) > 1;
             if !in_use {
                 connections += record.connections_total();
@@ -87,12 +89,12 @@ impl ListenerBook {
         self.by_name.values_mut()
     }
 
-    /// Client connections accepted since the start.
+    /// Returns the client connections accepted since the start.
     pub(in crate::control) fn connections_total(&self) -> u64 {
         self.connections_before + self.iter().map(ListenerRecord::connections_total).sum::<u64>()
     }
 
-    /// Requests since the start.
+    /// Returns the requests since the start.
     pub(in crate::control) fn requests_total(&self) -> u64 {
         self.requests_before + self.iter().map(ListenerRecord::requests_total).sum::<u64>()
     }

@@ -1,26 +1,29 @@
+//! The servers of a pool.
+
 use std::collections::{BTreeSet, HashMap};
 
 use weir_model::ServerName;
 
 use super::ServerRecord;
 
-/// A pool's servers: by slot for checks and rosters, by name for commands, in order for people.
+/// A pool's servers: by slot for checks and rosters, by name for commands, in order for display.
 #[derive(Debug, Default)]
 pub(in crate::control) struct Members {
     by_slot: Vec<Option<ServerRecord>>,
-    /// Free slots below the highest one in use: tables are as long as that, so the lowest is given out first.
+    /// Free slots below the highest slot in use. The lowest is assigned first, because tables are as long as
+    /// the highest slot.
     free: BTreeSet<usize>,
     by_name: HashMap<ServerName, usize>,
     order: Vec<usize>,
 }
 
 impl Members {
-    /// The slot for the next server.
+    /// Returns the slot for the next server.
     pub(super) fn next_slot(&self) -> usize {
         self.free.first().copied().unwrap_or(self.by_slot.len())
     }
 
-    /// Takes in a server at the slot that [`Members::next_slot`] gave, last in order.
+    /// Adds a server at the slot that [`Members::next_slot`] returned, last in order.
     pub(super) fn insert(&mut self, record: ServerRecord) {
         let slot = record.state.slot;
         self.free.remove(&slot);
@@ -35,7 +38,7 @@ impl Members {
         }
     }
 
-    /// Takes out what `goes`; O(number of servers), however many go.
+    /// Removes the servers for which `goes` returns true; O(number of servers), whatever the number removed.
     pub(super) fn remove_where(&mut self, goes: impl Fn(&ServerRecord) -> bool) -> Vec<ServerRecord> {
         let mut gone = Vec::new();
         for slot in 0..self.by_slot.len() {
@@ -54,7 +57,7 @@ impl Members {
         gone
     }
 
-    /// Puts the servers in this order; those that it does not name come last. Returns whether that changed anything.
+    /// Sorts the servers in this order; servers not listed come last. Returns true if the order changed.
     pub(super) fn arrange<'a>(&mut self, names: impl Iterator<Item = &'a ServerName>) -> bool {
         let rank: HashMap<usize, usize> =
             names.enumerate().filter_map(|(rank, name)| Some((*self.by_name.get(name)?, rank))).collect();
@@ -83,12 +86,12 @@ impl Members {
         self.by_slot.get_mut(slot)?.as_mut()
     }
 
-    /// In order.
+    /// Iterates in order.
     pub(in crate::control) fn iter(&self) -> impl Iterator<Item = &ServerRecord> {
         self.order.iter().filter_map(|slot| self.at(*slot))
     }
 
-    /// By slot, with the gaps.
+    /// Returns the servers by slot, including free slots.
     pub(in crate::control) fn slots(&self) -> &[Option<ServerRecord>] {
         &self.by_slot
     }

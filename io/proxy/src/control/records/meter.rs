@@ -1,7 +1,9 @@
+//! Meters for rates and levels.
+
 use tokio::time::Instant;
 use weir_control::{Level, PerSecond};
 
-/// Turns a growing total, read every now and then, into events per second.
+/// Meter that turns a growing total, read at intervals, into events per second.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::control) struct RateMeter {
     total: u64,
@@ -9,25 +11,26 @@ pub(in crate::control) struct RateMeter {
     rate: PerSecond,
 }
 
-/// Remembers the highest of what was read.
+/// Meter that keeps the highest level.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::control) struct LevelMeter {
     max: u64,
 }
 
 impl RateMeter {
-    /// One whose total is 0 now.
+    /// Creates a meter whose total is 0 now.
     pub(in crate::control) fn starting(now: Instant) -> Self {
         Self { total: 0, read_at: now, rate: PerSecond::default() }
     }
 
-    /// The total at this time. Less than a second is not judged by: one request within a millisecond is no thousand a second.
+    /// Records the total at `now`. An interval below one second counts as one second: one request in a
+    /// millisecond is not a thousand per second.
     pub(in crate::control) fn read(&mut self, total: u64, now: Instant) {
         let grown = u128::from(total.saturating_sub(self.total));
         let millis = now.saturating_duration_since(self.read_at).as_millis().max(1_000);
         self.total = total;
         self.read_at = now;
-        // Rounded, so that a reading that comes a little late does not show 999 for 1,000.
+        // Rounds, so that a slightly late reading does not show 999 for 1,000.
         self.rate.current = u64::try_from((grown * 1_000 + millis / 2) / millis).unwrap_or(u64::MAX);
         self.rate.max = self.rate.max.max(self.rate.current);
     }

@@ -1,5 +1,5 @@
-//! What the control plane knows of every pool and server, behind its one lock. Nothing in here waits, reads files or
-//! starts tasks.
+//! State of every pool and server in the control plane, behind one lock. Code in here never waits, reads
+//! files or starts tasks.
 
 mod clock;
 mod departed;
@@ -46,58 +46,58 @@ use crate::turns::Turns;
 use super::names::{NameBook, Resolver};
 use super::task::Task;
 
-/// Everything that changes.
+/// All mutable state of the control plane.
 #[derive(Debug)]
 pub(super) struct Records {
-    /// In force. Its pools' servers are those of the config.
+    /// Current plan. Its pools list the servers of the config.
     pub(super) plan: Plan,
-    /// What was changed at runtime.
+    /// Changes made at runtime.
     pub(super) runtime: RuntimeState,
-    /// Counts the changes of `runtime`, so that the newest of several saves is known.
+    /// Number of changes of `runtime`, which identifies the newest of several saves.
     pub(super) runtime_version: u64,
-    /// In plan order.
+    /// Pools in plan order.
     pub(super) pools: Vec<PoolRecord>,
     pub(super) pool_index: HashMap<PoolName, usize>,
-    /// No longer in the plan, but who came before still uses them.
+    /// Pools that are no longer in the plan but still have users from before.
     pub(super) retiring: Vec<PoolRecord>,
     pub(super) listeners: ListenerBook,
     pub(super) names: NameBook,
-    /// `None` = no name has had to be asked for yet.
+    /// Resolver; `None` = no name has needed a lookup yet.
     pub(super) resolver: Option<Resolver>,
     pub(super) certificate_watch: Vec<Task>,
     pub(super) process: ProcessRecord,
-    /// Whose totals are read next.
+    /// Position in the round of reading totals.
     pub(super) reading: Turns,
 }
 
-/// What concerns the process as a whole.
+/// State of the process as a whole.
 #[derive(Debug)]
 pub(super) struct ProcessRecord {
     pub(super) reloads: u64,
     pub(super) reloads_failed: u64,
     pub(super) reload_error: Option<String>,
-    /// When the plan came into force.
+    /// Time at which the plan came into force.
     pub(super) plan_since: Instant,
     pub(super) stopping: bool,
     pub(super) connections: RateMeter,
     pub(super) requests: RateMeter,
     pub(super) descriptors_max: u64,
-    /// By access logs that a reload has replaced.
+    /// Lines lost by access logs that a reload has replaced.
     log_lines_dropped_before: u64,
 }
 
 impl Records {
-    /// One of the plan.
+    /// Returns a pool of the plan.
     pub(super) fn pool(&self, name: &PoolName) -> Option<&PoolRecord> {
         self.pools.get(*self.pool_index.get(name)?)
     }
 
-    /// One of the plan.
+    /// Returns a pool of the plan.
     pub(super) fn pool_mut(&mut self, name: &PoolName) -> Option<&mut PoolRecord> {
         self.pools.get_mut(*self.pool_index.get(name)?)
     }
 
-    /// Finds pools by name again after they have changed.
+    /// Rebuilds the index of pools by name after a change.
     pub(super) fn index_pools(&mut self) {
         let entries = self.pools.iter().enumerate();
         self.pool_index = entries.map(|(index, pool)| (pool.name.clone(), index)).collect();
@@ -119,12 +119,12 @@ impl ProcessRecord {
         }
     }
 
-    /// Access log lines that were lost since the start.
+    /// Returns the number of access log lines lost since the start.
     pub(super) fn log_lines_dropped(&self, live: &Live) -> u64 {
         self.log_lines_dropped_before + dropped(live)
     }
 
-    /// `live` is about to be replaced by a plan with another access log.
+    /// Adds the lost lines of `live`'s access log, which a reload is about to replace.
     pub(super) fn log_replaced(&mut self, live: &Live) {
         self.log_lines_dropped_before += dropped(live);
     }

@@ -1,22 +1,24 @@
+//! Outdated views of pools.
+
 use std::sync::Arc;
 
 use crate::state::PoolView;
 
-/// Views that are no longer true, and that a worker may still go by. They are kept so that they are taken apart here and not by the worker that
-/// is the last to turn away, within a request: with ten thousand servers that takes a while.
+/// Outdated pool views that a worker may still use. The control plane frees them: with ten thousand servers
+/// that takes too long for a worker that releases the last reference during a request.
 #[derive(Debug, Default)]
 pub(in crate::control) struct Outdated(Vec<Arc<PoolView>>);
 
 impl Outdated {
-    /// Takes in a view that another one has taken the place of.
+    /// Adds a view that has been replaced.
     pub(super) fn add(&mut self, view: Arc<PoolView>) {
         self.let_go();
         self.0.push(view);
     }
 
-    /// Takes those apart that nobody else has any more. To be called now and then.
+    /// Frees the views that have no other user. Must be called regularly.
     pub(in crate::control) fn let_go(&mut self) {
-        // A pool of before a reload has views of its own of the same servers.
+        // A pool from before a reload has its own views of the same roster.
         self.0.retain(|view| Arc::strong_count(view) > 1 || Arc::strong_count(&view.roster) > 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Puts a plan into force: the first, and each after a reload.
+//! Puts a plan into force: the first plan, and the new plan of each reload.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::state::{ListenerState, Live};
 use crate::turns::Turns;
 
 impl Records {
-    /// With a first plan. Also returns what workers see of it, and what became of the runtime changes that were kept.
+    /// Creates the records from the first plan. Also returns the state for workers, and notes on the saved
+    /// runtime changes.
     pub(in crate::control) fn first(
         plan: Plan,
         runtime: RuntimeState,
@@ -44,8 +45,10 @@ impl Records {
         (records, live, notes)
     }
 
-    /// Puts a plan into force. Servers keep what is known of them if they have the same name, pools what workers see if
-    /// their settings are the same. A pool that comes back while it is still used is the same one. Returns what workers are to see, and what an operator should know.
+    /// Puts a plan into force. Returns the state for workers and notes for the operator.
+    /// - A server with the same name keeps its state.
+    /// - A pool with the same settings keeps the state that workers see.
+    /// - A removed pool that returns while it is still in use continues as the same pool.
     pub(in crate::control) fn enforce(
         &mut self,
         plan: Plan,
@@ -95,7 +98,7 @@ impl Records {
             };
             self.pools.push(record);
         }
-        // Workers still go by the plan before, and who has begun under it finishes under it.
+        // Workers still use the previous plan, and requests that began under it finish under it.
         self.retiring = known.into_values().collect();
         self.index_pools();
         self.listeners.fold();
@@ -108,14 +111,15 @@ impl Records {
         (live, notes)
     }
 
-    /// A host name of this pool's servers has other addresses. Returns which servers come and go, if any do, for the log.
+    /// Updates a pool's servers after a host name has changed its addresses. Returns the log line if servers
+    /// were added or removed.
     pub(in crate::control) fn follow_names(
         &mut self,
         name: &PoolName,
         threads: usize,
         now: Instant,
     ) -> Option<String> {
-        // One that is out of the plan keeps the servers that it has.
+        // A pool that is no longer in the plan keeps its servers.
         let index = *self.pool_index.get(name)?;
         let Self { plan, runtime, pools, names, .. } = self;
         let (plan, pool) = (plan.pools.get(index)?, pools.get_mut(index)?);
@@ -155,8 +159,9 @@ impl Records {
     }
 }
 
-/// The servers that a pool is to have. A server whose name has several addresses is as many servers, and so is one with a runtime change
-/// of one address: the change holds for that address only.
+/// Returns the servers that a pool must have. A host name with several addresses becomes one server for each
+/// address. The same holds for a server with a runtime change of one address, because the change applies to
+/// that address only.
 pub(in crate::control) fn wanted(
     runtime: &RuntimeState,
     names: &NameBook,
@@ -175,7 +180,7 @@ pub(in crate::control) fn wanted(
     wanted
 }
 
-/// A server of the config, as commands name it.
+/// Converts a server of the config to the form that commands use.
 pub(in crate::control) fn spec_of(server: &ServerPlan) -> ServerSpec {
     let ServerPlan {
         name,
@@ -192,9 +197,9 @@ pub(in crate::control) fn spec_of(server: &ServerPlan) -> ServerSpec {
     ServerSpec { weight, auto_weight, backup, priority, zone, agent_port, connections_max, ..new }
 }
 
-/// Whether two plans of a pool differ in nothing but servers.
+/// Returns true if two plans of a pool differ in their servers only.
 fn same_settings(a: &PoolPlan, b: &PoolPlan) -> bool {
-    // Taken apart, so that a new setting cannot be forgotten here.
+    // Destructured, so that the compiler rejects a new setting that is missing here.
     let PoolPlan {
         name,
         algorithm,

@@ -1,3 +1,5 @@
+//! The record of one pool.
+
 use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
@@ -17,40 +19,40 @@ use crate::redirect::Redirect;
 use crate::state::{PoolCounters, PoolState, PoolView, ServerState, Shards};
 use crate::sticky::{Secret, StickyState};
 
-/// One pool, as the control plane knows it.
+/// One pool in the control plane.
 #[derive(Debug)]
 pub(in crate::control) struct PoolRecord {
     pub(in crate::control) name: PoolName,
-    /// What workers see.
+    /// State that workers see.
     pub(in crate::control) shared: Arc<PoolState>,
-    /// What workers saw before a reload; requests that began then may still go by it.
+    /// States from before reloads, which earlier requests may still use.
     pub(super) former: Vec<Weak<PoolState>>,
     pub(in crate::control) tls: PoolTls,
     pub(in crate::control) members: Members,
     pub(in crate::control) departed: Departed,
     pub(in crate::control) outdated: Outdated,
-    /// Up = somebody takes requests.
+    /// Up = at least one server takes requests.
     pub(in crate::control) clock: UpClock,
     pub(in crate::control) requests: RateMeter,
     pub(in crate::control) active: LevelMeter,
     pub(super) rotation: Rotation,
-    /// How often its breaker had opened, and whether it was closed, when the log was last told.
+    /// State of the breaker at the last log line: number of times opened, and true if closed.
     breaker_told: (u64, bool),
-    /// How often its servers had failed when that was last looked at, and when that was not what it had been before.
+    /// Number of server failures at the last reading, and the time at which it last changed.
     failures_seen: (u64, Option<Instant>),
-    /// How fast its responses begin, for second tries.
+    /// Distribution of first-byte times, for hedged requests.
     pub(in crate::control) first_bytes: RecentPercentile,
     is_stale: bool,
-    /// When weights rise next; `None` = all have risen.
+    /// Time of the next rise of weights; `None` = all weights have risen.
     rises_at: Option<Instant>,
-    /// When weights are judged next; `None` = none is found by measurement, or it is not known yet.
+    /// Time of the next weight measurement; `None` = no weight is measured, or the time is not set yet.
     judges_at: Option<Instant>,
-    /// What its requests are, for the judges.
+    /// Mix of request classes, for weight measurement.
     mix: RequestMix,
 }
 
 impl PoolRecord {
-    /// A pool without servers.
+    /// Creates a pool without servers.
     pub(in crate::control) fn new(
         plan: &PoolPlan,
         tls: PoolTls,
@@ -72,7 +74,7 @@ impl PoolRecord {
             members: Members::default(),
             departed: Departed::default(),
             outdated: Outdated::default(),
-            // Corrected, and not counted as a change, when its servers are there.
+            // Corrected once the servers exist, without counting it as a change.
             clock: UpClock::new(true, now),
             requests: RateMeter::starting(now),
             active: LevelMeter::default(),
@@ -87,17 +89,17 @@ impl PoolRecord {
         }
     }
 
-    /// Requests that came here since the start, each once.
+    /// Returns the requests to this pool since the start; a retried request counts once.
     pub(in crate::control) fn requests_total(&self) -> u64 {
         self.shared.counters.sum(|shard| shard.requests.get())
     }
 
-    /// Who takes requests.
+    /// Returns the counts of servers that take requests.
     pub(in crate::control) fn rotation(&self) -> &Rotation {
         &self.rotation
     }
 
-    /// Those that stand for the addresses of this server's host name.
+    /// Returns the servers that stand for the addresses of this server's host name.
     pub(in crate::control) fn addresses_of(
         &self,
         server: &ServerName,
@@ -107,7 +109,7 @@ impl PoolRecord {
             .filter(move |record| record.spec.at.as_ref().is_some_and(|at| at.server == *server))
     }
 
-    /// Returns whether this is the name of a server that is several, or of one of those.
+    /// Returns true if this is the name of a server with several addresses, or of one of those addresses.
     pub(in crate::control) fn is_split(&self, server: &ServerName) -> bool {
         match self.members.get(server) {
             Some(record) => record.spec.at.is_some(),
@@ -115,8 +117,8 @@ impl PoolRecord {
         }
     }
 
-    /// Whether somebody is ejected, who must come back in time, or may have to be: a server has failed within the time by which
-    /// they are judged. To be asked each second.
+    /// Returns true if all servers need judging each second: a server is ejected and must return in time, or
+    /// a server has failed within the ejection window. Must be called each second.
     pub(in crate::control) fn is_troubled(&mut self, now: Instant) -> bool {
         let failures = self.shared.counters.sum(|shard| shard.server_failures.get());
         let (seen, failed_at) = &mut self.failures_seen;
@@ -128,7 +130,7 @@ impl PoolRecord {
         self.rotation.has_ejected() || rule.is_some_and(is_recent)
     }
 
-    /// Counts a server anew after something about it may have changed.
+    /// Updates the counts after a change of the server in `slot`.
     pub(in crate::control) fn settle(&mut self, slot: usize) {
         let Some(record) = self.members.at_mut(slot) else { return };
         let count = record.count();
@@ -139,7 +141,7 @@ impl PoolRecord {
         }
     }
 
-    /// What the log should be told of its breaker.
+    /// Returns the log line about the breaker, if its state has changed.
     pub(in crate::control) fn breaker_event(&mut self, rule: &BreakerRule) -> Option<String> {
         let breaker = &self.shared.breaker;
         let is_closed = breaker.state(std::time::Instant::now()) == BreakerState::Closed;
@@ -157,17 +159,17 @@ impl PoolRecord {
         }
     }
 
-    /// What workers see is no longer true.
+    /// Marks the view of workers as stale.
     pub(in crate::control) fn spoil(&mut self) {
         self.is_stale = true;
     }
 
-    /// Whether workers have to be told something.
+    /// Returns true if the view of workers is stale.
     pub(in crate::control) fn is_stale(&self) -> bool {
         self.is_stale
     }
 
-    /// Tells workers how things stand. O(number of servers).
+    /// Publishes a new view to workers. O(number of servers).
     pub(in crate::control) fn publish(&mut self, now: Instant) {
         let shared = Arc::clone(&self.shared);
         let view = self.view(&shared.plan, now);
@@ -177,8 +179,8 @@ impl PoolRecord {
         self.published(now);
     }
 
-    /// Goes by another plan from now on, with its servers as they are. Requests that began under the old one finish
-    /// under it, but see its servers come and go.
+    /// Switches to another plan and keeps the servers. Requests that began under the old plan finish under
+    /// it, but see its servers come and go.
     pub(in crate::control) fn replace(
         &mut self,
         plan: &PoolPlan,
@@ -195,12 +197,12 @@ impl PoolRecord {
         };
         let state = PoolState::new(without_servers(plan), Arc::clone(&self.shared.counters), sticky, view);
         self.shared = Arc::new(state.succeeding(&self.shared).redirecting(redirect));
-        // The limit may be another one, and nobody had been called for that.
+        // The new plan may permit more requests, so waiting requests are called again.
         self.shared.revise_queue();
         self.published(now);
     }
 
-    /// Whether its stickiness is that of a plan: then its clients keep their servers.
+    /// Returns true if the plan has the same stickiness, so that clients keep their servers.
     pub(in crate::control) fn has_sticky(&self, plan: &PoolPlan, secret: Option<&Secret>) -> bool {
         match (&self.shared.sticky, &plan.sticky) {
             (None, None) => true,
@@ -209,12 +211,12 @@ impl PoolRecord {
         }
     }
 
-    /// When weights rise next; `None` = all have risen.
+    /// Returns the time of the next rise of weights; `None` = all weights have risen.
     pub(in crate::control) fn rises_at(&self) -> Option<Instant> {
         self.rises_at
     }
 
-    /// Finds weights anew, if it is time. Returns whether one has changed.
+    /// Measures the weights again if it is time. Returns true if a weight has changed.
     pub(in crate::control) fn judge_weights(&mut self, now: Instant) -> bool {
         let plan = &self.shared.plan.auto_weight;
         let judges_at = self.judges_at.filter(|_| plan.is_on);
@@ -226,7 +228,8 @@ impl PoolRecord {
         judge_weights(&plan.rule, &mut self.mix, &mut self.members)
     }
 
-    /// The first view after the pool was made: its state so far was not one.
+    /// Publishes the first view after the creation of the pool. The earlier state of the clock does not
+    /// count.
     pub(in crate::control) fn publish_first(&mut self, now: Instant) {
         self.clock = UpClock::new(self.rotation.is_usable(), now);
         self.members.iter_mut().for_each(|record| record.rise.at_start());
@@ -242,7 +245,7 @@ impl PoolRecord {
     }
 
     fn view(&mut self, plan: &PoolPlan, now: Instant) -> PoolView {
-        // All of them are looked at, whoever rises.
+        // `count` visits every server; `any` would stop at the first that rises.
         let rising =
             self.members.iter_mut().filter_map(|record| record.look_at_rise(plan, now).then_some(()));
         let is_rising = rising.count() > 0;
@@ -250,7 +253,7 @@ impl PoolRecord {
         let candidates =
             self.members.iter().enumerate().map(|(rank, record)| record.candidate(rank, plan)).collect();
         let previous = self.shared.view();
-        // By the true clock: the runtime's stands still while a roster is made under a paused one.
+        // Uses the system clock: the clock of a paused runtime stands still while a roster is built.
         let began = std::time::Instant::now();
         let roster = Arc::new(Roster::new(plan.scheduling(), candidates, Some(&previous.roster)));
         self.rises_at = plan.slow_start.filter(|_| is_rising).map(|rule| now + rule.pause(began.elapsed()));
@@ -263,7 +266,7 @@ impl PoolRecord {
                 (Some(record), Some(server)) => Arc::ptr_eq(&record.state, server),
                 (record, server) => record.is_none() && server.is_none(),
             };
-        // Most changes are of weights and states: workers need not look at each server then.
+        // Most changes concern weights and states only. Workers then need not compare the servers.
         let is_same =
             records.len() == previous.servers.len() && records.iter().zip(&*previous.servers).all(same);
         let servers = || records.iter().map(|record| Some(Arc::clone(&record.as_ref()?.state))).collect();
@@ -276,7 +279,8 @@ impl PoolRecord {
     }
 }
 
-/// The true servers are in the view; a copy of those of the file would only mislead.
+/// Copies the plan without its servers. The view holds the actual servers; the list of the file would be
+/// misleading.
 fn without_servers(plan: &PoolPlan) -> PoolPlan {
     PoolPlan {
         name: plan.name.clone(),

@@ -1,5 +1,5 @@
-//! Pools that a reload has taken out of the plan. Whoever began under a plan that had them finishes there: until the last
-//! one has left they keep their servers, with all that watches over these.
+//! Pools that a reload has removed from the plan. Requests that began under the old plan finish there. Until
+//! the last one ends, the pools keep their servers with all their checks.
 
 use std::sync::{Arc, Weak};
 
@@ -9,17 +9,18 @@ use super::{PoolRecord, Records};
 use crate::state::PoolState;
 
 impl Records {
-    /// The pools of the plan, and those that only requests of before still use.
+    /// Returns the pools of the plan, and the removed pools that are still in use.
     pub(in crate::control) fn pools_in_use(&self) -> impl Iterator<Item = &PoolRecord> {
         self.pools.iter().chain(&self.retiring)
     }
 
-    /// The same, to change them.
+    /// Returns the same pools, mutable.
     pub(in crate::control) fn pools_in_use_mut(&mut self) -> impl Iterator<Item = &mut PoolRecord> {
         self.pools.iter_mut().chain(&mut self.retiring)
     }
 
-    /// The pool of a name, be it in the plan or only still used. There is one at most: see [`Records::enforce`].
+    /// Returns the pool of that name, in the plan or still in use. There is at most one: see
+    /// [`Records::enforce`].
     pub(in crate::control) fn pool_in_use_mut(&mut self, name: &PoolName) -> Option<&mut PoolRecord> {
         match self.pool_index.get(name) {
             Some(index) => self.pools.get_mut(*index),
@@ -27,7 +28,7 @@ impl Records {
         }
     }
 
-    /// Lets go of pools that nobody uses any more, and says which these were. To be called now and then.
+    /// Releases pools that are no longer in use and returns their names. Must be called regularly.
     pub(in crate::control) fn retire(&mut self) -> Vec<PoolName> {
         let Self { retiring, names, .. } = self;
         let mut gone = Vec::new();
@@ -47,7 +48,8 @@ impl Records {
 }
 
 impl PoolRecord {
-    /// Whether anybody but the control plane has it: a plan that a worker goes by, or a request.
+    /// Returns true if the pool has a user besides the control plane: a plan that a worker uses, or a
+    /// request.
     fn is_in_use(&self) -> bool {
         let former: usize = self.former.iter().map(Weak::<PoolState>::strong_count).sum();
         Arc::strong_count(&self.shared) + former > 1

@@ -1,24 +1,26 @@
+//! Slow start of one server.
+
 use tokio::time::Instant;
 use weir_balance::{Portion, SlowStart};
 
-/// When a server came up: its weight rises from there on.
+/// Rise of a server's weight after it has come up.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::control) struct Rise {
     was_up: bool,
-    /// `None` = its whole weight counts.
+    /// Start of the rise; `None` = the whole weight counts.
     since: Option<Instant>,
-    /// It was there from the start: then it has its whole weight as soon as it is up.
+    /// Set for a server that exists from the start. It gets its whole weight as soon as it is up.
     is_first: bool,
     portion: Portion,
 }
 
 impl Rise {
-    /// For a server that is there when Weir starts, or its pool is new.
+    /// Marks a server that exists when Weir starts or its pool is new.
     pub(in crate::control) fn at_start(&mut self) {
         self.is_first = true;
     }
 
-    /// It takes requests now, or does not. Returns what counts of its weight.
+    /// Records whether the server takes requests. Returns the portion of its weight that counts.
     pub(in crate::control) fn look(
         &mut self,
         is_up: bool,
@@ -29,7 +31,7 @@ impl Rise {
         self.portion
     }
 
-    /// What counts of its weight, as of the last look.
+    /// Returns the portion of the weight as of the last `look`.
     pub(in crate::control) fn portion(&self) -> Portion {
         self.portion
     }
@@ -47,7 +49,7 @@ impl Rise {
         rule.portion(up_for)
     }
 
-    /// Whether it is still to rise, as of the last look.
+    /// Returns true if the weight still rises, as of the last `look`.
     pub(in crate::control) fn goes_on(&self) -> bool {
         self.was_up && self.since.is_some()
     }

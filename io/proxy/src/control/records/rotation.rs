@@ -1,3 +1,5 @@
+//! Counts of a pool's servers.
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -5,28 +7,29 @@ use weir_health::PoolEjections;
 
 use super::server::Counted;
 
-/// How many servers of a pool take requests; counted as they change, because a pool may have thousands.
+/// Number of servers that take requests in a pool. Updated incrementally, because a pool may have thousands
+/// of servers.
 #[derive(Debug, Default)]
 pub(in crate::control) struct Rotation {
-    /// By (backup, priority), in the order in which they take over.
+    /// Tiers by (backup, priority), in the order in which they take over.
     tiers: BTreeMap<(bool, u16), Tier>,
     ordinary: Tier,
     backup: Tier,
-    /// Ejected, those included that would get no requests anyway.
+    /// Ejected servers, including those that would get no requests anyway.
     ejected: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Tier {
     total: usize,
-    /// They would get requests if none were ejected.
+    /// Servers that would get requests if none were ejected.
     present: usize,
-    /// Of `present`.
+    /// Ejected servers among `present`.
     ejected: usize,
 }
 
 impl Rotation {
-    /// Replaces what a server added before by what it adds now; `None` = nothing, it is not there.
+    /// Replaces a server's contribution to the counts; `None` = the server does not exist.
     pub(super) fn recount(&mut self, before: Option<Counted>, now: Option<Counted>) {
         if let Some(before) = before {
             self.kind(before).subtract(before);
@@ -42,24 +45,24 @@ impl Rotation {
         }
     }
 
-    /// Whether anybody takes requests.
+    /// Returns true if at least one server takes requests.
     pub(in crate::control) fn is_usable(&self) -> bool {
         self.ordinary.usable() + self.backup.usable() > 0
     }
 
-    /// Whether only backup servers do.
+    /// Returns true if only backup servers take requests.
     pub(in crate::control) fn is_on_backups(&self) -> bool {
         self.ordinary.usable() == 0 && self.backup.usable() > 0
     }
 
-    /// What ejection has to know of the pool, for a server of this tier.
+    /// Returns the counts that ejection needs for a server of this tier.
     pub(in crate::control) fn ejections(&self, backup: bool, priority: u16) -> PoolEjections {
         let tier = self.tiers.get(&(backup, priority)).copied().unwrap_or_default();
         let elsewhere = self.ordinary.usable() + self.backup.usable() - tier.usable();
         PoolEjections { ejected: tier.ejected, servers: tier.present, elsewhere }
     }
 
-    /// Whether anybody is ejected, drained or not.
+    /// Returns true if a server is ejected, drained or not.
     pub(in crate::control) fn has_ejected(&self) -> bool {
         self.ejected > 0
     }
@@ -87,7 +90,7 @@ impl Tier {
     }
 }
 
-/// `2 of 3 servers left`, `no server left, 1 backup takes over`, `no server left`.
+/// Formats the counts: `2 of 3 servers left`, `no server left, 1 backup takes over`, `no server left`.
 impl fmt::Display for Rotation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.ordinary.usable(), self.backup.usable()) {
@@ -151,7 +154,7 @@ mod tests {
         assert_eq!((rotation.ejections(false, 0), rotation.ejections(false, 1)), (of(0, 1, 1), of(0, 1, 1)));
         rotation.recount(Some(one(0, false)), Some(one(0, true)));
         assert_eq!((rotation.ejections(false, 0), rotation.ejections(false, 1)), (of(1, 1, 1), of(0, 1, 0)));
-        // Its priority has changed.
+        // The server's priority has changed.
         rotation.recount(Some(one(1, false)), Some(one(0, false)));
         assert_eq!((rotation.ejections(false, 0), rotation.ejections(false, 1)), (of(1, 2, 0), of(0, 0, 1)));
     }

@@ -1,3 +1,5 @@
+//! The record of one server.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,51 +17,53 @@ use crate::control::names::NameUser;
 use crate::control::task::Task;
 use crate::state::{Endpoint, ServerState};
 
-/// One server, as the control plane knows it.
+/// One server in the control plane.
 #[derive(Debug)]
 pub(in crate::control) struct ServerRecord {
-    /// With what was changed at runtime.
+    /// Specification, with the changes made at runtime.
     pub(in crate::control) spec: EffectiveServer,
-    /// What workers see.
+    /// State that workers see.
     pub(in crate::control) state: Arc<ServerState>,
     pub(in crate::control) health: HealthRecord,
     pub(in crate::control) requests: RateMeter,
     pub(in crate::control) active: LevelMeter,
-    /// Checks it; `None` = nothing is to be checked, or not started yet.
+    /// Check task; `None` = no checks, or not started yet.
     pub(in crate::control) check: Option<Task>,
-    /// Asks its agent; `None` = it has none, or not started yet.
+    /// Agent task; `None` = no agent, or not started yet.
     pub(in crate::control) agent: Option<Task>,
-    /// How its weight rises.
+    /// Slow start of the server.
     pub(super) rise: Rise,
-    /// Its weight, where that is found by measurement.
+    /// Measured weight, if the weight is measured.
     pub(in crate::control) found_weight: FoundWeight,
-    /// TLS cannot be set up towards it. Plaintext instead must never happen: it counts as unreachable.
+    /// Reason why TLS to the server cannot be set up. The server then counts as unreachable, because
+    /// plaintext instead must never happen.
     tls_fault: Option<String>,
-    /// As the pool has counted it.
+    /// Last contribution to the pool's counts.
     pub(super) counted: Option<Counted>,
 }
 
-/// What a server adds to its pool's counts.
+/// Contribution of a server to its pool's counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) backup: bool,
     pub(super) priority: u16,
-    /// It would get requests if it were not ejected.
+    /// Set when the server would get requests if it were not ejected.
     pub(super) present: bool,
     pub(super) ejected: bool,
-    /// It takes requests of clients that are bound to it. Not counted, but workers must learn of it.
+    /// Set when the server takes requests of clients that are bound to it. It is not counted, but workers
+    /// must learn of a change.
     pub(super) keeps_clients: bool,
 }
 
 impl Counted {
-    /// Its tier, in the order in which tiers take over.
+    /// Returns the server's tier, ordered as tiers take over.
     pub(super) fn tier(self) -> (bool, u16) {
         (self.backup, self.priority)
     }
 }
 
 impl ServerRecord {
-    /// A server that has done nothing yet and is nowhere yet: [`ServerRecord::locate`] comes next.
+    /// Creates a server without history and without an endpoint. [`ServerRecord::locate`] must follow.
     pub(super) fn new(
         spec: EffectiveServer,
         slot: usize,
@@ -85,28 +89,29 @@ impl ServerRecord {
         }
     }
 
-    /// Whether it may be chosen.
+    /// Returns true if the server may be selected.
     pub(in crate::control) fn is_eligible(&self) -> bool {
         self.is_wanted() && self.health.is_up() && !self.health.is_ejected()
     }
 
-    /// Whether it takes requests of clients that are bound to it: drained or without weight it still does.
+    /// Returns true if the server takes requests of clients that are bound to it. It does so even when
+    /// drained or with weight 0.
     fn keeps_clients(&self) -> bool {
         self.admin() != AdminState::Maintenance && self.health.is_up() && !self.health.is_ejected()
     }
 
-    /// Whether the operator wants it to get requests.
+    /// Returns true if the operator and the agent want the server to get requests.
     fn is_wanted(&self) -> bool {
         self.admin() == AdminState::Ready && self.spec.spec.weight > Weight::ZERO && self.agent_percent() > 0
     }
 
-    /// Whether its agent, and not the operator, wants it to get nothing.
+    /// Returns true if the agent, and not the operator, keeps the server out of rotation.
     pub(in crate::control) fn is_kept_out(&self) -> bool {
         let is_out = self.admin() != AdminState::Ready || self.agent_percent() == 0;
         self.spec.state == AdminState::Ready && is_out
     }
 
-    /// What the operator wants, or its agent, if that wants less.
+    /// Returns the stricter of the states that the operator and the agent want.
     pub(in crate::control) fn admin(&self) -> AdminState {
         let wish = self.health.agent().map_or(AgentWish::Ready, |agent| agent.state.wish());
         match (self.spec.state, wish) {
@@ -116,13 +121,14 @@ impl ServerRecord {
         }
     }
 
-    /// Its share: as configured, changed at runtime, or found.
+    /// Returns the weight: as configured, changed at runtime, or measured.
     pub(in crate::control) fn weight(&self) -> Weight {
         let spec = &self.spec.spec;
         if spec.auto_weight.is_some() { self.found_weight.weight() } else { spec.weight }
     }
 
-    /// What counts of its weight, where the algorithm bears that this changes all the time.
+    /// Returns the portion of the weight that counts. Always the whole if the algorithm does not support a
+    /// weight that changes continuously.
     fn portion(&self, plan: &PoolPlan) -> Portion {
         match plan.algorithm.weighs_moving_portions() {
             true => self.rise.portion().of(Portion::percent(self.agent_percent())),
@@ -134,19 +140,20 @@ impl ServerRecord {
         self.health.agent().map_or(100, |agent| agent.state.weight_percent())
     }
 
-    /// Requests at once, as the config or its agent has it.
+    /// Returns the maximum number of concurrent requests from the agent or the config.
     pub(in crate::control) fn connections_max(&self) -> Option<u32> {
         let agent = self.health.agent().and_then(|agent| agent.state.connections_max());
         agent.unwrap_or(self.spec.spec.connections_max)
     }
 
-    /// Requests at once, fewer while it rises after it has come up, and while it is half open.
+    /// Returns the maximum number of concurrent requests at present. It is lower during slow start and while
+    /// the server is half open.
     pub(in crate::control) fn limit(&self) -> Option<u32> {
         let risen = self.connections_max().map(|max| self.rise.portion().of_limit(max));
         risen.into_iter().chain(self.state.probe_limit()).min()
     }
 
-    /// What it adds to its pool's counts.
+    /// Returns the server's contribution to its pool's counts.
     pub(super) fn count(&self) -> Counted {
         Counted {
             backup: self.spec.spec.backup,
@@ -157,24 +164,24 @@ impl ServerRecord {
         }
     }
 
-    /// Works out how far its weight has risen. Returns whether it is to rise further.
+    /// Updates the slow start. Returns true if the weight will rise further.
     pub(super) fn look_at_rise(&mut self, plan: &PoolPlan, now: Instant) -> bool {
         let is_up = self.is_eligible();
         self.rise.look(is_up, plan.slow_start.as_ref(), now);
         plan.slow_start.is_some() && self.rise.goes_on()
     }
 
-    /// As it is put up for choice.
+    /// Returns the server as a candidate for the roster.
     pub(super) fn candidate(&self, rank: usize, plan: &PoolPlan) -> Candidate {
         let spec = &self.spec.spec;
         if spec.auto_weight.is_some() {
-            // Measured from now on.
+            // Starts the measurement of service times.
             self.state.service_times();
         }
         if !self.health.is_half_open() && self.state.probes_wanted() > 0 {
             self.state.want_probes(0);
         }
-        // Without a limit here the measured one would not hold.
+        // The measured limit has no effect without a limit here.
         let measured_max = plan.concurrency.as_ref().map(|rule| rule.max);
         Candidate {
             slot: self.state.slot,
@@ -194,7 +201,7 @@ impl ServerRecord {
         }
     }
 
-    /// Where it is, if that is one address of a host name.
+    /// Returns the server's address if it is the only address of a host name.
     pub(super) fn address_of_name(&self) -> Option<SocketAddr> {
         match (&self.spec.spec.address, &*self.state.endpoint()) {
             (ServerAddress::Named(_), Endpoint::Inet(addresses)) => match addresses[..] {
@@ -205,21 +212,21 @@ impl ServerRecord {
         }
     }
 
-    /// Its name and address, for messages.
+    /// Returns the server's name and address, for messages.
     pub(in crate::control) fn label(&self) -> String {
         let (name, address) = (&self.spec.spec.name, address_of(&self.spec).to_string());
-        // A server without a name of its own goes by its address.
+        // A server without a configured name has its address as its name.
         if name.as_str() == address { format!("server {name}") } else { format!("server {name} ({address})") }
     }
 
-    /// Puts it where its spec says.
+    /// Sets the endpoint from the spec.
     pub(super) fn locate(&mut self, user: &NameUser, tls: Option<&ClientTls>, ground: &mut Ground<'_>) {
         self.secure(tls);
         let endpoint = ground.names.enter(&self.spec.spec.address, self.state.uid, user);
         self.reach(endpoint, ground.now);
     }
 
-    /// It can be reached there from now on. True if that is somewhere else than before.
+    /// Sets the endpoint. Returns true if it has changed.
     pub(in crate::control) fn reach(&mut self, endpoint: Endpoint, now: Instant) -> bool {
         let endpoint = if self.tls_fault.is_some() { Endpoint::Unresolved } else { endpoint };
         let why = match (&self.tls_fault, &endpoint) {
@@ -235,7 +242,7 @@ impl ServerRecord {
         moves
     }
 
-    /// Sets TLS towards it up anew.
+    /// Sets up TLS to the server again.
     pub(super) fn secure(&mut self, tls: Option<&ClientTls>) {
         let connector = tls.map(|tls| tls.connector(&tls_host(&self.spec.spec.address))).transpose();
         match connector {
@@ -250,7 +257,8 @@ impl ServerRecord {
     }
 }
 
-/// Where a server is, as people and algorithms see it: its address; of one that stands for one address of a host name, that address.
+/// Returns the address of a server for display and for algorithms. For a server that stands for one address
+/// of a host name, this is that address.
 pub(in crate::control) fn address_of(server: &EffectiveServer) -> ServerAddress {
     match (&server.at, &server.spec.address) {
         (Some(at), ServerAddress::Named(host)) => ServerAddress::Inet(SocketAddr::new(at.ip, host.port)),
@@ -258,8 +266,8 @@ pub(in crate::control) fn address_of(server: &EffectiveServer) -> ServerAddress 
     }
 }
 
-/// The name that TLS sends and verifies, unless the config has another: the host name, or the address. A Unix socket
-/// has neither.
+/// Returns the name that TLS sends and verifies, unless the config sets another: the host name or the IP
+/// address. For a Unix socket it is `localhost`.
 pub(in crate::control) fn tls_host(address: &ServerAddress) -> String {
     match address {
         ServerAddress::Inet(address) => address.ip().to_string(),
@@ -268,7 +276,7 @@ pub(in crate::control) fn tls_host(address: &ServerAddress) -> String {
     }
 }
 
-/// A number for a server that no other has had in this process.
+/// Returns a unique number for a server; numbers are never reused in this process.
 fn next_uid() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

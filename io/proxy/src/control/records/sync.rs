@@ -1,4 +1,4 @@
-//! Makes a pool's servers what they are to be: at the start, at a reload and at each command alike.
+//! Updates the servers of a pool, at the start, at a reload and at each command.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -13,25 +13,25 @@ use super::{HealthRecord, PoolRecord, ServerRecord, address_of};
 use crate::control::names::{NameBook, NameUser};
 use crate::control::parts::{Change, PoolTls};
 
-/// What a change needs besides the pool.
+/// Context of a change, besides the pool.
 pub(in crate::control) struct Ground<'a> {
     pub(in crate::control) names: &'a mut NameBook,
-    /// Threads that count.
+    /// Number of threads that count, one counter shard each.
     pub(in crate::control) threads: usize,
     pub(in crate::control) now: Instant,
 }
 
-/// What a server is before its first check.
+/// State of a server before its first check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// As the plan says.
+    /// State as the plan says.
     AsPlanned,
     /// Down, whatever the plan says.
     Unproven,
 }
 
 impl Standing {
-    /// The check that it begins with, if that is another one than planned.
+    /// Returns the initial check, if it differs from the plan.
     fn check(self, plan: &PoolPlan) -> Option<CheckPlan> {
         let mut check = plan.check.as_ref().filter(|_| self == Self::Unproven)?.clone();
         check.timing.initial = InitialState::Down;
@@ -40,7 +40,7 @@ impl Standing {
 }
 
 impl PoolRecord {
-    /// Its servers are `wanted` from now on, in this order. O(number of servers).
+    /// Replaces the servers by `wanted`, in this order. O(number of servers).
     pub(in crate::control) fn sync(
         &mut self,
         wanted: Vec<EffectiveServer>,
@@ -54,7 +54,7 @@ impl PoolRecord {
             gone.into_iter().filter_map(|(address, health)| Some((address?, health))).collect();
         for server in wanted {
             let is_new = !known.is_empty() && self.members.slot_of(&server.spec.name).is_none();
-            // At a start they are as they were left: `initial` says what they are until they are checked.
+            // At a start, `initial` determines the state of each server until its first check.
             let slot = self.put_as(server, Standing::AsPlanned, plan, ground);
             if let Some(record) = self.members.at_mut(slot).filter(|_| is_new)
                 && let Some(before) = record.address_of_name().and_then(|address| known.remove(&address))
@@ -69,14 +69,14 @@ impl PoolRecord {
         }
     }
 
-    /// Adds a server, or changes the one of this name, as a command says. Returns its slot.
+    /// Adds a server, or changes the server of this name, for a command. Returns its slot.
     pub(in crate::control) fn put(
         &mut self,
         wanted: EffectiveServer,
         plan: &PoolPlan,
         ground: &mut Ground<'_>,
     ) -> usize {
-        // What a fleet has just started may not listen yet.
+        // A server that a fleet has just started may not listen yet.
         let standing = if wanted.spec.fleet.is_some() { Standing::Unproven } else { Standing::AsPlanned };
         let slot = self.put_as(wanted, standing, plan, ground);
         ground.names.forget_unused();
@@ -101,7 +101,7 @@ impl PoolRecord {
         slot
     }
 
-    /// Takes servers out for good.
+    /// Removes servers permanently.
     pub(in crate::control) fn remove_where(
         &mut self,
         goes: impl Fn(&ServerRecord) -> bool,
@@ -111,7 +111,7 @@ impl PoolRecord {
         ground.names.forget_unused();
     }
 
-    /// The same; returns what was known of them, with the address of each that had one address of a host name.
+    /// Removes servers. Returns their health, with the address of each that had one address of a host name.
     fn take_out(
         &mut self,
         goes: impl Fn(&ServerRecord) -> bool,
@@ -128,7 +128,7 @@ impl PoolRecord {
         known
     }
 
-    /// Checks, ejection and TLS go by another plan from now on.
+    /// Applies another plan's rules for checks, agents, ejection and TLS.
     pub(in crate::control) fn configure(
         &mut self,
         plan: &PoolPlan,
@@ -168,7 +168,7 @@ impl PoolRecord {
         self.settle_all();
     }
 
-    /// TLS is spoken to its servers with other files from now on; connections made before are not used again.
+    /// Uses other files for TLS to the servers. Existing connections are not reused.
     pub(in crate::control) fn secure(&mut self, tls: PoolTls) {
         self.tls = tls;
         for record in self.members.iter_mut() {
@@ -213,7 +213,7 @@ impl PoolRecord {
             ground.names.leave(&before.spec.address, record.state.uid);
             record.state.set_address(address_of(&record.spec).to_string());
             record.locate(&user, self.tls.traffic.as_deref(), ground);
-            // What is at the new address is not known yet: it is checked at once.
+            // The new address has unknown health, so a check starts at once.
             record.check = None;
             record.agent = None;
             if let Some(check) = standing.check(plan) {

@@ -1,3 +1,5 @@
+//! Tests of health records and of members.
+
 use std::time::Duration;
 
 use tokio::time::Instant;

@@ -1,4 +1,4 @@
-//! Weights that are found by measurement.
+//! Measures the weights of servers.
 
 use weir_balance::{
     AVERAGE_WEIGHT, AutoWeight, AutoWeightRule, Judged, RequestClass, RequestMix, SpeedEstimate, weigh,
@@ -7,7 +7,7 @@ use weir_model::Weight;
 
 use super::members::Members;
 
-/// What is known of a server's weight, where it is to be found.
+/// A server's measured weight.
 #[derive(Debug, Default)]
 pub(in crate::control) struct FoundWeight {
     estimate: SpeedEstimate,
@@ -15,20 +15,20 @@ pub(in crate::control) struct FoundWeight {
 }
 
 impl FoundWeight {
-    /// What was found last, and why; `None` = nothing yet.
+    /// Returns the last result with its reason; `None` = nothing measured yet.
     pub(in crate::control) fn judgement(&self) -> Option<&AutoWeight> {
         self.judgement.as_ref()
     }
 
-    /// What it weighs now.
+    /// Returns the current weight.
     pub(super) fn weight(&self) -> Weight {
         let average = || Weight::new(AVERAGE_WEIGHT).unwrap_or_default();
         self.judgement.map_or_else(average, |judgement| judgement.weight)
     }
 }
 
-/// Takes up what was measured since the last time, and judges all servers whose weight is to be found. Returns whether one
-/// has another weight now.
+/// Adds the latest measurements and judges all servers with measured weights. Returns true if a weight has
+/// changed.
 pub(super) fn judge_weights(rule: &AutoWeightRule, mix: &mut RequestMix, members: &mut Members) -> bool {
     let mut new = [0; RequestClass::COUNT];
     for record in members.iter_mut().filter(|record| record.spec.spec.auto_weight.is_some()) {

@@ -1,3 +1,5 @@
+//! Snapshots of listeners.
+
 use weir_config::plan::{ListenerPlan, Mode};
 use weir_control::{
     ExpressionFailures, Level, ListenerSnapshot, ListenerStatus, Protocol, RefusalCount, Responses, TlsCounts,
@@ -8,7 +10,7 @@ use crate::control::records::{LatencySum, ListenerRecord, Records};
 use crate::early::EarlyEnd;
 use crate::state::{Counter, ListenerCounters, StatusClasses};
 
-/// In plan order; then those that a reload has taken away and that still have connections.
+/// Returns the listeners in plan order, then the removed listeners that still have connections.
 pub(super) fn all(records: &Records) -> Vec<ListenerSnapshot> {
     let planned = records.plan.listeners.iter().filter_map(|plan| records.listeners.get(&plan.name));
     let mut closing: Vec<_> =
@@ -68,7 +70,8 @@ fn of(record: &ListenerRecord) -> ListenerSnapshot {
     }
 }
 
-/// By every rule that the listener has: in TCP mode those of a connection's beginning.
+/// Counts the refusals by each rule that applies to the listener. In TCP mode these are the rules for the
+/// start of a connection.
 fn refused(record: &ListenerRecord) -> Vec<RefusalCount> {
     let rules: &[RefusalRule] = match record.state.plan.mode {
         Mode::Http(_) => RefusalRule::ALL,

@@ -1,4 +1,4 @@
-//! How things stand, for every face.
+//! Snapshots of the state, for the admin page, metrics and the control socket.
 
 mod listener;
 mod pool;
@@ -13,28 +13,28 @@ use weir_model::PoolName;
 
 use super::Controller;
 
-/// What everything in a snapshot is measured against.
+/// Reference time of a snapshot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     now: Instant,
-    /// As ejection counts it.
+    /// Time since the start, which is the clock of ejection.
     since_start: Duration,
 }
 
 impl Controller {
-    /// One pool at this instant; `None` = there is none of this name. O(number of its servers).
+    /// Returns a snapshot of one pool; `None` = there is no pool of that name. O(number of its servers).
     pub fn pool_snapshot(&self, name: &PoolName) -> Option<PoolSnapshot> {
         let now = Instant::now();
         let moment = Moment { now, since_start: self.since_start(now) };
         pool::one(&self.records(), name, moment)
     }
 
-    /// Whether a pool of this name finds the weights of servers by measurement.
+    /// Returns true if the pool measures the weights of servers.
     pub fn finds_weights(&self, name: &PoolName) -> bool {
         self.records().pool(name).is_some_and(|pool| pool.shared.plan.auto_weight.is_on)
     }
 
-    /// Everything at this instant. O(number of servers).
+    /// Returns a snapshot of everything. O(number of servers).
     pub fn snapshot(&self) -> Snapshot {
         let now = Instant::now();
         let moment = Moment { now, since_start: self.since_start(now) };
@@ -45,10 +45,10 @@ impl Controller {
             process: self.process_snapshot(&records, now),
             listeners: listener::all(&records),
             pools: pool::all(&records, moment),
-            // Whoever has fleets and areas adds them.
+            // The owners of fleets and storage areas add these.
             fleets: Vec::new(),
             storage: Vec::new(),
-            // They are the storage areas' to tell.
+            // The storage areas provide these.
             transfers: TransfersSnapshot::default(),
         }
     }

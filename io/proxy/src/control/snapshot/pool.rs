@@ -1,3 +1,5 @@
+//! Snapshots of pools.
+
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -13,14 +15,14 @@ use super::{Moment, millis, server};
 use crate::control::records::{LatencySum, PoolRecord, Records, ServerRecord};
 use crate::state::{Counter, PoolBreaker, PoolCounters};
 
-/// In plan order.
+/// Returns all pools in plan order.
 pub(super) fn all(records: &Records, moment: Moment) -> Vec<PoolSnapshot> {
     let tcp: HashSet<usize> = records.plan.listeners.iter().flat_map(tcp_pools).collect();
     let each = records.pools.iter().enumerate();
     each.map(|(index, pool)| of(pool, protocol(tcp.contains(&index)), moment)).collect()
 }
 
-/// The pool of a name.
+/// Returns the pool of that name.
 pub(super) fn one(records: &Records, name: &PoolName, moment: Moment) -> Option<PoolSnapshot> {
     let index = records.pools.iter().position(|pool| pool.name == *name)?;
     let is_tcp = records.plan.listeners.iter().any(|listener| tcp_pools(listener).contains(&index));
@@ -85,7 +87,7 @@ fn breaker(breaker: &PoolBreaker) -> BreakerSnapshot {
     BreakerSnapshot { state, remaining_ms: millis(remaining), opened, refused }
 }
 
-/// How long the one has been waiting who waits longest, be it for any server or for the one it is bound to.
+/// Returns the longest current waiting time of a request, in the pool's queue or in a server's queue.
 fn longest_wait(pool: &PoolRecord) -> Duration {
     let for_one = pool.members.iter().map(|record| record.state.bound.longest_wait()).max();
     pool.shared.queue.longest_wait().max(for_one.unwrap_or_default())
@@ -109,7 +111,7 @@ fn sticky(pool: &PoolRecord) -> Option<StickySnapshot> {
     })
 }
 
-/// Of all its servers, those that have left included.
+/// Sums the traffic of all servers, including those that have left.
 fn traffic(pool: &PoolRecord) -> Traffic {
     let mut sums = pool.departed.sums();
     let mut active = pool.departed.active();
@@ -131,7 +133,7 @@ fn traffic(pool: &PoolRecord) -> Traffic {
     }
 }
 
-/// The server's limit, as configured or as measured.
+/// Returns the server's limit, configured or measured.
 pub(super) fn limit_of(record: &ServerRecord) -> Option<u32> {
     let measured = Some(record.state.load.limit()).filter(|limit| *limit != u32::MAX);
     record.limit().into_iter().chain(measured).min()

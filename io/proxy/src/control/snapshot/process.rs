@@ -1,3 +1,5 @@
+//! The snapshot of the process.
+
 use tokio::time::Instant;
 use weir_control::{Level, ProcessSnapshot};
 

@@ -1,3 +1,5 @@
+//! Snapshots of servers.
+
 use weir_balance::{Portion, Roster};
 use weir_control::{AgentSnapshot, Health, ServerSnapshot, Traffic};
 

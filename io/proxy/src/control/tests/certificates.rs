@@ -1,3 +1,5 @@
+//! Tests of reloading certificates.
+
 use std::future::poll_fn;
 use std::path::Path;
 use std::sync::Arc;
@@ -48,7 +50,7 @@ async fn a_changed_certificate_is_taken_over_and_a_broken_one_is_not() {
         complaint.starts_with("listener web: certificate ") && complaint.ends_with("stay in use"),
         "{complaint}"
     );
-    // Fifty looks, in paused time.
+    // Fifty checks of the files, in paused time.
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(rig.lines().len(), told + 1, "told once, not at each look");
     assert_eq!(names(), ["two.example"]);
@@ -86,7 +88,7 @@ async fn what_is_shown_to_servers_is_taken_over_when_its_file_changes_and_nonsen
     std::fs::write(&certificate, "nonsense").unwrap();
     let complaints = || rig.lines().iter().filter(|line| line.starts_with("pool web: certificate ")).count();
     eventually("a complaint", || complaints() == 1).await;
-    // Ten more looks.
+    // Ten more checks of the files.
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(complaints(), 1);
     assert!(Arc::ptr_eq(&connector, &server.connector().unwrap()));
@@ -97,7 +99,7 @@ async fn what_is_shown_to_servers_is_taken_over_when_its_file_changes_and_nonsen
     eventually("a line", || rig.lines().iter().any(|line| line == "pool web: certificates read anew")).await;
 }
 
-/// Whether a pool's TLS is satisfied with what a server shows.
+/// Returns true if the client's TLS accepts the server's certificate.
 async fn trusts(connector: &TlsConnector, server: &ServerTls) -> bool {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (client, accepted) =

@@ -1,3 +1,5 @@
+//! Tests of runtime commands.
+
 use std::fs;
 
 use weir_control::{Answer, Reply, RuntimeState};
@@ -94,7 +96,7 @@ async fn an_added_server_gets_the_lowest_free_slot_and_a_number_of_its_own() {
     assert_ne!(new.uid, gone.uid);
     assert_eq!(*new.endpoint(), Endpoint::Inet(vec!["127.0.0.1:9".parse().unwrap()]));
     assert_eq!(rig.refused(add).await, "exists: pool web, server new (127.0.0.1:9): there is one already");
-    // What the config has comes back when the removal is forgotten, and what was added goes.
+    // A reset restores the removed server of the config and removes the added server.
     rig.done(r#"{"reset": {"pool": "web"}}"#).await;
     assert_eq!(
         rig.snapshot().pools[0].servers.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
@@ -266,7 +268,7 @@ async fn a_server_of_a_fleet_gets_nothing_before_its_check_has_passed_where_it_i
     rig.done(&moved("by-hand")).await;
     rig.done(&moved("of-fleet")).await;
     assert_eq!(rig.rotation(), ["a", "b", "by-hand"]);
-    // Nobody has looked at it while it was in maintenance.
+    // There were no checks during maintenance.
     for server in ["by-hand", "of-fleet"] {
         for state in ["maintenance", "ready"] {
             let command =

@@ -1,3 +1,5 @@
+//! Tests of ejection.
+
 use std::time::Duration;
 
 use weir_control::Health;
@@ -12,7 +14,7 @@ servers = [
 ]
 eject = { failures = 3, time = \"30s\", max-share = \"50%\", half-open-requests = 0 }";
 
-/// A server fails requests, as a worker would count them.
+/// Counts failed requests of a server, as a worker does.
 fn fail(rig: &Rig, server: &str, times: u32) {
     let state = rig.server(server);
     for _ in 0..times {
@@ -45,7 +47,7 @@ async fn a_server_that_fails_requests_is_out_for_its_time_and_then_returns() {
     );
 }
 
-/// A server answers requests as it should, as a worker would count them.
+/// Counts successful requests of a server, as a worker does.
 fn succeed(rig: &Rig, server: &str, times: u32) {
     let state = rig.server(server);
     for _ in 0..times {
@@ -74,7 +76,7 @@ async fn a_server_that_returns_gets_a_few_requests_at_once_until_they_have_succe
     succeed(&rig, "b", 2);
     eventually("b is fully back", || rig.shown("b").health == Health::NoCheck).await;
     assert_eq!((rig.rotation().len(), limit()), (3, None));
-    // Workers go by the roster.
+    // Workers use the limit in the roster.
     let slot = rig.server("b").slot;
     let permitted = || rig.pool("web").view().roster.candidate(slot).and_then(|there| there.connections_max);
     eventually("workers know", || permitted().is_none()).await;

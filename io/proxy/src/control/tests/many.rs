@@ -1,4 +1,4 @@
-//! Pools of so many servers that not all are looked at each second.
+//! Tests of pools with too many servers to read all of them each second.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::rig::{Rig, eventually, plan};
 
 const MANY: usize = 6_000;
 
-/// Of [`MANY`] servers, at ports from 1 on.
+/// Creates a pool of [`MANY`] servers, at ports from 1 on.
 fn many(keys: &str) -> Rig {
     let servers: Vec<_> = (1..=MANY).map(|port| format!("\"127.0.0.1:{port}\"")).collect();
     let pool = format!("[pool.web]\nservers = [{}]\n{keys}", servers.join(", "));
@@ -22,7 +22,7 @@ async fn each_server_has_its_true_rate_though_not_all_are_read_each_second() {
     let view = rig.pool("web").view();
     for second in 1..=9 {
         tokio::time::advance(Duration::from_secs(1)).await;
-        // Each another one than its neighbours, and the same all of the time.
+        // Each server's rate differs from its neighbours' and is constant.
         for (server, rate) in view.servers.iter().flatten().zip((1..=7).cycle()) {
             server.counters.of(0).requests.add(rate);
         }
@@ -48,7 +48,7 @@ async fn whoever_is_ejected_returns_in_time() {
         failing.counters.of(0).failures.one();
         failing.failed();
     }
-    // No worker gives the alarm: it is found when its turn comes.
+    // No worker raises the alarm, so the periodic round detects the failures.
     eventually("it is out", || rig.rotation().len() == MANY - 1).await;
     tokio::time::sleep(Duration::from_secs(28)).await;
     assert_eq!(rig.rotation().len(), MANY - 1);
@@ -62,7 +62,7 @@ async fn while_a_server_fails_the_share_of_all_is_looked_at_each_second() {
         "eject = { failures = 0, errors = \"50%\", min-requests = 50, window = \"10s\", time = \"30s\" }",
     );
     let failing = rig.server("127.0.0.1:5999");
-    // Time enough to have had everybody's turn.
+    // Thirty seconds are enough to read every server.
     let second = async |failures| {
         tokio::time::advance(Duration::from_secs(1)).await;
         failing.counters.of(0).requests.add(10);
@@ -73,7 +73,7 @@ async fn while_a_server_fails_the_share_of_all_is_looked_at_each_second() {
     for _ in 0..30 {
         second(0).await;
     }
-    // The sixth brings the share within the last ten seconds above one half.
+    // The sixth failing second brings the share of the last ten seconds above one half.
     for _ in 0..4 {
         second(10).await;
         assert_eq!(rig.rotation().len(), MANY);

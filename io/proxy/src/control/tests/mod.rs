@@ -1,4 +1,4 @@
-//! The control plane as a whole, against real servers on the loopback.
+//! Tests of the whole control plane against real servers on the loopback interface.
 
 mod certificates;
 mod commands;

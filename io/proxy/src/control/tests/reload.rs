@@ -1,3 +1,5 @@
+//! Tests of reloads.
+
 use std::fs;
 use std::sync::Arc;
 
@@ -167,7 +169,7 @@ async fn a_listener_that_is_taken_away_is_shown_until_its_last_connection_ends_a
     old.open.leave();
     assert_eq!(rig.snapshot().listeners.len(), 1);
     assert_eq!(rig.snapshot().process.requests_total, 51);
-    // Nobody holds it any more: it is let go, and is not forgotten.
+    // The last reference is gone: the listener is released and its counts are kept.
     drop(old);
     rig.controller.read_totals(tokio::time::Instant::now());
     assert_eq!((rig.snapshot().process.connections_total, rig.snapshot().process.requests_total), (5, 51));

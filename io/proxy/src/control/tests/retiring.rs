@@ -1,4 +1,4 @@
-//! Pools that a reload takes out of the plan while somebody still uses them.
+//! Tests of pools that a reload removes while they are in use.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use weir_testkit::RawServer;
 
 use super::rig::{Rig, eventually, whole_plan};
 
-/// One pool of this name, with two servers.
+/// Returns a plan with one pool of this name and two servers.
 fn named(pool: &str) -> Plan {
     with(
         pool,
@@ -24,7 +24,7 @@ fn with(pool: &str, keys: &str) -> Plan {
     ))
 }
 
-/// What happens by itself once a second.
+/// Does the periodic work of one second.
 fn a_second_passes(rig: &Rig) {
     rig.controller.read_totals(Instant::now());
 }

@@ -1,3 +1,5 @@
+//! A controller for tests.
+
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,17 +11,17 @@ use weir_testkit::PATIENCE;
 use crate::control::{Controller, EventLog, Setup};
 use crate::state::{PoolState, ServerState, Shared};
 
-/// A controller, and what its operator has been told.
+/// A controller with its log lines.
 pub(in crate::control) struct Rig {
     pub(in crate::control) controller: Arc<Controller>,
     pub(in crate::control) shared: Arc<Shared>,
     lines: Arc<Mutex<Vec<String>>>,
 }
 
-/// Workers in tests; the control plane's own shard of the counters comes after theirs.
+/// Number of workers in tests. The control plane's counter shard comes after theirs.
 const WORKERS: usize = 2;
 
-/// The plan of a config that needs no more than this to be whole.
+/// Loads a config of `pools` with the minimum of other settings.
 pub(in crate::control) fn plan(pools: &str) -> Plan {
     let text = format!(
         "[weir]\ncontrol = false\nstate = false\n\n[listener.web]\nbind = \"127.0.0.1:8080\"\npool = \"web\"\n\n{pools}"
@@ -27,7 +29,7 @@ pub(in crate::control) fn plan(pools: &str) -> Plan {
     whole_plan(&text)
 }
 
-/// The plan of a whole config.
+/// Loads a complete config.
 pub(in crate::control) fn whole_plan(text: &str) -> Plan {
     let source = Source { name: "test.toml".to_owned(), text: text.to_owned() };
     match weir_config::load(&[source], &|_| None) {
@@ -42,7 +44,7 @@ pub(in crate::control) fn whole_plan(text: &str) -> Plan {
     }
 }
 
-/// Returns once `condition` holds.
+/// Waits until `condition` returns true.
 pub(in crate::control) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition() {
@@ -52,7 +54,7 @@ pub(in crate::control) async fn eventually(what: &str, mut condition: impl FnMut
 }
 
 impl Rig {
-    /// Without tasks.
+    /// Creates a controller without tasks.
     pub(in crate::control) fn still(plan: Plan, runtime: RuntimeState) -> Self {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let log = {
@@ -71,14 +73,14 @@ impl Rig {
         Self { controller, shared, lines }
     }
 
-    /// With everything running.
+    /// Creates a controller with all its tasks.
     pub(in crate::control) fn running(plan: Plan) -> Self {
         let rig = Self::still(plan, RuntimeState::default());
         rig.controller.spawn_tasks();
         rig
     }
 
-    /// What the operator has been told so far.
+    /// Returns the log lines so far.
     pub(in crate::control) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -89,14 +91,14 @@ impl Rig {
         Arc::clone(found.unwrap())
     }
 
-    /// Names of the servers of pool `web` that workers choose from, in order of their slots.
+    /// Returns the names of the servers of pool `web` that workers select from, in order of their slots.
     pub(in crate::control) fn rotation(&self) -> Vec<String> {
         let view = self.pool("web").view();
         let name = |slot: &usize| view.servers[*slot].as_ref().unwrap().name.to_string();
         view.roster.members().iter().map(name).collect()
     }
 
-    /// A server of pool `web`, as workers see it.
+    /// Returns a server of pool `web`, as workers see it.
     pub(in crate::control) fn server(&self, name: &str) -> Arc<ServerState> {
         let view = self.pool("web").view();
         let found = view.servers.iter().flatten().find(|server| server.name.as_str() == name);
@@ -107,20 +109,20 @@ impl Rig {
         self.controller.snapshot()
     }
 
-    /// A server of pool `web`, as faces see it.
+    /// Returns the snapshot of a server of pool `web`.
     pub(in crate::control) fn shown(&self, name: &str) -> ServerSnapshot {
         let snapshot = self.snapshot();
         let pool = snapshot.pools.into_iter().find(|pool| pool.name == "web").unwrap();
         pool.servers.into_iter().find(|server| server.name == name).unwrap()
     }
 
-    /// Gives a command, in JSON as on the wire.
+    /// Applies a command, given in JSON as on the wire.
     pub(in crate::control) async fn give(&self, command: &str) -> Reply {
         let command: Command = serde_json::from_str(command).unwrap();
         self.controller.apply(command).await
     }
 
-    /// Gives a command that is obeyed. Returns whether it changed anything, and the notes.
+    /// Applies a command that succeeds. Returns true if it changed anything, and its notes.
     pub(in crate::control) async fn done(&self, command: &str) -> (bool, Vec<String>) {
         match self.give(command).await {
             Reply::Ok(Answer::Done { changed, notes }) => (changed, notes),
@@ -128,7 +130,7 @@ impl Rig {
         }
     }
 
-    /// Gives a command that is refused. Returns `code: message`.
+    /// Applies a command that is refused. Returns `code: message`.
     pub(in crate::control) async fn refused(&self, command: &str) -> String {
         match self.give(command).await {
             Reply::Error(refusal) => format!("{}: {}", refusal.code.name(), refusal.message),
@@ -136,7 +138,7 @@ impl Rig {
         }
     }
 
-    /// Reloads; returns the notes.
+    /// Reloads and returns the notes.
     pub(in crate::control) async fn reload(&self, plan: Plan) -> Vec<String> {
         let prepared = self.controller.prepare_reload(plan).await.unwrap();
         self.controller.commit(prepared, None).notes

@@ -1,3 +1,5 @@
+//! Tests of snapshots.
+
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -32,7 +34,7 @@ async fn a_pool_never_forgets_what_its_departed_servers_did() {
     assert_eq!((before.first_byte.sum_us(), before.total.sum_us()), (600, 1_000));
     rig.done(r#"{"remove-server": {"pool": "web", "server": "a", "force": true}}"#).await;
     assert_eq!(traffic().tries_total, 20);
-    // A request that was in flight ends after its server has gone.
+    // A request in flight ends after the removal of its server.
     a.counters.of(0).requests.one();
     assert_eq!(traffic().tries_total, 21);
     drop(a);

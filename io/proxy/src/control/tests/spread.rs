@@ -1,4 +1,4 @@
-//! Slow start, tiers, zones and subsets, from the config to the rosters.
+//! Tests of slow start, tiers, zones and subsets, from the config to the rosters.
 
 use std::time::{Duration, Instant};
 
@@ -70,8 +70,8 @@ async fn a_server_rises_in_fewer_steps_where_a_roster_is_dear_to_make() {
     rig.done(&drain("ready")).await;
     assert_eq!(percent(&rig, "a"), Some(25));
     let before = rig.pool("web").generation();
-    // Far more than ten times what twenty tables take. The largest table there is takes any machine more than the 33 ms that
-    // make thirteen rises impossible.
+    // Far more than ten times the time of twenty tables. The largest table takes more than 33 ms on any
+    // machine, which makes thirteen rises impossible.
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert_eq!(percent(&rig, "a"), None, "it ends whole");
     let made = rig.pool("web").generation() - before;

@@ -1,4 +1,4 @@
-//! What an HTTP check makes of an answer.
+//! Tests how an HTTP check judges a response.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use weir_testkit::{RawServer, Step, chunked};
 
 use super::{probe, told};
 
-/// Answers whatever is asked with these bytes and closes.
+/// Starts a server that answers any request with these bytes and closes.
 fn answering(bytes: impl Into<Vec<u8>>) -> RawServer {
     RawServer::script([Step::ReadHead, Step::Send(bytes.into())])
 }

@@ -1,4 +1,4 @@
-//! Which layer a check fails at.
+//! Tests which layer a failed check reports.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -126,7 +126,7 @@ fn verified(authority: &Authority) -> ClientTls {
     ClientTls::load(&TlsOut { verify: true, ca: Some(ca), ..OUT }).unwrap()
 }
 
-/// Speaks TLS as `localhost`, and answers 200 to whatever is said then.
+/// Starts a TLS server `localhost` that answers 200 to any data.
 async fn tls_server() -> (std::net::SocketAddr, Authority) {
     let authority = Authority::new("test");
     let directory = TempDir::new().unwrap();

@@ -1,3 +1,5 @@
+//! Tests of health checks, with helpers.
+
 mod expectations;
 mod layers;
 mod standing;
@@ -13,13 +15,13 @@ use crate::control::records::CheckResult;
 use crate::control::tests::plan;
 use crate::state::Endpoint;
 
-/// A check as the config has it: `check = ...`.
+/// Parses the value of `check` in the config.
 fn check_plan(check: &str) -> CheckPlan {
     let plan = plan(&format!("[pool.web]\nservers = []\ncheck = {check}"));
     plan.pools[0].check.clone().unwrap()
 }
 
-/// A check of a plaintext server.
+/// Creates a check of a plaintext server.
 fn probe(address: SocketAddr, check: &str) -> Probe {
     Probe {
         endpoint: Arc::new(Endpoint::Inet(vec![address])),
@@ -32,7 +34,7 @@ fn probe(address: SocketAddr, check: &str) -> Probe {
     }
 }
 
-/// How a check ended: `L7STS 500 status 500 Oops`.
+/// Formats a result: `L7STS 500 status 500 Oops`.
 fn told(result: &CheckResult) -> String {
     let status = result.status.map(|status| format!(" {status}")).unwrap_or_default();
     format!("{}{status} {}", result.code.name(), result.text).trim_end().to_owned()

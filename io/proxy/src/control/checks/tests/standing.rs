@@ -1,4 +1,4 @@
-//! What checks make of servers.
+//! Tests how checks change the state of servers.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::control::tests::{Rig, eventually, plan};
 
 const TIMING: &str = "interval = \"5ms\", fast-interval = \"5ms\", timeout = \"2s\"";
 
-/// Pool `web` of servers `a`, `b`, ... that are checked.
+/// Returns a plan with pool `web` of checked servers `a`, `b`, ...
 fn pool(check: &str, servers: &[SocketAddr]) -> weir_config::Plan {
     let server = |(index, address): (usize, &SocketAddr)| {
         format!("{{ name = \"{}\", address = \"{address}\" }}", char::from(b'a' + index as u8))
@@ -20,7 +20,7 @@ fn pool(check: &str, servers: &[SocketAddr]) -> weir_config::Plan {
     plan(&format!("[pool.web]\nservers = [{}]\ncheck = {{ {check}, {TIMING} }}", servers.join(", ")))
 }
 
-/// Answers with the status of the moment, and counts what it was asked.
+/// Starts a server that answers with the current `status`. Returns it with a counter of its requests.
 fn answering(status: &Arc<AtomicU16>) -> (RawServer, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let server = {
@@ -66,7 +66,7 @@ async fn a_server_goes_down_after_as_many_failures_as_it_takes_and_up_after_as_m
 
 #[tokio::test]
 async fn a_server_that_may_fail_three_times_is_not_down_after_two() {
-    // Fails twice of every three times.
+    // Fails two of every three requests.
     let asked = Arc::new(AtomicUsize::new(0));
     let server = {
         let asked = Arc::clone(&asked);
@@ -149,7 +149,7 @@ async fn a_moved_server_is_checked_at_its_new_address_and_a_removed_one_no_more(
     eventually("the new place is looked at", || new.connections() > 0).await;
     let (old_before, clock_before) = (old.connections(), other.connections());
     eventually("many checks of the other", || other.connections() > clock_before + 10).await;
-    // A busy machine may count late what was on its way.
+    // A busy machine may count connections late.
     assert!(old.connections() <= old_before + 5, "{} after {old_before}", old.connections());
 
     rig.done(r#"{"remove-server": {"pool": "web", "server": "a", "force": true}}"#).await;
