@@ -1,7 +1,8 @@
-//! What TLS costs a worker: CPU time per megabyte, per small answer and per handshake, and memory per idle connection,
-//! with the same traffic without TLS beside it.
+//! Measures the cost of TLS for a worker: CPU time per megabyte, per small response and per handshake, and
+//! memory per idle connection. Prints the cost of plaintext beside it.
 //!
-//! `cargo run --release -p weir-net --example tls_cost`. Only the server's thread is measured; the client has its own.
+//! `cargo run --release -p weir-net --example tls_cost`. Measures the server's thread only; the client has
+//! its own.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -48,7 +49,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What passes on one connection: `rounds` times `receive` bytes in, then `send` bytes out.
+/// Traffic on one connection: `rounds` times `receive` bytes in, then `send` bytes out.
 #[derive(Clone, Copy)]
 struct Traffic {
     rounds: usize,
@@ -88,7 +89,7 @@ impl Bed {
         Ok(Self { server, client: Arc::new(client), _files: files })
     }
 
-    /// CPU per round.
+    /// Returns the CPU time per round, in microseconds.
     fn traffic(&self, traffic: Traffic, tls: bool) -> Result<f64> {
         let client = Arc::clone(&self.client);
         let client = move |address: SocketAddr| -> Result<()> {
@@ -114,7 +115,7 @@ impl Bed {
         Ok(spent.as_secs_f64() * 1e6 / traffic.rounds as f64)
     }
 
-    /// CPU per handshake, accepting and closing included.
+    /// Returns the CPU time per handshake in microseconds, including accept and close.
     fn handshakes(&self, count: usize, resume: bool) -> Result<f64> {
         let mut config = ClientConfig::clone(&self.client);
         if !resume {
@@ -155,7 +156,7 @@ impl Bed {
         Ok(spent.as_secs_f64() * 1e6 / count as f64)
     }
 
-    /// Memory per connection that has answered a request and waits for the next, without what the kernel has.
+    /// Returns the memory per idle connection after one request, in bytes, without kernel memory.
     fn idle(&self, count: usize) -> Result<usize> {
         let runtime = tokio::runtime::LocalRuntime::new()?;
         runtime.block_on(async {
@@ -180,7 +181,7 @@ impl Bed {
                 let mut stream = Box::new(self.server.accept(listener.accept().await?.0)?);
                 poll_fn(|cx| stream.poll_handshake(cx)).await?;
                 answer(&mut *stream, Traffic { rounds: 1, receive: 300, send: 1024 }).await?;
-                // Kept open; the number of descriptors is not what is measured here.
+                // Keeps the client's end open without counting it.
                 std::mem::forget(client.join().map_err(|_| "the client panicked")??);
                 idle.push(stream);
             }
@@ -189,8 +190,8 @@ impl Bed {
     }
 }
 
-/// Runs one connection: the client on its own thread, `work` on this one. Returns the CPU time of `work` after its
-/// handshake and first round have warmed it up, as far as they matter: it is a small share.
+/// Runs one connection: the client on its own thread, `work` on this one. Returns the CPU time of `work`. Its
+/// handshake and first round are included, which is a small share.
 fn serve(
     client: impl FnOnce(SocketAddr) -> Result<()> + Send + 'static,
     work: impl AsyncFnOnce(TcpStream) -> Result<()>,
@@ -221,7 +222,7 @@ fn ask(mut stream: impl Read + Write, traffic: Traffic) -> Result<()> {
 }
 
 async fn answer(stream: &mut impl Worker, traffic: Traffic) -> Result<()> {
-    // As large as a worker's shared buffer.
+    // The size of a worker's shared buffer.
     let mut buffer = vec![0; 256 << 10];
     let body = vec![2; 256 << 10];
     for _ in 0..traffic.rounds {
@@ -238,7 +239,7 @@ async fn answer(stream: &mut impl Worker, traffic: Traffic) -> Result<()> {
     Ok(())
 }
 
-/// What plaintext and TLS have in common here.
+/// Common interface of plaintext and TLS streams.
 trait Worker {
     fn read(
         &mut self,
@@ -301,13 +302,13 @@ fn best(mut run: impl FnMut() -> Result<f64>) -> Result<f64> {
     Ok(best)
 }
 
-/// CPU time of this thread so far.
+/// Returns the CPU time of this thread so far.
 fn cpu() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
-/// Memory of this process, in bytes.
+/// Returns the anonymous resident memory of this process, in bytes.
 fn allocated() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kib = status

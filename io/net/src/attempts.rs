@@ -1,4 +1,4 @@
-//! Connecting to one of several addresses.
+//! Connects to one of several addresses.
 
 use std::future::poll_fn;
 use std::io;
@@ -11,19 +11,18 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::Socket;
 
-/// The Connection Attempt Delay of RFC 8305, section 5: so long has an attempt for itself before the next address is tried
-/// beside it.
+/// Connection Attempt Delay (RFC 8305 section 5): wait before the next address is tried in parallel.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 type Attempt = Pin<Box<dyn Future<Output = io::Result<Socket>> + Send>>;
 
-/// Connects to the first of the addresses that answers, trying them in their order: the next one when an attempt has
-/// failed, or has taken 250 ms. An address that nobody hears costs that much and no connect timeout.
+/// Connects to the first address that answers. Tries the addresses in order; the next attempt starts when one
+/// fails or after 250 ms. An address that does not answer therefore costs 250 ms and not a connect timeout.
 ///
-/// Runs on a tokio runtime with time and I/O.
+/// Must run on a Tokio runtime with time and I/O.
 ///
 /// # Errors
-/// No address answers: the cause that was seen last; there is no address.
+/// If no address answers (the error is the last cause), or if there is no address.
 pub async fn connect_first(addresses: impl IntoIterator<Item = SocketAddr>) -> io::Result<Socket> {
     let mut addresses = addresses.into_iter().peekable();
     let first = addresses.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
@@ -38,7 +37,7 @@ pub async fn connect_first(addresses: impl IntoIterator<Item = SocketAddr>) -> i
             under_way.retain_mut(|attempt| match attempt.as_mut().poll(cx) {
                 Poll::Pending => true,
                 Poll::Ready(this) => {
-                    // One that has connected is not overtaken by a failure of the same moment.
+                    // A successful attempt takes precedence over a failure in the same poll.
                     if !matches!(outcome, Some(Ok(_))) {
                         outcome = Some(this);
                     }

@@ -1,21 +1,23 @@
+//! A pool of boxes for values of one type.
+
 use std::cell::RefCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-/// Memory for values of one kind that come and go with each request: what one leaves is the next one's, so that the steady state asks
-/// the allocator for nothing.
+/// Memory for values of one type that are created and dropped with each request. The next value reuses the
+/// memory of the last one, so the steady state needs no allocation.
 ///
-/// glibc keeps no more than seven freed pieces of a size at hand for a thread, and none of over a kilobyte; any other one costs locks and a
-/// search when it is asked for, and again when it is given back.
+/// glibc keeps at most seven freed blocks of a size per thread, and none above one kilobyte. Each other block
+/// costs locks and a search when it is allocated and again when it is freed.
 pub struct BoxPool<T> {
-    #[allow(clippy::vec_box)] // The boxes are what is kept.
+    #[allow(clippy::vec_box)] // The pool keeps the boxes themselves.
     free: RefCell<Vec<Box<MaybeUninit<T>>>>,
 }
 
 impl<T> BoxPool<T> {
     const FREE_MAX: usize = 128;
 
-    /// `value` in a box, in memory that was used before if there is any.
+    /// Moves `value` into a box, in reused memory if there is any.
     pub fn put(&self, value: T) -> Box<T> {
         let room = self.free.borrow_mut().pop();
         match room {
@@ -24,23 +26,23 @@ impl<T> BoxPool<T> {
         }
     }
 
-    /// Frees the memory that it keeps.
+    /// Frees the memory that the pool keeps.
     pub fn clear(&self) {
         self.free.take();
     }
 
-    /// Drops what is in the box, and keeps its memory.
+    /// Drops the value in the box and keeps the memory.
     #[allow(unsafe_code)]
     pub fn give(&self, boxed: Box<T>) {
         let raw = Box::into_raw(boxed);
-        // SAFETY: `raw` comes from a box, so what it points to is a value that nobody else has. It is dropped once: the memory goes on as
-        // that of a value that is not there, which has the same size and alignment. If dropping it panics, its memory is lost, and nobody
-        // has it.
+        // SAFETY: `raw` comes from a box, so it points to a value with no other owner. The value is dropped
+        // once: afterwards the memory is that of an absent value with the same size and alignment. If
+        // dropping it panics, its memory leaks, and nothing refers to it.
         let room = unsafe {
             raw.drop_in_place();
             Box::from_raw(raw.cast::<MaybeUninit<T>>())
         };
-        // Not before: what is dropped may give back others.
+        // Must not be borrowed earlier: the dropped value may return other boxes.
         let mut free = self.free.borrow_mut();
         if free.len() < Self::FREE_MAX {
             free.push(room);

@@ -1,7 +1,9 @@
+//! A pool of byte buffers.
+
 use std::cell::RefCell;
 
-/// Byte vectors that a worker's connections borrow while they need one and give back, so that the steady state
-/// allocates nothing and an idle connection owns none.
+/// Byte vectors that a worker's connections borrow. The steady state needs no allocation, and an idle
+/// connection owns no buffer.
 #[derive(Debug, Default)]
 pub struct BufferPool {
     free: RefCell<Vec<Vec<u8>>>,
@@ -9,16 +11,18 @@ pub struct BufferPool {
 
 impl BufferPool {
     const FREE_MAX: usize = 1024;
-    /// One that has grown larger is freed: a few large heads must not keep memory for good.
+    /// Maximum capacity of a kept buffer. Larger ones are freed, so that a few large heads do not hold memory
+    /// permanently.
     const CAPACITY_MAX: usize = 64 * 1024;
 
-    /// An empty buffer.
+    /// Returns an empty buffer.
     #[inline]
     pub fn take(&self) -> Vec<u8> {
         self.free.borrow_mut().pop().unwrap_or_default()
     }
 
-    /// A buffer with `bytes` in it. Of no bytes there is none: it would leave the pool to hold nothing.
+    /// Returns a buffer with a copy of `bytes`. Without bytes, returns a new vector, so that no pooled buffer
+    /// is used for nothing.
     pub fn take_with(&self, bytes: &[u8]) -> Vec<u8> {
         if bytes.is_empty() {
             return Vec::new();
@@ -28,12 +32,12 @@ impl BufferPool {
         buffer
     }
 
-    /// Frees what it keeps.
+    /// Frees the kept buffers.
     pub fn clear(&self) {
         self.free.take();
     }
 
-    /// Takes a buffer back.
+    /// Returns a buffer to the pool.
     #[inline]
     pub fn give(&self, mut buffer: Vec<u8>) {
         let mut free = self.free.borrow_mut();

@@ -1,16 +1,17 @@
-//! Reads of which the kernel says how much they have left (TCP_INQ, in linux/tcp.h).
+//! Reads for which the kernel reports the number of remaining bytes (TCP_INQ, in linux/tcp.h).
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The one control message that such a read brings along.
+/// The control message that the kernel adds to such a read.
 #[repr(C)]
 struct Control {
     header: libc::cmsghdr,
     left_bytes: libc::c_int,
 }
 
-/// Has the kernel say with each [`receive`] how much is left. One before Linux 4.18 cannot; then it goes on saying nothing.
+/// Makes the kernel report the remaining bytes with each [`receive`]. Kernels before Linux 4.18 do not
+/// support it and report nothing.
 #[allow(unsafe_code)]
 pub(crate) fn enable(socket: BorrowedFd<'_>) {
     let on: libc::c_int = 1;
@@ -21,8 +22,8 @@ pub(crate) fn enable(socket: BorrowedFd<'_>) {
     };
 }
 
-/// Reads into `buffer`. Returns how much was read, and how much was there besides when that was done, the end of the stream counted
-/// as a byte: all that comes later is told by events. `None` = the kernel does not say.
+/// Reads into `buffer`. Returns the bytes read and the bytes that remained after the read, where the end of
+/// the stream counts as one byte. Later bytes cause an event. `None` = the kernel does not report the number.
 #[allow(unsafe_code)]
 pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, Option<usize>)> {
     let mut window = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
@@ -34,8 +35,9 @@ pub(crate) fn receive(socket: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(
     message.msg_iovlen = 1;
     message.msg_control = (&raw mut control).cast();
     message.msg_controllen = size_of::<Control>();
-    // SAFETY: the descriptor is open for as long as it is borrowed. `message` leads to `window`, which is `buffer`, and to `control`,
-    // each with its size; all are live, and nobody else uses them during the call.
+    // SAFETY: the descriptor is open for as long as it is borrowed. `message` leads to `window`, which is
+    // `buffer`, and to `control`, each with its size; all are live, and nothing else uses them during the
+    // call.
     let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
     let Ok(received) = usize::try_from(received) else { return Err(io::Error::last_os_error()) };
     let Control { header, left_bytes } = control;

@@ -1,7 +1,7 @@
-//! Sockets as the data path wants them: non-blocking, polled by hand, spliced where the kernel can do the work.
+//! Sockets for the data path: non-blocking, polled directly, and spliced if the kernel can move the bytes.
 //!
-//! Knows nothing of HTTP, pools or servers. What a proxy and a service in its process say to each other is here
-//! ([`service`]), because they may not know each other.
+//! This crate knows nothing of HTTP, pools or servers. It also holds the interface between a proxy and a
+//! service in the same process ([`service`]), because those two crates must not depend on each other.
 
 mod attempts;
 mod box_pool;

@@ -1,3 +1,5 @@
+//! Listening sockets.
+
 use std::fmt;
 use std::fs;
 use std::io;
@@ -16,44 +18,45 @@ use weir_model::BindAddress;
 
 use crate::{Peer, Socket};
 
-/// How a listening socket is opened.
+/// Options of a listening socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListenOptions {
-    /// The kernel's queue of connections not yet accepted.
+    /// Length of the kernel's queue of connections that are not accepted yet.
     pub backlog: u32,
-    /// A connection is reported only once its first bytes are there. Never where the server speaks first.
+    /// Set to accept a connection only once its first bytes have arrived. Must not be set for protocols in
+    /// which the server speaks first.
     pub wait_for_data: bool,
 }
 
-/// Binds addresses that this process may not bind itself.
+/// A helper that binds addresses for which this process lacks the permission.
 pub trait Binder: fmt::Debug + Send + Sync {
     /// Binds a socket of this process.
     ///
     /// # Errors
-    /// Those of bind(2).
+    /// If bind(2) fails.
     fn bind(&self, socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()>;
 }
 
-/// A bound and listening socket that is not yet attached to a worker.
+/// A listening socket that is not attached to a worker yet.
 #[derive(Debug)]
 pub struct ListenSocket {
     socket: RawSocket,
     address: BindAddress,
 }
 
-/// A listening socket on its worker.
+/// A listening socket attached to its worker.
 #[derive(Debug)]
 pub struct Listener {
     socket: AsyncFd<RawSocket>,
     is_tcp: bool,
 }
 
-/// An address that could not be listened on.
+/// Error of a listening socket.
 #[derive(Debug)]
 pub struct ListenError {
-    /// The address.
+    /// Address of the socket.
     pub address: BindAddress,
-    /// Why.
+    /// Cause of the error.
     pub cause: io::Error,
 }
 
@@ -62,15 +65,16 @@ impl ListenOptions {
         i32::try_from(self.backlog).unwrap_or(i32::MAX)
     }
 
-    /// Linux: the handshake's last ACK is ignored for about this long if no data comes with it.
+    /// Linux ignores the last ACK of a handshake for about this time if it carries no data.
     fn defer_time(self) -> Duration {
         if self.wait_for_data { Duration::from_secs(1) } else { Duration::ZERO }
     }
 }
 
 impl ListenSocket {
-    /// Binds `address` and listens. TCP sockets share their port with the other workers' (SO_REUSEPORT), so the
-    /// kernel spreads connections over workers without a lock. What this process may not bind, `binder` does.
+    /// Binds `address` and listens. TCP sockets share their port with those of the other workers
+    /// (SO_REUSEPORT), so the kernel distributes connections without a lock. `binder` binds addresses for
+    /// which this process lacks the permission.
     pub fn open(
         address: &BindAddress,
         options: ListenOptions,
@@ -88,12 +92,13 @@ impl ListenSocket {
             .map_err(|cause| ListenError { address: address.clone(), cause })
     }
 
-    /// A second handle on the same socket (not a second socket): for Unix sockets, whose path only one can bind.
+    /// Returns a second handle of the same socket. Unix sockets need it, because only one socket can bind a
+    /// path.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { socket: self.socket.try_clone()?, address: self.address.clone() })
     }
 
-    /// What it is bound to; a port 0 has become the port that the kernel chose.
+    /// Returns the bound address. Port 0 is replaced by the port that the kernel chose.
     pub fn address(&self) -> &BindAddress {
         &self.address
     }
@@ -103,7 +108,7 @@ impl ListenSocket {
         Self { socket: RawSocket::from(fd), address }
     }
 
-    /// Attaches it to the worker of the calling thread.
+    /// Attaches the socket to the worker of the calling thread.
     #[allow(unsafe_code)]
     pub fn into_listener(self) -> io::Result<Listener> {
         let is_tcp = matches!(self.address, BindAddress::Inet(_));
@@ -113,12 +118,12 @@ impl ListenSocket {
     }
 }
 
-/// Whether somebody listens there already, be it that the port could be shared (a process of the same user that permits it).
-/// `false` if it cannot be found out, and for port 0.
+/// Returns true if a process listens there already, even if the port could be shared (with a process of the
+/// same user that permits it). Returns false for port 0, and if this cannot be determined.
 pub fn is_listened_on(address: SocketAddr) -> bool {
     let bind = || {
         let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-        // Connections that linger in TIME_WAIT are nobody.
+        // Connections in TIME_WAIT do not count.
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())
     };
@@ -126,14 +131,15 @@ pub fn is_listened_on(address: SocketAddr) -> bool {
 }
 
 impl Listener {
-    /// The next connection.
+    /// Accepts the next connection.
     pub async fn accept(&self) -> io::Result<(Socket, Peer)> {
         loop {
             let mut ready = self.socket.readable().await?;
             match self.try_accept() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if ready.ready().is_read_closed() {
-                        // Another worker has shut the socket that both have: nobody comes any more, and that cannot be cleared.
+                        // Another worker has shut down the shared socket. No connection comes any more, and
+                        // the readiness cannot be cleared.
                         drop(ready);
                         return std::future::pending().await;
                     }
@@ -144,8 +150,8 @@ impl Listener {
         }
     }
 
-    /// Accepts what the kernel has queued already, without waiting: before a listening socket is closed, so that
-    /// nobody whose handshake is complete gets a reset. `None` = the queue is empty.
+    /// Accepts a queued connection without waiting; `None` = the queue is empty. Call it before closing a
+    /// listening socket, so that clients with a complete handshake get no reset.
     pub fn accept_queued(&self) -> io::Result<Option<(Socket, Peer)>> {
         match self.try_accept() {
             Ok(accepted) => Ok(Some(accepted)),
@@ -154,30 +160,33 @@ impl Listener {
         }
     }
 
-    /// Changes the options of the open socket. What is queued stays queued.
+    /// Changes the options of the open socket. Queued connections stay queued.
     pub fn adjust(&self, options: ListenOptions) -> io::Result<()> {
         let socket = self.socket.get_ref();
         if self.is_tcp {
             set_defer_accept(socket, options.defer_time())?;
         }
-        // On a socket that listens already this only changes the length of the queue.
+        // On a listening socket this call only changes the length of the queue.
         socket.listen(options.backlog())
     }
 
-    /// Reports connections from now on whether they have sent anything or not: the kernel hides those that have not, and
-    /// drops them with the socket. Those that it hides now come when it repeats its SYN-ACK, a second after the first.
+    /// Accepts connections from now on even if they have sent no data. Otherwise the kernel hides those
+    /// connections and drops them with the socket. Connections that are hidden now appear when the kernel
+    /// repeats its SYN-ACK, one second after the first.
     pub fn show_silent(&self) -> io::Result<()> {
         if self.is_tcp { set_defer_accept(self.socket.get_ref(), Duration::ZERO) } else { Ok(()) }
     }
 
-    /// Whether connections may be on their way that [`Listener::accept_queued`] does not see: handshakes that are not over.
+    /// Returns true if connections may exist that [`Listener::accept_queued`] does not see, because their
+    /// handshake is not complete.
     pub fn has_handshakes(&self) -> bool {
         self.is_tcp
     }
 
-    /// From now on nobody new can begin to connect: a SYN is not answered (its client repeats it, for the first time a second
-    /// later, and has not connected), a Unix socket refuses. Who has begun before still gets through, and comes out of
-    /// [`Listener::accept`]. Before a listening socket is closed, so that nobody is left in it: the kernel resets those.
+    /// Stops new connections. The kernel ignores further SYNs of TCP clients, which repeat them after a
+    /// second at the earliest; a Unix socket refuses. Handshakes in progress complete and come out of
+    /// [`Listener::accept`]. Call this before closing a listening socket: the kernel resets the connections
+    /// that are left in it.
     pub fn hear_no_more(&self) -> io::Result<()> {
         let socket = self.socket.get_ref();
         if self.is_tcp { socket.attach_filter(&NO_SYN) } else { socket.shutdown(Shutdown::Read) }
@@ -196,8 +205,8 @@ impl Listener {
     }
 }
 
-/// A program for the kernel's packet filter (classic BPF): drops what begins a connection, SYN without ACK, and lets all else
-/// pass. For TCP sockets a packet begins at its TCP header, the flags of which are in byte 13.
+/// Program for the kernel's packet filter (classic BPF). Drops packets that begin a connection (SYN without
+/// ACK) and passes all others. For TCP sockets a packet begins at its TCP header; byte 13 holds the flags.
 const NO_SYN: [SockFilter; 5] = {
     const SYN: u32 = 0x02;
     const ACK: u32 = 0x10;
@@ -214,7 +223,7 @@ const NO_SYN: [SockFilter; 5] = {
     ]
 };
 
-/// A listener on `[::]` sees IPv4 clients as `::ffff:a.b.c.d`; everyone else means `a.b.c.d`.
+/// Converts `::ffff:a.b.c.d` to `a.b.c.d`. A listener on `[::]` sees IPv4 clients in the first form.
 fn unmap(peer: SocketAddr) -> SocketAddr {
     match peer.ip() {
         IpAddr::V6(ip) => match ip.to_ipv4_mapped() {
@@ -237,7 +246,7 @@ fn open_tcp(
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
     socket.set_nonblocking(true)?;
-    // Accepted sockets inherit it, which saves a call for each.
+    // Accepted sockets inherit this option, which saves one call for each.
     socket.set_tcp_nodelay(true)?;
     if options.wait_for_data {
         set_defer_accept(&socket, options.defer_time())?;
@@ -252,12 +261,12 @@ fn open_tcp(
     Ok(socket)
 }
 
-/// TCP_DEFER_ACCEPT (tcp(7)), which neither rustix nor socket2 offers.
+/// Sets TCP_DEFER_ACCEPT (tcp(7)), which neither rustix nor socket2 offers.
 #[allow(unsafe_code)]
 fn set_defer_accept(socket: &RawSocket, wait: Duration) -> io::Result<()> {
     let seconds = libc::c_int::try_from(wait.as_secs()).unwrap_or(libc::c_int::MAX);
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the value is a live c_int and its size is
-    // the one passed.
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the value is a live c_int and its
+    // size is the one passed.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -279,7 +288,7 @@ fn open_unix(path: &Path, options: ListenOptions) -> io::Result<RawSocket> {
     Ok(socket)
 }
 
-/// A socket file on which nobody listens any more stands in the way of the next start; any other file is not ours.
+/// Removes a socket file without a listener, because it would prevent the next start. Leaves any other file.
 fn remove_stale_socket(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! Memory of the process: what a control group permits, what there is of it, and giving it back.
+//! Memory of the process: its limit, its use, and the return of freed memory.
 
 mod group;
 
@@ -6,8 +6,9 @@ use std::fs;
 
 pub use group::{GroupMemory, group_memory};
 
-/// Gives memory that was freed back to the kernel. glibc keeps what lies below the end of its heaps, however much it is, until it is told
-/// to (malloc_trim(3)). May take some milliseconds for each hundred megabytes, in which other threads wait when they allocate.
+/// Returns freed memory to the kernel (malloc_trim(3)). Otherwise glibc keeps any amount of memory below the
+/// end of its heaps. May take some milliseconds per hundred megabytes; other threads that allocate wait
+/// meanwhile.
 #[allow(unsafe_code)]
 pub fn return_freed_memory() {
     #[cfg(target_env = "gnu")]
@@ -17,7 +18,7 @@ pub fn return_freed_memory() {
     }
 }
 
-/// Memory of this process that is in RAM and that no file has, in bytes (statm, proc(5)).
+/// Returns the resident memory of this process that does not belong to files, in bytes (statm, proc(5)).
 pub fn own_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/statm").ok()?;
     let mut pages = text.split_ascii_whitespace().skip(1).map_while(|number| number.parse::<u64>().ok());

@@ -1,5 +1,5 @@
-//! A user namespace around the process (user_namespaces(7)): in it the process has rights over the users and groups that are mapped
-//! into it, and over nobody and nothing else.
+//! A user namespace for the process (user_namespaces(7)). In it the process has rights over the mapped users
+//! and groups only.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use rustix::thread::{
 
 use crate::privileges::{UserIds, set_ids};
 
-/// What it takes to act as other users, and to keep in order what files of theirs need.
+/// Capabilities to act as other users and to manage their files.
 const RIGHTS_OVER_USERS: CapabilitySet = CapabilitySet::SETUID
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::CHOWN)
@@ -18,11 +18,11 @@ const RIGHTS_OVER_USERS: CapabilitySet = CapabilitySet::SETUID
     .union(CapabilitySet::FOWNER)
     .union(CapabilitySet::FSETID);
 
-/// Puts the process into a user namespace of its own, in which nobody is mapped yet. It must have one thread. Outside of the namespace it
-/// has no rights from here on but those of its user id.
+/// Moves the process into its own user namespace, in which no user is mapped yet. The process must have one
+/// thread. Outside the namespace it keeps only the rights of its user id.
 ///
 /// # Errors
-/// The kernel permits no namespace, or the process has several threads.
+/// If the kernel permits no namespace, or if the process has several threads.
 #[allow(unsafe_code)]
 pub fn enter_user_namespace() -> io::Result<()> {
     // SAFETY: of a user namespace alone; file descriptors and memory stay shared as they are.
@@ -30,15 +30,15 @@ pub fn enter_user_namespace() -> io::Result<()> {
     Ok(())
 }
 
-/// Gives up all rights within the namespace but those over the users and groups that are mapped into it. Threads that are started
-/// afterwards have no more.
+/// Drops all capabilities within the namespace except those over mapped users and groups. Threads that start
+/// later have no more capabilities.
 ///
 /// # Errors
-/// The kernel refuses.
+/// If the kernel refuses.
 pub fn keep_rights_over_users() -> io::Result<()> {
     for capability in CapabilitySet::all().difference(RIGHTS_OVER_USERS) {
         match remove_capability_from_bounding_set(capability) {
-            // An older kernel does not know the newest.
+            // Older kernels do not know the newest capabilities.
             Ok(()) | Err(rustix::io::Errno::INVAL) => {}
             Err(cause) => return Err(cause.into()),
         }
@@ -48,20 +48,20 @@ pub fn keep_rights_over_users() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes all threads of a process in a user namespace the user that is mapped to root there, with a group and further groups that are
-/// mapped. What the process was outside, it can never be again: that is not mapped.
+/// Changes all threads to the user that is mapped to root in the namespace, with a mapped group and mapped
+/// supplementary groups. The process cannot return to its outer user, which is not mapped.
 ///
 /// # Errors
-/// One of them is not mapped.
+/// If one of the ids is not mapped.
 pub fn become_root_of_namespace(gid: u32, groups: &[u32]) -> io::Result<()> {
     set_ids(&UserIds { uid: 0, gid, groups: groups.to_owned() })
 }
 
-/// Lets the signals that end a process, or have it do something, pass: for a process that ends with another one.
+/// Ignores the signals that end or control a process. For a process that ends together with another one.
 #[allow(unsafe_code)]
 pub fn ignore_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2] {
-        // SAFETY: to ignore a signal takes no handler. It fails only for numbers that are none.
+        // SAFETY: to ignore a signal takes no handler. It fails only for invalid numbers.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
 }

@@ -1,10 +1,12 @@
+//! A buffer aligned to memory pages.
+
 use std::ops::{Deref, DerefMut};
 
-/// A buffer that begins where a page of memory begins: what the kernel copies files and messages to.
+/// A buffer that begins at a page boundary, as the target of kernel copies of files and messages.
 ///
-/// What the allocator hands out in this size begins 16 bytes behind the start of a page. Files begin at the start of one, and to
-/// copy from there to 16 to 63 bytes behind it takes processors of the Zen family (`rep movsb` in the kernel) up to five times as
-/// long.
+/// The allocator's blocks of this size begin 16 bytes after a page boundary, and file contents begin at one.
+/// Processors of the Zen family take up to five times as long for such a copy to an offset of 16 to 63 bytes
+/// (`rep movsb` in the kernel).
 #[derive(Debug, Default)]
 pub struct PageBuffer {
     bytes: Vec<u8>,
@@ -13,23 +15,24 @@ pub struct PageBuffer {
 }
 
 impl PageBuffer {
-    /// The smallest that there is; where pages are larger, nothing is lost.
+    /// The smallest page size; the alignment also helps on systems with larger pages.
     const PAGE_BYTES: usize = 4096;
 
-    /// Of zeros.
+    /// Creates a buffer of zeros.
     pub fn zeroed(length: usize) -> Self {
         let bytes = vec![0; length + Self::PAGE_BYTES];
-        // The least offset, if it can be told; a buffer that begins elsewhere is as good, but for the time.
+        // Uses the smallest offset to a page boundary, if it is known. Another offset is correct too, but
+        // slower.
         let start = bytes.as_ptr().align_offset(Self::PAGE_BYTES).min(Self::PAGE_BYTES);
         Self { bytes, start, length }
     }
 
-    /// Makes it shorter, if it is longer.
+    /// Shortens the buffer to at most `length` bytes.
     pub fn truncate(&mut self, length: usize) {
         self.length = self.length.min(length);
     }
 
-    /// The memory itself, and where in it the buffer begins; it ends with the buffer.
+    /// Returns the memory and the offset at which the buffer begins in it. The memory ends with the buffer.
     pub fn into_parts(mut self) -> (Vec<u8>, usize) {
         self.bytes.truncate(self.start + self.length);
         (self.bytes, self.start)

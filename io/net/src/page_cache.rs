@@ -1,8 +1,12 @@
+//! Queries of the page cache.
+
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Whether every page of a part of a file is in the page cache, by one call that looks at no page's content: `cachestat(2)`,
-/// Linux 6.5. A page that is just being read counts as there. `None` if the kernel cannot tell, or will not (it tells only those who
-/// own the file or may write to it), or knows of none of the pages. Does not wait.
+/// Returns true if the page cache holds every page of this part of the file. Uses one call that reads no
+/// page: `cachestat(2)`, Linux 6.5. A page that is being read counts as cached.
+///
+/// Returns `None` if the kernel does not support the call, refuses it (only the file's owner and users with
+/// write permission may ask), or knows none of the pages. Does not wait.
 pub fn is_cached(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Option<bool> {
     let Some(last) = bytes.checked_sub(1) else { return Some(true) };
     let page = page_bytes()?;
@@ -14,12 +18,13 @@ pub fn is_cached(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Option<bool> 
     }
 }
 
-/// The call's number, which is the same on every architecture (include/uapi/asm-generic/unistd.h); libc does not name it everywhere.
+/// Number of the call, which is the same on every architecture (include/uapi/asm-generic/unistd.h). libc does
+/// not define it for all of them.
 const CACHESTAT: libc::c_long = 451;
 
 #[allow(unsafe_code)]
 fn page_bytes() -> Option<u64> {
-    // SAFETY: a question without pointers.
+    // SAFETY: the call takes no pointers.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     u64::try_from(bytes).ok().filter(|bytes| *bytes > 0)
 }
@@ -42,8 +47,8 @@ fn cached_pages(file: BorrowedFd<'_>, offset: u64, bytes: u64) -> Option<u64> {
     }
     let range = Range { offset, bytes };
     let mut pages = Pages::default();
-    // SAFETY: both structures are laid out as `struct cachestat_range` and `struct cachestat` of linux/mman.h, and live until the
-    // call returns; the descriptor is borrowed for as long.
+    // SAFETY: both structures are laid out as `struct cachestat_range` and `struct cachestat` of
+    // linux/mman.h, and live until the call returns; the descriptor is borrowed for as long.
     let result = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut pages, 0) };
     (result == 0).then_some(pages.cached)
 }
@@ -65,7 +70,7 @@ mod tests {
         let mut file = tempfile::tempfile_in("/var/tmp").unwrap();
         file.write_all(&vec![7; BYTES as usize]).unwrap();
         if is_cached(file.as_fd(), 0, BYTES).is_none() {
-            // A kernel before 6.5: the callers' own way is tested where they are.
+            // The kernel is older than 6.5. The callers test their own fallback.
             assert!(cached_pages(file.as_fd(), 0, BYTES).is_none());
             return;
         }

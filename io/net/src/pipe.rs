@@ -1,3 +1,5 @@
+//! Kernel pipes for splice.
+
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,19 +11,20 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 pub struct Pipe {
     pub(crate) reader: OwnedFd,
     pub(crate) writer: OwnedFd,
-    /// Bytes inside. Only an empty pipe may be used for another connection, or one client gets another's bytes.
+    /// Number of bytes in the pipe. Only an empty pipe may serve another connection, or one client would get
+    /// another's bytes.
     pub(crate) filled: usize,
     pub(crate) capacity: usize,
 }
 
-/// A worker's empty pipes.
+/// Empty pipes of a worker.
 #[derive(Debug, Default)]
 pub struct PipePool {
     free: RefCell<Vec<Pipe>>,
 }
 
 impl Pipe {
-    /// What a pipe is asked to hold; the kernel may give less to users over their pipe budget.
+    /// Requested capacity in bytes. The kernel may give less to users above their pipe budget.
     const CAPACITY: usize = 1 << 20;
 
     fn open() -> io::Result<Self> {
@@ -30,7 +33,7 @@ impl Pipe {
         Ok(Self { reader, writer, filled: 0, capacity })
     }
 
-    /// Whether bytes are inside.
+    /// Returns true if the pipe is empty.
     pub fn is_empty(&self) -> bool {
         self.filled == 0
     }
@@ -39,7 +42,7 @@ impl Pipe {
 impl PipePool {
     const FREE_MAX: usize = 64;
 
-    /// An empty pipe. Fails when descriptors run out; the caller then copies.
+    /// Returns an empty pipe. Fails if descriptors run out; the caller then copies.
     pub fn take(&self) -> io::Result<Pipe> {
         match self.free.borrow_mut().pop() {
             Some(pipe) => Ok(pipe),
@@ -47,12 +50,12 @@ impl PipePool {
         }
     }
 
-    /// Closes the pipes that nobody uses. How many.
+    /// Closes the unused pipes and returns their number.
     pub fn close_free(&self) -> usize {
         self.free.take().len()
     }
 
-    /// Takes a pipe back; one that is not empty is closed, with what is in it.
+    /// Returns a pipe to the pool. A pipe that is not empty is closed with its contents.
     pub fn give(&self, pipe: Pipe) {
         let mut free = self.free.borrow_mut();
         if pipe.is_empty() && free.len() < Self::FREE_MAX {

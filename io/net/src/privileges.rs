@@ -1,34 +1,35 @@
-//! A process that was started as root becomes another user.
+//! Changes a process that was started as root to another user.
 
 use std::io;
 
 use rustix::process::{Gid, Uid, geteuid, getgid, getgroups, getuid};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities, set_keep_capabilities};
 
-/// The numbers of a user.
+/// Ids of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserIds {
     /// User id.
     pub uid: u32,
     /// Group id.
     pub gid: u32,
-    /// Ids of the further groups.
+    /// Ids of the supplementary groups.
     pub groups: Vec<u32>,
 }
 
-/// Returns whether the process is root.
+/// Returns true if the process is root.
 pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Makes the whole process another user, for good. Of root's rights the calling thread, and those that it starts afterwards, keep the one to
-/// bind ports below 1024; other threads keep none.
+/// Changes the whole process to another user permanently. The calling thread, and threads that it starts
+/// later, keep one of root's capabilities: to bind ports below 1024. Other threads keep none.
 ///
 /// # Errors
-/// The process may not, or is not the user afterwards. It may be the user in part then, and must end.
+/// If the process lacks the permission, or if it does not have these ids afterwards. The change may then be
+/// incomplete, and the process must end.
 #[allow(unsafe_code)]
 pub fn become_user(user: &UserIds) -> io::Result<()> {
-    // Of this thread alone: it does what a reload needs.
+    // Applies to this thread only, which does the work of reloads.
     set_keep_capabilities(true)?;
     set_ids(user)?;
     set_keep_capabilities(false)?;
@@ -37,20 +38,20 @@ pub fn become_user(user: &UserIds) -> io::Result<()> {
         None,
         CapabilitySets { effective: ports, permitted: ports, inheritable: CapabilitySet::empty() },
     )?;
-    // SAFETY: takes numbers only. It must fail: the way back is closed.
+    // SAFETY: takes numbers only. It must fail: the change must be irreversible.
     let has_way_back = unsafe { libc::setresuid(0, 0, 0) } == 0;
     if has_way_back { Err(not_the_user()) } else { Ok(()) }
 }
 
-/// Gives all threads of the process these ids, and reads them back.
+/// Sets these ids for all threads of the process, and reads them back.
 #[allow(unsafe_code)]
 pub(crate) fn set_ids(user: &UserIds) -> io::Result<()> {
     let check = |result: libc::c_int| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
     let mut wanted = user.groups.clone();
     wanted.sort_unstable();
     wanted.dedup();
-    // SAFETY: the pointer and the length are those of a vector that lives through the call. The C library's calls, unlike those of the kernel,
-    // change all threads of the process.
+    // SAFETY: the pointer and the length are those of a vector that lives through the call. The C library's
+    // calls, unlike those of the kernel, change all threads of the process.
     check(unsafe { libc::setgroups(wanted.len(), wanted.as_ptr()) })?;
     // SAFETY: takes numbers only.
     check(unsafe { libc::setresgid(user.gid, user.gid, user.gid) })?;

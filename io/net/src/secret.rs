@@ -1,3 +1,5 @@
+//! Secrets from files and environment variables.
+
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -5,20 +7,20 @@ use std::path::Path;
 
 use weir_config::plan::SecretPlace;
 
-/// What something is signed or sealed with. Is never printed.
+/// Key for signatures or encryption. Its bytes are never printed.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(Vec<u8>);
 
-/// Shorter ones are guessed, or are a mistake.
+/// Minimum length; shorter secrets are easy to guess, or a mistake.
 const BYTES_MIN: usize = 16;
-/// Longer files are something else.
+/// Maximum length; longer files are not secrets.
 const BYTES_MAX: usize = 4096;
 
 impl Secret {
-    /// The secret that is there. Blocks on the disk.
+    /// Reads the secret from a file or an environment variable. Blocks on the disk.
     ///
     /// # Errors
-    /// It cannot be had, or is none: names the file or the variable.
+    /// If it cannot be read or is no valid secret. The message names the file or the variable.
     pub fn read(place: &SecretPlace) -> Result<Self, String> {
         match place {
             SecretPlace::File(path) => {
@@ -33,10 +35,10 @@ impl Secret {
         }
     }
 
-    /// A secret of these bytes, without the line break that an editor leaves behind.
+    /// Creates a secret from `bytes`, without the line break that editors append.
     ///
     /// # Errors
-    /// They are too few, or too many.
+    /// If it has too few or too many bytes.
     pub fn new(mut bytes: Vec<u8>) -> Result<Self, String> {
         let end = bytes.trim_ascii_end().len();
         bytes.truncate(end);
@@ -49,7 +51,7 @@ impl Secret {
         }
     }
 
-    /// It.
+    /// Returns the bytes of the secret.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }

@@ -1,3 +1,5 @@
+//! Connected stream sockets.
+
 use std::cell::{Cell, OnceCell};
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -16,19 +18,19 @@ use tokio::task::coop;
 use crate::counting;
 use crate::tls::RawIo;
 
-/// A connected stream socket. The only place that knows which reactor wakes it.
+/// A connected stream socket. Only this type knows which reactor wakes it.
 ///
-/// It is registered with the reactor once it must wait, and not before: a client whose request was there when it was
-/// accepted, and who takes the whole response, costs no call to epoll at all.
+/// The socket is registered with the reactor when it must wait for the first time. If the request is there at
+/// accept and the client takes the whole response, no call to epoll is needed.
 #[derive(Debug)]
 pub struct Socket {
-    // Dropped before the descriptor is closed.
+    // Must be dropped before the descriptor is closed.
     watch: OnceCell<AsyncFd<RawFd>>,
     fd: OwnedFd,
     kind: Kind,
     untold: Cell<Untold>,
-    /// The events that told of room were taken by [`Self::is_broken`]: no other one may come before something is written. Or
-    /// somebody doubts that it is full.
+    /// Set when the next write must ask the kernel for room. Either [`Self::is_broken`] consumed the write
+    /// event, so none may come before the next write, or the caller doubts that the socket is full.
     room_untold: Cell<bool>,
 }
 
@@ -38,23 +40,23 @@ enum Kind {
     Unix,
 }
 
-/// What is there to be read although no event will tell of it. Whatever comes later is told as ever.
+/// Readable input for which no further event will come. Later input causes events as usual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Untold {
     Nothing,
-    /// So many bytes, one at least: the kernel said so when a read left them.
+    /// At least one byte, the number that the kernel reported after a read.
     Bytes(u16),
-    /// Those were taken, together with some that came after the count. The event that tells of these may be still to come, and
-    /// something behind them may be there already: only the kernel knows.
+    /// The counted bytes were read together with later ones. The event for the later ones may still come, and
+    /// more input may be there already. Only the kernel knows.
     Unknown,
 }
 
-/// Who is at the other end.
+/// Peer of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
-    /// A TCP peer.
+    /// TCP address.
     Inet(SocketAddr),
-    /// A peer on a Unix socket; it has no address.
+    /// Peer on a Unix socket, which has no address.
     Local,
 }
 
@@ -64,13 +66,13 @@ pub(crate) enum Direction {
     Write,
 }
 
-/// What one call to the kernel has come to.
+/// Result of one call to the kernel.
 pub(crate) enum Step<T> {
-    /// Done, and there may be more.
+    /// Done; more may be possible.
     More(T),
-    /// Done, and the socket is surely empty (or full) now: the next call can wait for an event.
+    /// Done, and the socket is now empty (or full). The next call can wait for an event.
     Last(T),
-    /// Done, and so many bytes are left to be read: once they are, the next call can wait for an event.
+    /// Done, with this number of bytes left to read. After those, the next call can wait for an event.
     Counted(T, u16),
 }
 
@@ -90,7 +92,7 @@ impl Socket {
         Self { watch: OnceCell::new(), fd, kind, untold, room_untold }
     }
 
-    /// Connects to a TCP address, without Nagle's delay.
+    /// Connects to a TCP address and disables Nagle's algorithm.
     pub async fn connect_tcp(address: SocketAddr) -> io::Result<Self> {
         let socket =
             RawSocket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
@@ -114,7 +116,7 @@ impl Socket {
         let socket = make(socket.into());
         if connecting {
             let watch = socket.watch()?;
-            // The outcome is known when the socket becomes writable (connect(2), EINPROGRESS).
+            // The result is available when the socket becomes writable (connect(2), EINPROGRESS).
             drop(watch.writable().await?);
             if let Some(error) = socket2::SockRef::from(&socket).take_error()? {
                 return Err(error);
@@ -123,8 +125,8 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Reads into `buffer`; 0 = the peer has ended its direction. After a short read the next one waits for an event,
-    /// so that no call is needed to learn that nothing is left.
+    /// Reads into `buffer`; 0 = the peer has ended its direction. After a short read the next one waits for
+    /// an event, which saves a call that finds nothing.
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let wanted = buffer.len();
         self.poll_steps(cx, Direction::Read, || {
@@ -134,24 +136,25 @@ impl Socket {
         })
     }
 
-    /// From now on [`Self::poll_read_counting`] learns how much it has left.
+    /// Makes the kernel report the remaining bytes to [`Self::poll_read_counting`].
     pub fn count_input(&self) {
         if self.kind == Kind::Tcp {
             counting::enable(self.as_fd());
         }
     }
 
-    /// As [`Self::poll_read`]; and when what it leaves has been read or spliced, too, it is known without a further call whether
-    /// the socket is empty. Of what exceeds 64 KiB no account is kept.
+    /// Reads as [`Self::poll_read`] does, and counts the remaining bytes. Once those are read or spliced, the
+    /// socket is known to be empty without another call. Counts above 64 KiB are ignored.
     pub fn poll_read_counting(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let wanted = buffer.len();
         self.poll_steps(cx, Direction::Read, || {
             let (read, left) = counting::receive(self.fd.as_fd(), buffer)?;
             self.took(read);
             Ok(match left.map(u16::try_from) {
-                // The end: it can be read any number of times.
+                // The end of the stream can be read any number of times.
                 _ if read == 0 => Step::More(read),
-                // It was counted after the read: a short one may have something behind it by now, the end for one.
+                // The kernel counts after the read, so more input, such as the end, may follow even a short
+                // read.
                 Some(Ok(left)) => Step::Counted(read, left),
                 None if read < wanted => Step::Last(read),
                 Some(Err(_)) | None => Step::More(read),
@@ -159,27 +162,28 @@ impl Socket {
         })
     }
 
-    /// So much was read: there is so much less of what no event tells.
+    /// Subtracts read bytes from the counted input.
     pub(crate) fn took(&self, bytes: usize) {
         let Untold::Bytes(counted) = self.untold.get() else { return };
         let left = u16::try_from(bytes).ok().and_then(|bytes| counted.checked_sub(bytes));
         self.untold.set(left.map_or(Untold::Unknown, Untold::counted));
     }
 
-    /// Writes from `bytes`; may take only some.
+    /// Writes from `bytes`; may write only a part.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_send(cx, bytes, SendFlags::NOSIGNAL)
     }
 
-    /// As [`Self::poll_write`], with more to follow at once (MSG_MORE): the kernel may keep the bytes for up to 200 ms, to
-    /// send them together with the next ones. If those do not come, [`Self::push`].
+    /// Writes as [`Self::poll_write`] does, with more to follow at once (MSG_MORE). The kernel may hold the
+    /// bytes for up to 200 ms to send them with the next ones. If nothing follows, call [`Self::push`].
     pub fn poll_write_more(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_send(cx, bytes, SendFlags::NOSIGNAL | SendFlags::MORE)
     }
 
-    /// Sends what the kernel keeps in the hope of more.
+    /// Sends the bytes that the kernel holds because of MSG_MORE.
     pub fn push(&self) {
-        // The option is on already; setting it pushes (tcp(7)). On a broken socket the next write tells.
+        // The option is on already; setting it again pushes (tcp(7)). If the socket is broken, the next write
+        // fails.
         let _ = socket2::SockRef::from(self).set_tcp_nodelay(true);
     }
 
@@ -190,7 +194,7 @@ impl Socket {
         })
     }
 
-    /// Writes from several slices with one call to the kernel; may take only some.
+    /// Writes from several slices with one call to the kernel; may write only a part.
     pub fn poll_write_vectored(
         &mut self,
         cx: &mut Context<'_>,
@@ -201,11 +205,11 @@ impl Socket {
         })
     }
 
-    /// Sends up to `length` bytes of `file` from `offset` on, from the page cache to the socket; 0 = the file ends there.
-    /// Waits for the disk, and the thread with it, where they are not in memory: that is the caller's to know.
+    /// Sends up to `length` bytes of `file` from `offset` on, from the page cache to the socket; 0 = the file
+    /// ends there. Blocks the thread if the bytes are not in memory, so the caller must know that they are.
     ///
-    /// After fewer bytes the next call waits for an event: the socket is full. If it is the file that has become shorter, none will
-    /// come: who has waited for long has to [`Self::ask_again`].
+    /// After fewer bytes the next call waits for an event, because the socket counts as full. If instead the
+    /// file has become shorter, no event comes. A caller that has waited long must call [`Self::ask_again`].
     pub fn poll_send_file(
         &self,
         cx: &mut Context<'_>,
@@ -220,7 +224,8 @@ impl Socket {
         })
     }
 
-    /// Pending while the socket is known to be full: the task is woken when there is room. Ready if only the kernel can tell.
+    /// Waits while the socket is known to be full, and wakes the task when there is room. Ready if only the
+    /// kernel knows.
     pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
         match self.watch.get() {
             Some(watch) if !self.room_untold.get() => watch.poll_write_ready(cx).map(drop),
@@ -228,41 +233,43 @@ impl Socket {
         }
     }
 
-    /// The next write asks the kernel for room, whatever is known of it.
+    /// Makes the next write ask the kernel for room, whatever is known about it.
     pub fn ask_again(&self) {
         self.room_untold.set(true);
     }
 
-    /// Ends the own direction; what was written still arrives.
+    /// Ends the own direction. Bytes already written still arrive.
     pub fn shutdown_write(&self) -> io::Result<()> {
         rustix::net::shutdown(self, rustix::net::Shutdown::Write).map_err(io::Error::from)
     }
 
-    /// Makes the coming close a reset: the peer sees an error, not a clean end.
+    /// Makes the later close a reset: the peer sees an error, not a clean end.
     pub fn reset_on_close(&self) {
         if self.kind == Kind::Tcp {
-            // It fails only on a socket that is already gone, and then nobody is left to be told.
+            // Fails only if the connection is already gone; then no peer needs the reset.
             let _ = socket2::SockRef::from(self).set_linger(Some(Duration::ZERO));
         }
     }
 
-    /// Whether the peer's kernel has not confirmed all that was written.
+    /// Returns true if the peer's kernel has not confirmed all written bytes.
     pub fn has_undelivered(&self) -> bool {
         self.undelivered_bytes() > 0
     }
 
-    /// How much of what was written the peer's kernel has not confirmed (SIOCOUTQ, tcp(7)).
+    /// Returns the number of written bytes that the peer's kernel has not confirmed (SIOCOUTQ, tcp(7)).
     #[allow(unsafe_code)]
     pub fn undelivered_bytes(&self) -> u32 {
         let mut bytes: libc::c_int = 0;
-        // SAFETY: the descriptor is open for as long as `self` lives; the call writes one c_int, which is live.
+        // SAFETY: the descriptor is open for as long as `self` lives; the call writes one c_int, which is
+        // live.
         let result = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
         if result == 0 { u32::try_from(bytes).unwrap_or(0) } else { 0 }
     }
 
-    /// Has the kernel tell of input only when so many bytes are there, the peer has ended, or its window is nearly used up
-    /// (SO_RCVLOWAT, socket(7)); 1 = of every byte, as in the beginning. What is there already is told at once if it
-    /// suffices (`tcp_set_rcvlowat`). Reading takes what there is, as ever.
+    /// Sets the number of bytes from which the kernel signals input (SO_RCVLOWAT, socket(7)); 1 = every byte,
+    /// which is the default. The kernel also signals the peer's end and a nearly full receive window. Input
+    /// that is already there is signalled at once if it suffices (`tcp_set_rcvlowat`). Reads return any
+    /// available bytes as usual.
     #[allow(unsafe_code)]
     pub fn tell_of_input_from(&self, bytes: u32) {
         if bytes > 1 {
@@ -270,8 +277,8 @@ impl Socket {
         }
         let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
         let length = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the descriptor is open for as long as `self` lives; the call reads one c_int, which is live.
-        // It fails only on a socket that is already gone, and of that the next read tells.
+        // SAFETY: the descriptor is open for as long as `self` lives; the call reads one c_int, which is
+        // live. It fails only on a socket that is already gone, and then the next read fails.
         let _ = unsafe {
             libc::setsockopt(
                 self.fd.as_raw_fd(),
@@ -283,22 +290,24 @@ impl Socket {
         };
     }
 
-    /// The next read waits for an event, whatever is known of what is there.
+    /// Makes the next read wait for an event, whatever is known about the input.
     fn forget_input(&self) {
         self.untold.set(Untold::Nothing);
         let nothing = |_: &RawFd| io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
         let _ = self.watch.get().map(|watch| watch.try_io(Interest::READABLE, nothing));
     }
 
-    /// Whether something is there to be read, as far as events tell: on an idle server connection that is surplus bytes
-    /// or its end, and either way it must not be used again. Asks the kernel only if an event is pending that may be
-    /// one of those already read (a splice does not tell when it has emptied the socket; a read that counts does), or if more
-    /// was taken than was counted. Nobody is woken when there is some: who wants to be asks to read.
+    /// Returns true if input is available, as far as events show. On an idle server connection this means
+    /// surplus bytes or the end, and the connection must not be reused.
+    ///
+    /// Asks the kernel in two cases only. First, an event is pending that may belong to bytes already read: a
+    /// splice does not know that it has emptied the socket, a counting read does. Second, more bytes were
+    /// read than counted. Does not register a wake-up.
     pub fn has_pending_input(&self) -> bool {
         match (self.untold.get(), self.watch.get()) {
             (Untold::Bytes(_), _) => true,
             (Untold::Nothing, Some(watch)) => {
-                // Comes to the call only if an event is pending, which is over if there is nothing.
+                // The call runs only if an event is pending; the event is cleared if there is no input.
                 let looked = watch.try_io(Interest::READABLE, |_| {
                     recv(&self.fd, &mut [0][..], RecvFlags::PEEK).map_err(io::Error::from)
                 });
@@ -307,7 +316,7 @@ impl Socket {
             (Untold::Nothing | Untold::Unknown, _) => {
                 let is_there = self.has_input_now();
                 if !is_there {
-                    // Whatever comes from now on is told.
+                    // Later input causes an event.
                     self.untold.set(Untold::Nothing);
                 }
                 is_there
@@ -315,13 +324,13 @@ impl Socket {
         }
     }
 
-    /// Whether something is there to be read, by the kernel's word: sees what no event has told yet.
+    /// Asks the kernel whether input is available, including input without an event so far.
     pub fn has_input_now(&self) -> bool {
         let peeked = recv(&self.fd, &mut [0][..], RecvFlags::PEEK | RecvFlags::DONTWAIT);
         !matches!(peeked, Err(Errno::AGAIN))
     }
 
-    /// Copies into `buffer` what can be read, and leaves it there to be read.
+    /// Copies available input into `buffer` without consuming it.
     pub fn poll_peek(&self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         self.poll_io(cx, Direction::Read, || {
             let (peeked, _) = recv(&self.fd, &mut *buffer, RecvFlags::PEEK)?;
@@ -329,32 +338,32 @@ impl Socket {
         })
     }
 
-    /// Sends a last message as far as there is room, ends the own direction, and throws away what has come, so that
-    /// the close that follows does not become a reset that overtakes the message. Never waits.
+    /// Sends a last message as far as there is room, ends the own direction and discards received bytes.
+    /// Unread bytes would turn the following close into a reset that may overtake the message. Never waits.
     pub fn try_send_and_end(&self, message: &[u8]) {
         let mut unread = [0; 4096];
-        // Nobody is left to be told of a failure here.
+        // The caller has no use for an error here.
         let _ = send(&self.fd, message, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
         let _ = self.shutdown_write();
         let _ = recv(&self.fd, &mut unread[..], RecvFlags::DONTWAIT);
     }
 
-    /// Whether events of this socket are seen: it has had to wait before.
+    /// Returns true if the socket is registered for events because it has had to wait before.
     pub fn is_watched(&self) -> bool {
         self.watch.get().is_some()
     }
 
-    /// Whether bytes can be moved to or from it by splice.
+    /// Returns true if splice can move bytes to or from the socket.
     pub fn is_spliceable(&self) -> bool {
         self.kind == Kind::Tcp
     }
 
-    /// The own address, if it is a TCP one.
+    /// Returns the local address if it is a TCP address.
     pub fn local_address(&self) -> Option<SocketAddr> {
         socket2::SockRef::from(self).local_addr().ok()?.as_socket()
     }
 
-    /// Runs a call to the kernel that needs the socket ready; `WouldBlock` from it makes the next one wait.
+    /// Runs a call to the kernel that needs the socket ready. If it returns `WouldBlock`, waits for an event.
     pub(crate) fn poll_io<T>(
         &self,
         cx: &mut Context<'_>,
@@ -375,7 +384,8 @@ impl Socket {
             Direction::Write => self.room_untold.get(),
         };
         if untold || self.watch.get().is_none() {
-            // As the registration does: a peer that never makes us wait must not keep a worker from all others.
+            // Yields regularly, as Tokio's registrations do: a peer that never makes the task wait must not
+            // block all other tasks.
             let turn = ready!(coop::poll_proceed(cx));
             match call() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => match direction {
@@ -396,7 +406,7 @@ impl Socket {
             })?;
             match call() {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
-                // An event that has come since `ready` was asked for is not cleared.
+                // Does not clear an event that arrived after `ready` was requested.
                 Ok(step @ (Step::Last(_) | Step::Counted(..))) => {
                     ready.clear_ready();
                     return Poll::Ready(Ok(self.settle(direction, step)));
@@ -406,14 +416,14 @@ impl Socket {
         }
     }
 
-    /// What a call has come to, after noting what it says of input, and of room, that no event tells.
+    /// Records what the result says about input or room without events, and returns the value.
     fn settle<T>(&self, direction: Direction, step: Step<T>) -> T {
         match step {
             Step::More(outcome) => outcome,
             Step::Last(outcome) => {
                 match direction {
                     Direction::Read => self.untold.set(Untold::Nothing),
-                    // It is full: of room that comes from now on an event tells.
+                    // The socket is full; later room causes an event.
                     Direction::Write => self.room_untold.set(false),
                 }
                 outcome
@@ -425,7 +435,7 @@ impl Socket {
         }
     }
 
-    /// The registration with the reactor, made when it is first needed.
+    /// Returns the registration with the reactor, created on first use.
     #[inline]
     fn watch(&self) -> io::Result<&AsyncFd<RawFd>> {
         match self.watch.get() {
@@ -437,8 +447,8 @@ impl Socket {
     #[cold]
     #[allow(unsafe_code)]
     fn register(&self) -> io::Result<&AsyncFd<RawFd>> {
-        // SAFETY: the descriptor stays open, and the same, for as long as the registration lives: `fd` is never
-        // replaced, and `watch` stands before it in the struct, so it is dropped first.
+        // SAFETY: the descriptor stays open, and the same, for as long as the registration lives: `fd` is
+        // never replaced, and `watch` stands before it in the struct, so it is dropped first.
         let watch = unsafe { AsyncFd::register(self.fd.as_raw_fd()) }.map_err(io::Error::from)?;
         Ok(self.watch.get_or_init(|| watch))
     }

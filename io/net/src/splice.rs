@@ -1,3 +1,5 @@
+//! Moves bytes between sockets with splice.
+
 use std::io;
 use std::task::{Context, Poll};
 
@@ -6,22 +8,22 @@ use rustix::pipe::{SpliceFlags, splice};
 use crate::socket::Direction;
 use crate::{Pipe, Socket};
 
-/// What one round of [`poll_splice`] has done.
+/// Result of one round of [`poll_splice`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpliceProgress {
-    /// Bytes taken from the source.
+    /// Bytes read from the source.
     pub read: u64,
-    /// Bytes that reached the sink.
+    /// Bytes written to the sink.
     pub written: u64,
-    /// The source ended before `wanted` bytes had come.
+    /// Set when the source ended before `wanted` bytes.
     pub source_ended: bool,
 }
 
-/// Moves up to `wanted` bytes from `source` to `sink` through `pipe`, without copying them to user space. Ready as
-/// soon as something moved, the source ended, or an error came; pending when neither side can go on.
+/// Moves up to `wanted` bytes from `source` to `sink` through `pipe`, without copying them to user space.
+/// Ready once bytes moved, the source ended, or an error occurred; pending if neither side can proceed.
 ///
-/// `wanted` does not count what is in the pipe already. The caller keeps calling until `wanted` is 0 and the pipe is
-/// empty.
+/// `wanted` excludes bytes already in the pipe. The caller repeats the call until `wanted` is 0 and the pipe
+/// is empty.
 pub fn poll_splice(
     cx: &mut Context<'_>,
     source: &Socket,
@@ -66,7 +68,8 @@ fn poll_fill(cx: &mut Context<'_>, source: &Socket, pipe: &mut Pipe, wanted: u64
 }
 
 fn poll_empty(cx: &mut Context<'_>, sink: &Socket, pipe: &mut Pipe) -> Poll<io::Result<usize>> {
-    // Without MORE: the kernel would keep the last bytes for up to 200 ms, and a server may pause at any place.
+    // Without MORE: the kernel would hold the last bytes for up to 200 ms, and a server may pause at any
+    // byte.
     let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
     let emptied = sink.poll_io(cx, Direction::Write, || {
         splice(&pipe.reader, None, sink, None, pipe.filled, flags).map_err(io::Error::from)

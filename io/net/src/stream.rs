@@ -1,10 +1,12 @@
+//! Streams in plaintext or TLS.
+
 use std::io;
 use std::task::{Context, Poll, ready};
 
 use crate::Socket;
 use crate::tls::TlsStream;
 
-/// A byte stream to a peer: a bare socket, or TLS over one.
+/// A byte stream to a peer: a socket, or TLS on a socket.
 pub enum Stream {
     /// Plaintext.
     Plain(Socket),
@@ -13,13 +15,13 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Whether it is a bare socket.
+    /// Returns true if the stream is plaintext.
     pub fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
 
-    /// Reads into `buffer`; 0 = the peer has ended its direction cleanly. A TLS stream that ends without saying so is
-    /// an error (`UnexpectedEof`).
+    /// Reads into `buffer`; 0 = the peer has ended its direction cleanly. A TLS stream that ends without
+    /// close_notify is an error (`UnexpectedEof`).
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(socket) => socket.poll_read(cx, buffer),
@@ -27,7 +29,7 @@ impl Stream {
         }
     }
 
-    /// As [`Self::poll_read`]; a bare socket then knows by itself when what was left is read, too
+    /// Reads as [`Self::poll_read`] does; a plaintext socket also counts the remaining bytes
     /// ([`Socket::poll_read_counting`]).
     pub fn poll_read_counting(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         match self {
@@ -36,7 +38,7 @@ impl Stream {
         }
     }
 
-    /// Writes as much of `bytes` as the peer has room for; pending only if none.
+    /// Writes as much of `bytes` as there is room for; pending only if there is none.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(socket) => socket.poll_write(cx, bytes),
@@ -44,7 +46,7 @@ impl Stream {
         }
     }
 
-    /// As [`Self::poll_write`], with more to follow at once ([`Socket::poll_write_more`]).
+    /// Writes as [`Self::poll_write`] does, with more to follow at once ([`Socket::poll_write_more`]).
     pub fn poll_write_more(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(socket) => socket.poll_write_more(cx, bytes),
@@ -52,7 +54,7 @@ impl Stream {
         }
     }
 
-    /// Ready when nothing written is left in this process.
+    /// Waits until all written bytes have left this process.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(_) => Poll::Ready(Ok(())),
@@ -60,7 +62,7 @@ impl Stream {
         }
     }
 
-    /// Bytes that were written and are still in this process, because the peer has no room for them.
+    /// Returns the number of written bytes that are still in this process, because the socket has no room.
     pub fn unsent_bytes(&self) -> usize {
         match self {
             Self::Plain(_) => 0,
@@ -68,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Ends the own direction, in TLS with a close_notify.
+    /// Ends the own direction; in TLS sends a close_notify.
     pub fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Self::Tls(tls) = self {
             ready!(tls.poll_close(cx))?;
@@ -76,7 +78,7 @@ impl Stream {
         Poll::Ready(self.socket().shutdown_write())
     }
 
-    /// The socket beneath.
+    /// Returns the underlying socket.
     pub fn socket(&self) -> &Socket {
         match self {
             Self::Plain(socket) => socket,
@@ -84,7 +86,7 @@ impl Stream {
         }
     }
 
-    /// The socket, if bytes may be moved around this process's memory by splice.
+    /// Returns the socket if splice can move its bytes.
     pub fn splice_end(&self) -> Option<&Socket> {
         match self {
             Self::Plain(socket) if socket.is_spliceable() => Some(socket),
@@ -92,7 +94,7 @@ impl Stream {
         }
     }
 
-    /// Whether an idle stream has something to read, its end included.
+    /// Returns true if an idle stream has input, including its end.
     pub fn has_pending_input(&self) -> bool {
         match self {
             Self::Plain(socket) => socket.has_pending_input(),

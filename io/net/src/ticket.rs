@@ -1,10 +1,9 @@
-//! Tickets: with one, a client that was sent on to another node is let do there what it has asked for here, and nothing
-//! else.
+//! Tickets for redirects to another node. A ticket permits the client one request there.
 //!
-//! Who sends a client on ([`Tickets::issue`]) does not judge it. It passes on, sealed, what the client has presented
-//! (its `Authorization`), which clients do not take to another host by themselves; the node ([`Tickets::open`]) judges
-//! that as if the client had presented it there. So a ticket never grants more than the credentials in it, and it is good
-//! for one method, one path, one client address, and a short time.
+//! The redirecting node ([`Tickets::issue`]) does not judge the client. It seals the client's `Authorization`
+//! into the ticket, because clients do not send that header to another host. The target node
+//! ([`Tickets::open`]) judges these credentials as if the client had sent them. So a ticket never grants more
+//! than its credentials. It is valid for one method, one path, one client address, and a short time.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,41 +15,42 @@ use weir_wire::base64url;
 
 use crate::Secret;
 
-/// The parameter of a query that a ticket is in.
+/// Query parameter that carries a ticket.
 pub const PARAMETER: &str = "weir_ticket";
 
-/// No `Authorization` that is longer is passed on: the target of the request would get too long for most servers.
+/// Maximum length of an `Authorization` in a ticket. With a longer one, the request's target would be too
+/// long for most servers.
 pub const CREDENTIALS_BYTES_MAX: usize = 4096;
 
-/// Makes and reads tickets. Their key comes from the secret by HMAC-SHA256; they are sealed by AES-256-GCM-SIV (RFC 8452),
-/// which does not break if a random nonce should come twice.
+/// Issues and opens tickets. The key is derived from the secret by HMAC-SHA256. Tickets are sealed with
+/// AES-256-GCM-SIV (RFC 8452), which stays secure if a random nonce repeats.
 pub struct Tickets {
     cipher: RandomizedNonceKey,
 }
 
-/// What a ticket is good for.
+/// Request that a ticket permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Errand<'a> {
-    /// The method.
+    /// Method.
     pub method: &'a [u8],
-    /// The path, without query, as the client writes it.
+    /// Path, without query, as the client sends it.
     pub path: &'a [u8],
-    /// Who asks.
+    /// Address of the client.
     pub client: IpAddr,
 }
 
-/// Why a ticket does not count.
+/// Reason why a ticket is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TicketError {
-    /// It is not whole, was changed, or was made with another secret.
+    /// The ticket is incomplete, modified, or made with another secret.
     Forged,
-    /// Its time is over.
+    /// The ticket has expired.
     Expired,
-    /// It is good for another method.
+    /// The ticket is for another method.
     OtherMethod,
-    /// It is good for another path.
+    /// The ticket is for another path.
     OtherPath,
-    /// It was given to another client address.
+    /// The ticket is for another client address.
     OtherClient,
 }
 
@@ -58,18 +58,18 @@ const VERSION: u8 = 1;
 const NONCE_BYTES: usize = 12;
 const PATH_BYTES: usize = 32;
 const CLIENT_BYTES: usize = 16;
-/// Far more than the longest ticket.
+/// Maximum length of a ticket's text; far above the longest ticket.
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 
 impl Tickets {
-    /// `None`: the crypto library refuses, which it does not.
+    /// Creates the key. `None` if the crypto library refuses, which does not happen.
     pub fn new(secret: &Secret) -> Option<Self> {
         let key = hmac::sign(&hmac::Key::new(HMAC_SHA256, secret.bytes()), b"weir redirect ticket");
         Some(Self { cipher: RandomizedNonceKey::new(&AES_256_GCM_SIV, key.as_ref()).ok()? })
     }
 
-    /// A ticket that counts until `expires_s`, in seconds since 1970, with what the client has presented. `None`: that is
-    /// too long to be passed on, or the system has no randomness.
+    /// Issues a ticket with the client's credentials that expires at `expires_s`, in seconds since 1970.
+    /// `None` if the credentials are too long, or if the system has no random bytes.
     pub fn issue(&self, errand: &Errand<'_>, credentials: Option<&[u8]>, expires_s: u64) -> Option<String> {
         let credentials = credentials.unwrap_or_default();
         let method_bytes = u8::try_from(errand.method.len()).ok()?;
@@ -91,10 +91,10 @@ impl Tickets {
         String::from_utf8(ticket).ok()
     }
 
-    /// What the client has presented where it got the ticket, if that counts for this at `now_s`.
+    /// Returns the client's credentials from the ticket, if it permits this request at `now_s`.
     ///
     /// # Errors
-    /// Why it does not.
+    /// If the ticket is rejected; the error is the reason.
     pub fn open(
         &self,
         ticket: &[u8],
@@ -129,7 +129,7 @@ impl Tickets {
     }
 }
 
-/// What is in a ticket once it has been unsealed.
+/// Content of an unsealed ticket.
 struct Inside<'t> {
     expires_s: u64,
     client: &'t [u8; CLIENT_BYTES],
@@ -151,7 +151,7 @@ impl<'t> Inside<'t> {
     }
 }
 
-/// IPv4 addresses are those that IPv6 maps them to: a client is the same however its address was written.
+/// Returns the bytes of the address. Maps IPv4 addresses to IPv6, so that a client has one form only.
 fn address(client: IpAddr) -> [u8; CLIENT_BYTES] {
     match client {
         IpAddr::V4(address) => address.to_ipv6_mapped().octets(),

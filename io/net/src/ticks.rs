@@ -1,10 +1,12 @@
+//! Conversion of instants to ticks.
+
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Counts ticks of some milliseconds since a start: which one an instant is in.
+/// Number of the tick in which an instant lies, for ticks of a few milliseconds.
 ///
-/// A worker asks for that several times for each request, mostly within the tick that it asked for last. Then it takes two comparisons, where
-/// the difference of two instants is a call, and its milliseconds are a division.
+/// A worker needs this several times for each request, mostly within the same tick. Then two comparisons
+/// suffice. Otherwise the difference of two instants is a call, and its milliseconds are a division.
 #[derive(Debug)]
 pub struct Ticks {
     start: Instant,
@@ -12,7 +14,7 @@ pub struct Ticks {
     last: Cell<Tick>,
 }
 
-/// One tick, its end excluded.
+/// One tick; its end is excluded.
 #[derive(Debug, Clone, Copy)]
 struct Tick {
     number: u64,
@@ -21,18 +23,18 @@ struct Tick {
 }
 
 impl Ticks {
-    /// Ticks of `tick_ms` milliseconds, at least one, from `start` on.
+    /// Creates ticks of `tick_ms` milliseconds, at least 1, from `start` on.
     pub fn new(start: Instant, tick_ms: u64) -> Self {
         let tick_ms = tick_ms.max(1);
         Self { start, tick_ms, last: Cell::new(Tick { number: 0, begins: start, ends: start }) }
     }
 
-    /// When they begin.
+    /// Returns the start of the first tick.
     pub fn start(&self) -> Instant {
         self.start
     }
 
-    /// The tick that `instant` is in; 0 also for what was before the start.
+    /// Returns the tick of `instant`; 0 for instants before the start.
     #[inline]
     pub fn of(&self, instant: Instant) -> u64 {
         let last = self.last.get();
@@ -60,7 +62,7 @@ mod tests {
             let mut state = 42_u64;
             for step in 0..10_000_u64 {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                // Back and forth, within ticks and over their borders.
+                // Goes back and forth, within ticks and across their borders.
                 let micros = step * 7 + (state >> 33) % 40_000;
                 let instant = start + Duration::from_micros(micros);
                 assert_eq!(ticks.of(instant), micros / 1_000 / tick_ms, "{micros} us, {tick_ms} ms");

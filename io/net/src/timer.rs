@@ -1,5 +1,5 @@
-//! One worker's timeouts. Coarse (16 ms) and lazy, because almost none of them ever fires: moving a deadline further
-//! away, which every request does several times, is a single store.
+//! Timeouts of one worker. They are coarse (16 ms) and lazy, because almost none of them fires. Moving a
+//! deadline further away, which every request does several times, is a single store.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,18 +12,19 @@ use tokio::sync::Notify;
 use crate::Ticks;
 
 const TICK_MS: u64 = 16;
-/// Deadlines further away than this many ticks (65 s) wait in the last bucket and are looked at again there.
+/// Number of buckets. Deadlines that are more ticks away (65 s) wait in the last bucket, where they are
+/// examined again.
 const BUCKETS: usize = 4096;
 const NONE: u32 = u32::MAX;
 
-/// A hashed timing wheel (Varghese and Lauck, scheme 6) of lists threaded through a slab.
+/// A hashed timing wheel (Varghese and Lauck, scheme 6) with lists threaded through a slab.
 #[derive(Debug)]
 pub struct Timers {
     ticks: Ticks,
     wheel: RefCell<Wheel>,
     driver_wakes_at: Cell<u64>,
     sooner: Notify,
-    /// No deadline is waited for any more.
+    /// Set when all deadlines count as expired.
     over: Cell<bool>,
 }
 
@@ -32,15 +33,15 @@ struct Wheel {
     entries: Slab<Entry>,
     heads: Box<[u32]>,
     occupied: [u64; BUCKETS / 64],
-    /// Everything up to here has been looked at.
+    /// Last examined tick.
     done_tick: u64,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// 0 = disarmed.
+    /// Tick of the deadline; 0 = disarmed.
     deadline: u64,
-    /// The tick at which the wheel looks at this entry, at or before `deadline`; 0 = not in the wheel.
+    /// Tick at which the wheel examines this entry, at or before `deadline`; 0 = not in the wheel.
     linked: u64,
     next: u32,
     previous: u32,
@@ -48,7 +49,7 @@ struct Entry {
     waker: Option<Waker>,
 }
 
-/// One task's deadline: armed, moved and disarmed many times.
+/// Deadline of one task. It is armed, moved and disarmed many times.
 #[derive(Debug)]
 pub struct Deadline {
     timers: Rc<Timers>,
@@ -56,7 +57,7 @@ pub struct Deadline {
 }
 
 impl Timers {
-    /// A wheel without entries. [`Timers::drive`] must run for deadlines to fire.
+    /// Creates a wheel without entries. Deadlines fire only while [`Timers::drive`] runs.
     pub fn new() -> Rc<Self> {
         let wheel = Wheel {
             entries: Slab::new(),
@@ -73,14 +74,14 @@ impl Timers {
         })
     }
 
-    /// A deadline that is not armed yet.
+    /// Creates a deadline that is not armed yet.
     pub fn deadline(self: &Rc<Self>) -> Deadline {
         let entry = Entry { deadline: 0, linked: 0, next: NONE, previous: NONE, expired: false, waker: None };
         let key = self.wheel.borrow_mut().entries.insert(entry) as u32;
         Deadline { timers: Rc::clone(self), key }
     }
 
-    /// Fires deadlines as they come, for ever; asleep while none is armed.
+    /// Fires deadlines forever; sleeps while none is armed.
     pub async fn drive(self: Rc<Self>) {
         loop {
             let next = self.wheel.borrow().next_occupied();
@@ -103,7 +104,7 @@ impl Timers {
         }
     }
 
-    /// Wakes every task that waits on a deadline, so that it looks around: the process is about to stop.
+    /// Wakes every task that waits for a deadline, because the process is about to stop.
     pub fn wake_all(&self) {
         let wakers: Vec<Waker> =
             self.wheel.borrow_mut().entries.iter_mut().filter_map(|(_, entry)| entry.waker.take()).collect();
@@ -112,7 +113,7 @@ impl Timers {
         }
     }
 
-    /// The deadline with this key has passed, whatever it is armed for: its task looks around.
+    /// Expires the deadline with this key at once and wakes its task.
     pub fn expire(&self, key: u32) {
         let waker = self.wheel.borrow_mut().entries.get_mut(key as usize).and_then(|entry| {
             entry.expired = true;
@@ -123,7 +124,8 @@ impl Timers {
         }
     }
 
-    /// Every deadline has passed from now on, whenever it is armed for: the process ends, and what still waits is cut.
+    /// Expires every deadline from now on, including those armed later: the process ends, and tasks that
+    /// still wait are aborted.
     pub fn expire_all(&self) {
         self.over.set(true);
         self.wake_all();
@@ -135,7 +137,7 @@ impl Deadline {
     #[inline]
     pub fn arm(&self, now: Instant, after: Duration) {
         let timers = &self.timers;
-        // One tick is added so that it never fires early; tick 0 means "none".
+        // Adds one tick, so that it never fires early; tick 0 means "none".
         let deadline = timers.ticks.of(now) + (after.as_millis() as u64).div_ceil(TICK_MS) + 1;
         let mut wheel = timers.wheel.borrow_mut();
         let tick = wheel.arm(self.key, deadline);
@@ -145,7 +147,7 @@ impl Deadline {
         }
     }
 
-    /// Nothing fires until armed again.
+    /// Disarms the deadline until it is armed again.
     #[inline]
     pub fn disarm(&self) {
         if let Some(entry) = self.timers.wheel.borrow_mut().entries.get_mut(self.key as usize) {
@@ -154,7 +156,7 @@ impl Deadline {
         }
     }
 
-    /// Whether the deadline has passed. If not, the task of `cx` is woken when it does.
+    /// Returns true if the deadline has passed. Otherwise the task of `cx` is woken when it does.
     #[inline]
     pub fn poll_expired(&self, cx: &Context<'_>) -> bool {
         if self.timers.over.get() {
@@ -171,12 +173,12 @@ impl Deadline {
         false
     }
 
-    /// Its number among the wheel's, for [`Timers::expire`].
+    /// Returns the deadline's key, for [`Timers::expire`].
     pub fn key(&self) -> u32 {
         self.key
     }
 
-    /// The wheel it belongs to.
+    /// Returns the wheel of the deadline.
     pub fn timers(&self) -> &Rc<Timers> {
         &self.timers
     }
@@ -191,7 +193,7 @@ impl Drop for Deadline {
 }
 
 impl Wheel {
-    /// Returns the tick at which the wheel will look at the entry.
+    /// Arms an entry. Returns the tick at which the wheel will examine it.
     fn arm(&mut self, key: u32, deadline: u64) -> u64 {
         let Some(entry) = self.entries.get_mut(key as usize) else { return u64::MAX };
         entry.deadline = deadline;
@@ -255,7 +257,7 @@ impl Wheel {
         None
     }
 
-    /// Looks at every bucket up to `now`; returns the wakers of the entries that are due.
+    /// Examines every bucket up to `now`. Returns the wakers of the expired entries.
     fn advance(&mut self, now: u64) -> Vec<Waker> {
         let mut due = Vec::new();
         while self.done_tick < now {

@@ -1,4 +1,4 @@
-//! Connecting to one of several addresses.
+//! Tests of connecting to one of several addresses.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,14 +11,14 @@ use weir_testkit::{FullListener, RefusingPort};
 
 fn connect(addresses: &[SocketAddr]) -> io::Result<Socket> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // Less than a connect timeout of the kernel's, which is what an address that nobody hears would cost.
+    // Shorter than the kernel's connect timeout, which an unreachable address would take.
     let limit = Duration::from_secs(60);
     runtime.block_on(async {
         tokio::time::timeout(limit, connect_first(addresses.iter().copied())).await.unwrap()
     })
 }
 
-/// Where somebody listens who may be asked whether anybody came.
+/// Opens a listener that can be asked whether a client has connected.
 fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();

@@ -1,4 +1,4 @@
-//! Reads that learn from the kernel how much they have left.
+//! Tests of reads that learn the number of remaining bytes from the kernel.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +17,7 @@ const SENT: usize = 5000;
 const READ: usize = 1000;
 const LEFT: usize = SENT - READ;
 
-/// A socket that is told of events, and its peer.
+/// Creates a socket that is registered for events, and its peer.
 async fn pair() -> (TcpStream, Socket) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -30,14 +30,14 @@ async fn pair() -> (TcpStream, Socket) {
     (peer, socket)
 }
 
-/// Waits for what the peer has sent, and reads [`READ`] bytes of it.
+/// Waits for input and reads [`READ`] bytes of it.
 async fn read_counting(socket: &mut Socket) {
     let mut buffer = [0; READ];
     let reading = poll_fn(|cx| socket.poll_read_counting(cx, &mut buffer));
     assert_eq!(timeout(PATIENCE, reading).await.unwrap().unwrap(), READ);
 }
 
-/// Splices so many bytes to nobody in particular, without waiting.
+/// Splices this number of bytes to an unused socket, without waiting.
 async fn splice(socket: &Socket, bytes: usize) {
     let (_client, sink) = pair().await;
     let mut pipe = PipePool::default().take().unwrap();
@@ -45,7 +45,7 @@ async fn splice(socket: &Socket, bytes: usize) {
     assert!(matches!(spliced, Poll::Ready(Ok(progress)) if progress.read == bytes as u64), "{spliced:?}");
 }
 
-/// Waits until an event tells of input, and sees that who looks is told, too.
+/// Waits for an event of input, and checks that `has_pending_input` also reports it.
 async fn wait_for_input(socket: &Socket) {
     let told = poll_fn(|cx| socket.poll_peek(cx, &mut [0]));
     timeout(PATIENCE, told).await.unwrap().unwrap();
@@ -134,7 +134,7 @@ async fn who_looks_for_input_is_told_of_what_came_and_forgets_what_was_read() {
     assert!(!socket.has_pending_input());
     peer.write_all(&[7; READ]).unwrap();
     wait_for_input(&socket).await;
-    // A read of all that is there, which does not know that.
+    // A read of all available bytes, which does not know that nothing is left.
     let mut buffer = [0; READ];
     let read = poll_fn(|cx| Poll::Ready(socket.poll_read(cx, &mut buffer))).await;
     assert!(matches!(read, Poll::Ready(Ok(READ))), "{read:?}");

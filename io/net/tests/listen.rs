@@ -1,4 +1,4 @@
-//! Listening sockets whose options change while they are open.
+//! Tests of listening sockets whose options change while they are open.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -17,7 +17,7 @@ fn open(options: ListenOptions) -> (Listener, SocketAddr) {
     (socket.into_listener().unwrap(), address)
 }
 
-/// Whether a connection comes about within this time.
+/// Connects within this time, or returns `None`.
 fn connects(address: SocketAddr, within: Duration) -> Option<TcpStream> {
     TcpStream::connect_timeout(&address, within).ok()
 }
@@ -51,7 +51,7 @@ async fn an_open_socket_can_be_told_to_wait_for_data_and_not_to() {
     assert!(listener.accept_queued().unwrap().is_none(), "a silent client is shown");
     listener.show_silent().unwrap();
     let _shown = TcpStream::connect(address).unwrap();
-    // Both: the one that comes now, and the one that was hidden before.
+    // Both connections: the new one, and the one that was hidden before.
     for _ in 0..2 {
         timeout(PATIENCE, listener.accept()).await.unwrap().unwrap();
     }
@@ -76,7 +76,7 @@ async fn a_socket_that_hears_no_more_lets_nobody_new_in_and_everybody_who_has_co
 #[tokio::test]
 async fn a_handshake_that_has_begun_comes_to_its_end_though_the_socket_hears_no_more() {
     let (listener, address) = open(ListenOptions { backlog: 10, wait_for_data: true });
-    // To the kernel its handshake is not over before data comes.
+    // For the kernel, the handshake is not complete before data arrives.
     let mut client = TcpStream::connect(address).unwrap();
     listener.hear_no_more().unwrap();
     assert!(listener.accept_queued().unwrap().is_none());
@@ -111,6 +111,6 @@ async fn who_shares_a_unix_socket_that_another_has_shut_waits_without_being_busy
     let _queued = UnixStream::connect(&path).unwrap();
     listener.hear_no_more().unwrap();
     timeout(PATIENCE, other.accept()).await.unwrap().unwrap();
-    // A task that never lets others run would keep the time from passing here.
+    // In a task that never yields, this timeout would not expire.
     assert!(timeout(Duration::from_millis(50), other.accept()).await.is_err());
 }

@@ -1,45 +1,46 @@
-//! Memory that the control groups of this process permit, as in a container or under systemd (cgroups(7)).
+//! Memory limits of this process's control groups, as in a container or under systemd (cgroups(7)).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the kernel counts for a control group that has a limit, in bytes.
+/// Memory counts of a control group with a limit, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupMemory {
-    /// Above this the kernel ends a process of the group.
+    /// Limit above which the kernel kills a process of the group.
     pub limit: u64,
-    /// In use, but for what the kernel keeps of files: it gives that up when somebody needs it.
+    /// Memory in use without the page cache, which the kernel frees on demand.
     pub used: u64,
-    /// Of that, buffers of sockets; 0 where the kernel does not say.
+    /// Part of `used` for socket buffers; 0 if the kernel does not report it.
     pub sockets: u64,
 }
 
 impl GroupMemory {
-    /// What is left of the limit.
+    /// Returns the memory left below the limit.
     pub fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used)
     }
 }
 
-/// Of the groups of this process and all above them, the one that leaves least; `None` = none has a limit. Reads files of the kernel.
+/// Returns the control group with the least memory left, among the groups of this process and their parents;
+/// `None` = none has a limit. Reads files of the kernel.
 pub fn group_memory() -> Option<GroupMemory> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     of_groups(Path::new("/sys/fs/cgroup"), &own)
 }
 
-/// `own` is the list of the process's groups (/proc/PID/cgroup).
+/// Finds the group. `own` is the list of the process's groups (/proc/PID/cgroup).
 fn of_groups(root: &Path, own: &str) -> Option<GroupMemory> {
     let tightest = own.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (_, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        // Version 2 names no controllers.
+        // Version 2 lists no controllers.
         let (top, files) = match controllers {
             "" => (root.to_owned(), &VERSION_2),
             _ if controllers.split(',').any(|name| name == "memory") => (root.join("memory"), &VERSION_1),
             _ => return None,
         };
-        // In a container its own group may be what is at the top, whatever it is called outside; of the name of one below that, only the
-        // end is found here.
+        // In a container, the root directory may show the process's own group, whatever its outer name. For a
+        // group below it, only the end of its name exists here.
         let path = Path::new(path.trim_start_matches('/'));
         let without = |skipped| top.join(path.components().skip(skipped).collect::<PathBuf>());
         let group = (0..=path.components().count()).map(without).find(|group| group.is_dir())?;
@@ -49,11 +50,11 @@ fn of_groups(root: &Path, own: &str) -> Option<GroupMemory> {
     tightest.min_by_key(GroupMemory::left)
 }
 
-/// Where a group says what.
+/// Names of a control group's files.
 struct Files {
     limit: &'static str,
     used: &'static str,
-    /// Lines of memory.stat: what the kernel keeps of files.
+    /// Lines of memory.stat for the page cache.
     cache: [&'static str; 2],
 }
 
@@ -65,11 +66,11 @@ const VERSION_1: Files = Files {
     cache: ["total_inactive_file", "total_active_file"],
 };
 
-/// Version 1 says "no limit" by a number that no machine has.
+/// Lower bound of the numbers that mean "no limit" in version 1; no machine has that much memory.
 const NO_LIMIT: u64 = 1 << 62;
 
 impl Files {
-    /// `None` = the group has no limit.
+    /// Reads the counts of a group; `None` = the group has no limit.
     fn read(&self, group: &Path) -> Option<GroupMemory> {
         let number = |name| fs::read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
         let limit = number(self.limit).filter(|limit| *limit < NO_LIMIT)?;
@@ -89,7 +90,7 @@ impl Files {
 mod tests {
     use super::*;
 
-    /// Groups in a directory, with what their files say.
+    /// Creates groups as a directory of files.
     fn groups(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

@@ -1,3 +1,5 @@
+//! Responses of a service.
+
 use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
@@ -9,23 +11,23 @@ use std::task::{Context, Poll};
 
 use super::{FileSource, LocalFuture};
 
-/// What a service answers.
+/// Response of a service.
 #[derive(Debug)]
 pub struct Answer {
-    /// 200 to 599.
+    /// Status, 200 to 599.
     pub status: u16,
-    /// Header lines. Those of framing (Content-Length, Transfer-Encoding, Connection) and Date are not among them. A line
-    /// whose value holds control characters is left out.
+    /// Header lines, without Date and the lines for framing (Content-Length, Transfer-Encoding, Connection).
+    /// A line whose value contains control characters is omitted.
     pub headers: Vec<(&'static str, Value)>,
-    /// The body. An answer to HEAD has what GET would have, and it is not sent.
+    /// Body. For a HEAD request it is the body of the GET, which is not sent.
     pub content: Content,
 }
 
-/// The value of a header line. Most are the same for many answers: those cost nothing.
+/// Value of a header line. Values shared by many responses are not copied.
 #[derive(Clone)]
 pub struct Value(Held);
 
-/// Where the bytes of a value are.
+/// Storage of a value's bytes.
 #[derive(Clone)]
 enum Held {
     Static(&'static [u8]),
@@ -33,61 +35,61 @@ enum Held {
     Shared(Arc<[u8]>),
 }
 
-/// The body of an answer.
+/// Body of a response.
 pub enum Content {
-    /// None; its length is said to be 0 where the status has bodies.
+    /// No body. The response has a length of 0 if its status permits a body.
     Empty,
-    /// These bytes.
+    /// Bytes in memory.
     Bytes(Vec<u8>),
-    /// For HEAD: nothing is sent, but this length is said to be that of GET.
+    /// For HEAD: no body is sent, but the response has this length, as the GET would.
     Length(u64),
-    /// Pieces that are made while they are sent.
+    /// Chunks that are produced while they are sent.
     Stream {
-        /// How long they are together; `None` = not known before the end.
+        /// Total length in bytes; `None` = unknown before the end.
         length: Option<u64>,
-        /// The pieces.
+        /// Source of the chunks.
         source: Box<dyn ChunkSource>,
     },
-    /// Pieces that are known, of files most of all.
+    /// Known parts, mostly of files.
     Parts(Vec<Part>),
 }
 
-/// One piece of an answer.
+/// One part of a body.
 pub enum Part {
-    /// These bytes.
+    /// Bytes in memory.
     Bytes(Vec<u8>),
     /// Bytes of a file.
     File {
-        /// The file.
+        /// Source file.
         file: Rc<dyn FileSource>,
-        /// Where they start.
+        /// Offset of the first byte.
         offset: u64,
-        /// How many. A file that has become shorter breaks the answer off.
+        /// Number of bytes. If the file has become shorter, the response is aborted.
         length: u64,
     },
 }
 
-/// Pieces that are made while they are sent.
+/// Source of chunks that are produced while they are sent.
 pub trait ChunkSource {
-    /// The next piece; `None` = that was all. An error breaks the answer off, so that nobody takes it for whole. An empty piece is
-    /// left out.
+    /// Returns the next chunk; `None` = the end. An error aborts the response, so that the client does not
+    /// take it for complete. An empty chunk is skipped.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Vec<u8>>>>;
 }
 
 impl Answer {
-    /// Without headers and body.
+    /// Creates a response without headers and body.
     pub const fn new(status: u16) -> Self {
         Self { status, headers: Vec::new(), content: Content::Empty }
     }
 
-    /// With a further header line.
+    /// Adds a header line.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// With this body, and its type.
+    /// Sets the body and its Content-Type.
     #[must_use]
     pub fn content(self, content_type: impl Into<Value>, content: Content) -> Self {
         let mut answer = self.with("Content-Type", content_type);
@@ -95,7 +97,7 @@ impl Answer {
         answer
     }
 
-    /// The value of the first line of this name.
+    /// Returns the value of the first line of this name.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         let line = self.headers.iter().find(|(there, _)| there.eq_ignore_ascii_case(name));
         line.map(|(_, value)| &**value)
@@ -103,7 +105,7 @@ impl Answer {
 }
 
 impl Value {
-    /// The same, of which copies cost nothing either.
+    /// Returns the same value in a form that is cheap to clone.
     #[must_use]
     pub fn shared(self) -> Self {
         match self.0 {
@@ -131,7 +133,7 @@ impl fmt::Debug for Value {
     }
 }
 
-/// Wherever the bytes are.
+/// Compares the bytes, whatever their storage.
 impl PartialEq for Value {
     fn eq(&self, other: &Self) -> bool {
         **self == **other
@@ -164,7 +166,7 @@ impl From<Vec<u8>> for Value {
     }
 }
 
-/// One that many answers have: none of them has a copy.
+/// Creates a value that many responses share without a copy.
 impl From<Arc<[u8]>> for Value {
     fn from(bytes: Arc<[u8]>) -> Self {
         Self(Held::Shared(bytes))
@@ -181,7 +183,7 @@ impl From<Cow<'static, str>> for Value {
 }
 
 impl Content {
-    /// How long it is; `None` = not known before the end.
+    /// Returns the length in bytes; `None` = unknown before the end.
     pub fn length(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),
@@ -194,7 +196,7 @@ impl Content {
 }
 
 impl Part {
-    /// How long it is.
+    /// Returns the length in bytes.
     pub fn length(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
@@ -216,7 +218,7 @@ impl fmt::Debug for Content {
     }
 }
 
-/// Pieces that `step` makes one after the other, each time from what it has handed on with the piece before.
+/// Creates a source that calls `step` for each chunk, with the state that the previous call returned.
 pub fn unfold<S, F>(state: S, step: impl FnMut(S) -> F + 'static) -> Box<dyn ChunkSource>
 where
     S: 'static,
@@ -225,7 +227,7 @@ where
     Box::new(Unfold { state: Some(state), step, under_way: None })
 }
 
-/// A piece, and what the next one is made from.
+/// A chunk and the state for the next call.
 type Step<S> = io::Result<Option<(Vec<u8>, S)>>;
 
 struct Unfold<S, T> {

@@ -1,58 +1,62 @@
+//! The body of a request.
+
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll};
 
-/// A request's body, its framing taken off.
+/// Body of a request, without its framing.
 ///
-/// It can be read until the answer is given. If the client asked to be told, it is told to send the body
-/// (`100 Continue`) by the first read: who answers without one has spared it the transfer.
+/// It can be read until the service returns its response. The first read sends `100 Continue` if the client
+/// expects it. A service that responds without a read saves the client the transfer.
 pub struct Body {
     source: Box<dyn BodySource>,
     length: Option<u64>,
 }
 
-/// Where a body comes from.
+/// Source of a request's body.
 pub trait BodySource {
-    /// Reads into `buffer`, which is not empty; 0 = the body is complete. An error: it will never be.
+    /// Reads into `buffer`, which is not empty; 0 = the body is complete. After an error the body will never
+    /// be complete.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Sends an interim answer (RFC 9110 section 15.2), as it is written, before the next read waits.
+    /// Sends an interim response (RFC 9110 section 15.2) with this head, before the next read waits.
     fn inform(&mut self, head: Vec<u8>) {
         drop(head);
     }
 }
 
 impl Body {
-    /// Of `length` bytes; `None` = that is not known before its end.
+    /// Creates a body of `length` bytes; `None` = unknown before its end.
     pub fn new(source: Box<dyn BodySource>, length: Option<u64>) -> Self {
         Self { source, length }
     }
 
-    /// Of a request without one.
+    /// Creates the body of a request without one.
     pub fn empty() -> Self {
-        // It takes no room.
+        // A zero-sized type needs no allocation.
         Self { source: Box::new(Nothing), length: Some(0) }
     }
 
-    /// Of bytes that are there already: for tests.
+    /// Creates a body from bytes, for tests.
     pub fn of_bytes(bytes: Vec<u8>) -> Self {
         let length = Some(bytes.len() as u64);
         Self { source: Box::new(Bytes { bytes, at: 0 }), length }
     }
 
-    /// Its length; `None` = not known before its end. 0 where there is none.
+    /// Returns the length; `None` = unknown before the end. 0 if there is no body.
     pub fn length(&self) -> Option<u64> {
         self.length
     }
 
-    /// Whether there surely is nothing in it.
+    /// Returns true if the body is known to be empty.
     pub fn is_empty(&self) -> bool {
         self.length == Some(0)
     }
 
-    /// Has the client told something, with an interim answer of this status (100 to 199), before more of the body is waited for.
-    /// A line whose value holds control characters is left out. Clients of HTTP/1.0 know no such answers: ask before.
+    /// Sends the client an interim response of this status (100 to 199) before the next wait for the body.
+    /// Omits lines whose value contains control characters. HTTP/1.0 clients do not know interim responses,
+    /// so the caller must check the version.
     pub fn inform(&mut self, status: u16, reason: &str, lines: &[(&str, &str)]) {
         let mut head = format!("HTTP/1.1 {status} {reason}\r\n");
         for (name, value) in lines {
@@ -67,18 +71,18 @@ impl Body {
     /// Reads into `buffer`; 0 = the body is complete.
     ///
     /// # Errors
-    /// It will never be complete: the client has gone, is too slow, or breaks the rules of framing. The client gets what
-    /// that calls for, whatever the service answers.
+    /// If the body will never be complete: the client is gone, too slow, or violates the framing. The proxy
+    /// then answers the client, whatever the service returns.
     pub async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         poll_fn(|cx| self.poll_read(cx, buffer)).await
     }
 
-    /// The same, to be polled.
+    /// Polls a read, as [`Self::read`] does.
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         if buffer.is_empty() { Poll::Ready(Ok(0)) } else { self.source.poll_read(cx, buffer) }
     }
 
-    /// Reads all of it. `None`: it has more than `bytes_max`.
+    /// Reads the whole body; `None` = it has more than `bytes_max` bytes.
     ///
     /// # Errors
     /// As [`Self::read`].

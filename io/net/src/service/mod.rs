@@ -1,9 +1,10 @@
-//! The interface between who speaks HTTP with clients and who answers them within this process: a local service, such as
-//! the storage areas, and the files that servers name in place of a body.
+//! Interface between the HTTP proxy and services in the same process: storage areas, and files that servers
+//! name in place of a body.
 //!
-//! Who speaks HTTP reads the head, hands over a [`Request`] and its [`Body`], and sends the [`Answer`]; framing, limits,
-//! timeouts, keep-alive, logs are its part. All of it lives on one worker's event loop: nothing here is `Send` but the
-//! service itself, and nothing may block. What must wait for a disk does so on threads of the service's own.
+//! The proxy reads the head, passes a [`Request`] and its [`Body`], and sends the [`Answer`]. It also handles
+//! framing, limits, timeouts, keep-alive and logs. Everything runs on one worker's event loop: only the
+//! service itself is `Send`, and no call may block. Work that waits for a disk runs on the service's own
+//! threads.
 
 mod answer;
 mod body;
@@ -21,36 +22,36 @@ pub use file::FileSource;
 pub use order::{Delivery, FileOrder, FileTarget, Publish, TakenUpload};
 pub use request::{ClientTls, HeaderLine, Request};
 
-/// A future of one worker.
+/// A future that stays on one worker.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// What a request came to.
+/// Outcome of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Done<'a> {
-    /// Its method; empty for one that nobody knows.
+    /// Method; empty if it is unknown.
     pub method: &'a [u8],
-    /// The status of its answer; `None` = it got none.
+    /// Status of the response; `None` = there was no response.
     pub status: Option<u16>,
-    /// Bytes of its body that came.
+    /// Received bytes of the request's body.
     pub request_bytes: u64,
-    /// Bytes of the answer's body that went out.
+    /// Sent bytes of the response's body.
     pub response_bytes: u64,
-    /// The answer went out whole.
+    /// Set when the whole response was sent.
     pub whole: bool,
 }
 
-/// Answers requests. One value serves all workers.
+/// A service that answers requests. One instance serves all workers.
 pub trait Service: fmt::Debug + Send + Sync {
-    /// Answers a request to the part of the service that the config calls `name`. The future is dropped when nobody waits
-    /// for the answer any more.
+    /// Answers a request to the storage area `name` of the config. The caller drops the future if the client
+    /// no longer waits.
     fn call(&self, name: &str, request: Request, body: Body) -> LocalFuture<Answer>;
 
-    /// Answers a request to the pool that the config calls `pool` with the file that a server of it has named. The future is
-    /// dropped when nobody waits for the answer any more.
+    /// Answers a request to the pool `pool` with the file that a server has named. The caller drops the
+    /// future if the client no longer waits.
     fn deliver(&self, pool: &str, request: Request, order: FileOrder) -> LocalFuture<Delivery>;
 
-    /// Takes the body of a request to `pool` into the file that a server of it has named. Nobody sees it there yet, and nothing is
-    /// left of it if what is returned is dropped. What it is not taken for is the client's answer.
+    /// Stores the body of a request to `pool` in the file that a server has named. The file is not visible
+    /// yet, and dropping the result removes it. An error is the response for the client.
     fn take_upload(
         &self,
         pool: &str,
@@ -59,7 +60,7 @@ pub trait Service: fmt::Debug + Send + Sync {
         target: FileTarget,
     ) -> LocalFuture<Result<TakenUpload, Delivery>>;
 
-    /// A request that it was called with is over. Must not block.
+    /// Called after a request is over. Must not block.
     fn done(&self, name: &str, done: &Done<'_>) {
         let _ = (name, done);
     }

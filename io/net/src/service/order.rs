@@ -1,50 +1,52 @@
+//! Files that servers name in their responses.
+
 use std::fmt;
 
 use super::{Answer, LocalFuture};
 
-/// What a server has said in place of a body: which file its client is to get.
+/// Instruction of a server to send its client a file in place of a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOrder {
-    /// Which one.
+    /// File to send.
     pub target: FileTarget,
-    /// Lines of the server's response that belong to the answer.
+    /// Lines of the server's response that the client gets.
     pub headers: Vec<(&'static str, Vec<u8>)>,
-    /// The character set of the file, if it is a text; `None` = what its type says.
+    /// Character set of the file if it is a text; `None` = according to its type.
     pub charset: Option<Vec<u8>>,
 }
 
-/// How a server names a file.
+/// Name of a file, as a server gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileTarget {
-    /// By a URI of the pool's internal locations, with its query if it has one.
+    /// URI in the pool's internal locations, with its query if it has one.
     Uri(Vec<u8>),
-    /// By its path in the file system.
+    /// Path in the file system.
     Path(Vec<u8>),
 }
 
-/// What has become of an order.
+/// Result of a file order.
 #[derive(Debug)]
 pub struct Delivery {
-    /// For the client.
+    /// Response for the client.
     pub answer: Answer,
-    /// Why that is not the file, for the operator; `None` = it is, or the client has asked for something that the file does
-    /// not have.
+    /// Reason for the operator if the response is not the file. `None` = it is the file, or the client
+    /// requested a part that the file does not have.
     pub complaint: Option<String>,
 }
 
 /// Makes an upload visible.
 ///
 /// # Errors
-/// The status that its client gets, and why: it is not visible.
+/// The status for the client and the reason, if the upload is not visible.
 pub type Publish = Box<dyn FnOnce() -> LocalFuture<Result<(), (u16, String)>>>;
 
-/// An upload that is complete, and that nobody sees yet.
+/// A complete upload that is not visible yet.
 pub struct TakenUpload {
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// The digests that were computed, as a Digest header has them (RFC 3230); may be empty.
+    /// Computed digests, in the format of a Digest header (RFC 3230); may be empty.
     pub digests: String,
-    /// What is left to be done.
+    /// Last step of the upload.
     pub publish: Publish,
 }
 

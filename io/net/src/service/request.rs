@@ -1,63 +1,65 @@
+//! Heads of requests.
+
 use std::borrow::Cow;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-/// A request's head. What is a range is one of bytes in `head`.
+/// Head of a request. All ranges are byte ranges in `head`.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The head as it came.
+    /// Bytes of the head, as received.
     pub head: Vec<u8>,
-    /// The method.
+    /// Method.
     pub method: Range<usize>,
-    /// The path of the target, without query, as the client wrote it; `*` for an OPTIONS of the whole server; empty for a
-    /// target that stops after its authority.
+    /// Path of the target, without query, as the client sent it. `*` for an OPTIONS of the whole server;
+    /// empty for a target without path.
     pub path: Range<usize>,
-    /// The query, without `?`.
+    /// Query, without `?`.
     pub query: Option<Range<usize>>,
-    /// The host that counts, with its port if it has one.
+    /// Effective host, with its port if it has one.
     pub host: Option<Range<usize>>,
-    /// The header lines in the order they came.
+    /// Header lines, in the received order.
     pub lines: Vec<HeaderLine>,
-    /// The client speaks no more than HTTP/1.0.
+    /// Set when the client's version is at most HTTP/1.0.
     pub is_http10: bool,
-    /// It came, as far as the client can see, over TLS.
+    /// Set when the request used TLS from the client's point of view.
     pub is_https: bool,
-    /// Who has connected; `None` on a Unix socket.
+    /// Address of the connection's peer; `None` on a Unix socket.
     pub peer: Option<SocketAddr>,
-    /// The client, after PROXY protocol and trusted forwarding headers.
+    /// Address of the client, after PROXY protocol and trusted forwarding headers.
     pub client: Option<IpAddr>,
-    /// The client's TLS session; `None` = plaintext.
+    /// TLS session of the client; `None` = plaintext.
     pub tls: Option<ClientTls>,
-    /// Its id, for logs; empty = none.
+    /// Request id for logs; empty = none.
     pub id: String,
 }
 
-/// A header line: where its name and its value are, the value without whitespace around it.
+/// A header line, as ranges of its name and of its value without surrounding whitespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeaderLine {
-    /// The name.
+    /// Name.
     pub name: Range<usize>,
-    /// The value.
+    /// Value.
     pub value: Range<usize>,
 }
 
-/// A client's TLS session.
+/// TLS session of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientTls {
-    /// `1.2` or `1.3`.
+    /// Version, `1.2` or `1.3`.
     pub version: &'static str,
     /// IANA name of the cipher suite.
     pub cipher: &'static str,
-    /// The subject of the client's verified certificate; empty = there is none.
+    /// Subject of the client's verified certificate; empty = no certificate.
     pub subject: String,
-    /// Who has issued it; empty = there is none.
+    /// Issuer of that certificate; empty = no certificate.
     pub issuer: String,
-    /// The end of that certificate, in seconds since 1970.
+    /// End of that certificate's validity, in seconds since 1970.
     pub not_after_unix_secs: Option<u64>,
 }
 
 impl Request {
-    /// A request with these lines, of no client in particular: for tests, and for questions about requests.
+    /// Creates a request with these lines and without a client, for tests and for evaluating sample requests.
     pub fn new(method: &str, target: &str, headers: &[(&str, &str)]) -> Self {
         let mut head = Vec::new();
         let mut put = |text: &str| {
@@ -78,12 +80,12 @@ impl Request {
         request
     }
 
-    /// The method.
+    /// Returns the method.
     pub fn method(&self) -> &[u8] {
         self.bytes(&self.method)
     }
 
-    /// The path, as the client wrote it; `/` for a target that stops after its authority.
+    /// Returns the path as the client sent it; `/` for a target without path.
     pub fn path(&self) -> &[u8] {
         match self.bytes(&self.path) {
             b"" => b"/",
@@ -91,22 +93,23 @@ impl Request {
         }
     }
 
-    /// The query, without `?`.
+    /// Returns the query, without `?`.
     pub fn query(&self) -> Option<&[u8]> {
         self.query.as_ref().map(|query| self.bytes(query))
     }
 
-    /// The host that counts, with its port if it has one.
+    /// Returns the effective host, with its port if it has one.
     pub fn host(&self) -> Option<&[u8]> {
         self.host.as_ref().map(|host| self.bytes(host))
     }
 
-    /// The value of the first line of this name, in any case.
+    /// Returns the value of the first line of this name, ignoring case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.line(name.as_bytes()).map(|line| self.bytes(&line.value))
     }
 
-    /// Whether the name of a line begins with this letter, in any case. If none does, there is no line of any such name.
+    /// Returns true if the name of a line begins with this letter, ignoring case. If not, no line has a name
+    /// with that letter.
     pub fn has_initial(&self, letter: u8) -> bool {
         let is_it = |line: &HeaderLine| {
             self.head.get(line.name.start).is_some_and(|first| first.eq_ignore_ascii_case(&letter))
@@ -114,18 +117,18 @@ impl Request {
         self.lines.iter().any(is_it)
     }
 
-    /// The values of all lines of this name, in any case.
+    /// Returns the values of all lines of this name, ignoring case.
     pub fn headers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let named = move |line: &&HeaderLine| self.bytes(&line.name).eq_ignore_ascii_case(name.as_bytes());
         self.lines.iter().filter(named).map(move |line| self.bytes(&line.value))
     }
 
-    /// All header lines: names and values.
+    /// Returns names and values of all header lines.
     pub fn pairs(&self) -> impl Iterator<Item = (&[u8], &[u8])> + Clone {
         self.lines.iter().map(|line| (self.bytes(&line.name), self.bytes(&line.value)))
     }
 
-    /// The value of a header that is a list: all of its lines, joined (RFC 9110 section 5.3).
+    /// Returns the value of a list header: all its lines, joined (RFC 9110 section 5.3).
     pub fn list<'a>(&'a self, name: &'a str) -> Option<Cow<'a, [u8]>> {
         let mut values = self.headers(name);
         let first = values.next()?;

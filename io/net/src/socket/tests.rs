@@ -1,3 +1,5 @@
+//! Tests of sockets.
+
 use std::future::poll_fn;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -21,14 +23,14 @@ async fn a_break_is_told_of_although_bytes_are_unread_and_room_is_not_forgotten_
     peer.write_all(b"unread").unwrap();
     let all_of_it = async {
         poll_fn(|cx| socket.poll_peek(cx, &mut [0])).await.unwrap();
-        // Until the events that there are have been taken.
+        // Gives the reactor time to deliver the pending events.
         for _ in 0..3 {
             assert!(poll_fn(|cx| Poll::Ready(socket.poll_broken(cx))).await.is_pending());
             tokio::task::yield_now().await;
         }
         assert_eq!(poll_fn(|cx| socket.poll_write(cx, b"answer")).await.unwrap(), 6);
         peer.read_exact(&mut [0; 6]).unwrap();
-        // One that has ended its own direction may still read.
+        // A peer that has ended its own direction may still read.
         peer.shutdown(std::net::Shutdown::Write).unwrap();
         for _ in 0..3 {
             assert!(poll_fn(|cx| Poll::Ready(socket.poll_broken(cx))).await.is_pending());
@@ -48,7 +50,7 @@ async fn a_peer_that_has_sent_all_over_a_unix_socket_and_closed_it_has_not_broke
     let socket = Socket::from_unix(own.into());
     peer.write_all(b"all of it").unwrap();
     drop(peer);
-    // Until the events that there are would have been taken.
+    // Gives the reactor time to deliver events.
     for _ in 0..3 {
         assert!(!poll_fn(|cx| Poll::Ready(socket.is_broken(cx))).await);
         tokio::task::yield_now().await;
@@ -61,7 +63,7 @@ async fn an_end_behind_unread_bytes_wakes_and_the_bytes_are_read_all_the_same() 
     let all_of_it = async {
         for bytes in [b"unread", b"second"] {
             peer.write_all(bytes).unwrap();
-            // Until the events that there are have been taken.
+            // Gives the reactor time to deliver the pending events.
             for _ in 0..3 {
                 assert!(!poll_fn(|cx| Poll::Ready(socket.has_ended(cx))).await);
                 tokio::task::yield_now().await;
@@ -112,7 +114,7 @@ fn what_is_written_with_more_to_follow_goes_out_when_pushed() {
     let mut buffer = [0; 8];
     assert_eq!(peer.read(&mut buffer).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     socket.push();
-    // Unpushed, the kernel would keep it for 200 ms.
+    // Without the push, the kernel would hold the bytes for 200 ms.
     peer.set_nonblocking(false).unwrap();
     peer.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     assert_eq!(peer.read(&mut buffer).unwrap(), 4);
@@ -124,7 +126,7 @@ async fn a_file_that_ends_early_is_noticed_when_it_is_asked_for_again() {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(b"short").unwrap();
     let all_of_it = async {
-        // Once it has had to wait it goes by events.
+        // A socket that has had to wait uses events.
         let much = vec![0; 1 << 20];
         let mut filled = 0;
         poll_fn(|cx| {
@@ -139,7 +141,7 @@ async fn a_file_that_ends_early_is_noticed_when_it_is_asked_for_again() {
         poll_fn(|cx| socket.poll_room(cx)).await;
         let sent = poll_fn(|cx| socket.poll_send_file(cx, file.as_fd(), 0, 100)).await.unwrap();
         assert_eq!(sent, 5);
-        // What is short is taken for a full socket.
+        // A short result counts as a full socket.
         assert!(poll_fn(|cx| Poll::Ready(socket.poll_room(cx))).await.is_pending());
         assert!(poll_fn(|cx| Poll::Ready(socket.poll_send_file(cx, file.as_fd(), 5, 95))).await.is_pending());
         socket.ask_again();
@@ -149,7 +151,7 @@ async fn a_file_that_ends_early_is_noticed_when_it_is_asked_for_again() {
     tokio::time::timeout(Duration::from_secs(60), all_of_it).await.unwrap();
 }
 
-/// Lets the reactor take the events that there are, then says whether a read gets something.
+/// Lets the reactor deliver the pending events. Returns true if a read then returns bytes.
 async fn reads(socket: &mut Socket) -> bool {
     for _ in 0..3 {
         tokio::task::yield_now().await;
@@ -161,7 +163,7 @@ async fn reads(socket: &mut Socket) -> bool {
 async fn less_than_a_batch_is_not_read_until_it_is_one_or_none_is_waited_for() {
     let (mut socket, mut peer) = connected();
     let all_of_it = async {
-        // Once it has had to wait it goes by events.
+        // A socket that has had to wait uses events.
         assert!(!reads(&mut socket).await);
         peer.write_all(&[1; 100]).unwrap();
         poll_fn(|cx| socket.poll_read(cx, &mut [0; 4])).await.unwrap();

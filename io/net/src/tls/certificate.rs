@@ -1,3 +1,5 @@
+//! Configured certificates.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,26 +14,27 @@ use super::error::{FileProblem, FileRole, TlsError};
 use super::explain::explain;
 use super::files::PemFile;
 
-/// What a configured certificate says of itself.
+/// Summary of a configured certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateSummary {
-    /// Its file.
+    /// Path of its file.
     pub path: PathBuf,
-    /// The names it is for, in lower case: its DNS subject alternative names, or, where it has none, its common name.
+    /// Names of the certificate, in lower case: its DNS subject alternative names, or its common name if it
+    /// has none.
     pub names: Vec<String>,
-    /// Who issued it, in the form `CN=..., O=...`.
+    /// Issuer, in the form `CN=..., O=...`.
     pub issuer: String,
-    /// The kind of its key: `RSA`, `ECDSA` or `Ed25519`.
+    /// Type of the key: `RSA`, `ECDSA` or `Ed25519`.
     pub key: &'static str,
-    /// Valid from this second of the Unix epoch on.
+    /// Start of validity, in seconds since 1970.
     pub not_before: i64,
-    /// Valid until this second of the Unix epoch.
+    /// End of validity, in seconds since 1970.
     pub not_after: i64,
-    /// Whether each certificate of the chain is issued by the next.
+    /// Set when each certificate of the chain is issued by the next.
     pub chain_in_order: bool,
 }
 
-/// A certificate that can be shown.
+/// A certificate with its key, ready for use.
 #[derive(Debug)]
 pub(super) struct LoadedCertificate {
     pub(super) summary: CertificateSummary,
@@ -39,7 +42,7 @@ pub(super) struct LoadedCertificate {
 }
 
 impl LoadedCertificate {
-    /// Reads chain and key, and proves that they belong together.
+    /// Reads chain and key, and checks that they match.
     pub(super) fn load(plan: &Certificate, provider: &CryptoProvider) -> Result<Self, TlsError> {
         let file = PemFile::read(FileRole::Certificate, &plan.certificate)?;
         let chain = file.certificates()?;
@@ -85,7 +88,7 @@ fn summarize(
     })
 }
 
-/// RFC 6125, 6.4.4: the common name counts only where there is no alternative name.
+/// Returns the names. The common name counts only if there is no alternative name (RFC 6125 section 6.4.4).
 fn names(leaf: &X509Certificate<'_>) -> Vec<String> {
     let alternative = leaf.subject_alternative_name().ok().flatten();
     let alternative = alternative.iter().flat_map(|extension| &extension.value.general_names);

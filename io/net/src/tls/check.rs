@@ -1,3 +1,5 @@
+//! Checks of TLS settings for `weir check`.
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weir_config::plan::{Certificate, TlsIn, TlsOut};
@@ -8,23 +10,23 @@ use super::client_auth::LoadedClientAuth;
 use super::error::TlsError;
 use super::provider::{provider_in, provider_out};
 
-/// What `weir check` has to say of a TLS section.
+/// Report of `weir check` on a TLS section.
 #[derive(Debug, Default)]
 pub struct TlsReport {
-    /// The certificates that load.
+    /// Certificates that load.
     pub certificates: Vec<CertificateSummary>,
-    /// What works, but not for long or not as meant.
+    /// Warnings about settings that work, but not for long or not as intended.
     pub warnings: Vec<String>,
-    /// What does not work: all of it, not only the first.
+    /// All errors, not only the first.
     pub errors: Vec<TlsError>,
 }
 
-/// Proves that a certificate loads, and that its key belongs to it. Blocks on the disk.
+/// Checks that a certificate loads and that its key matches. Blocks on the disk.
 pub fn check_certificate(certificate: &Certificate) -> Result<CertificateSummary, TlsError> {
     LoadedCertificate::load(certificate, &provider_out()).map(|loaded| loaded.summary)
 }
 
-/// Tries everything that a listener's TLS needs. Blocks on the disk.
+/// Checks the TLS settings of a listener. Blocks on the disk.
 pub fn check_tls_in(plan: &TlsIn) -> TlsReport {
     let mut report = TlsReport::default();
     for certificate in &plan.certificates {
@@ -45,7 +47,7 @@ pub fn check_tls_in(plan: &TlsIn) -> TlsReport {
     report
 }
 
-/// Tries everything that a pool's TLS needs, but for its servers. Blocks on the disk.
+/// Checks the TLS settings of a pool, except the names of its servers. Blocks on the disk.
 pub fn check_tls_out(plan: &TlsOut) -> TlsReport {
     let mut report = TlsReport::default();
     if let Some(certificate) = &plan.client_certificate {
@@ -54,7 +56,7 @@ pub fn check_tls_out(plan: &TlsOut) -> TlsReport {
     if report.errors.is_empty() {
         match ClientTls::load(plan) {
             Ok(tls) => {
-                // Without a name in the config, the servers' own are checked where they are known.
+                // Without a name in the config, the caller checks the names of the servers.
                 report.errors.extend(tls.connector("server.invalid").err());
             }
             Err(error) => report.errors.push(error),

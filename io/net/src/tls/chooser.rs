@@ -1,3 +1,5 @@
+//! The choice of a certificate for a client.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,13 +10,13 @@ use rustls::sign::CertifiedKey;
 use super::certificate::LoadedCertificate;
 use super::sni;
 
-/// Chooses the certificate for a client by the name it asks for and the signatures it can verify.
+/// Chooses the certificate for a client by the requested name and the signatures that the client can verify.
 #[derive(Debug)]
 pub(super) struct CertificateChooser {
     exact: HashMap<String, Candidates>,
-    /// By what stands after `*.`.
+    /// Certificates by the part of the name after `*.`.
     wildcard: HashMap<String, Candidates>,
-    /// For clients that ask for no name, or for one that is not there.
+    /// Certificates for clients that request no name or an unknown one.
     default: Candidates,
 }
 
@@ -22,7 +24,8 @@ pub(super) struct CertificateChooser {
 type Candidates = Vec<Arc<CertifiedKey>>;
 
 impl CertificateChooser {
-    /// The first certificate is the default, together with those of other key types for one of its names.
+    /// Creates the chooser. The first certificate is the default, together with certificates of other key
+    /// types that share one of its names.
     pub(super) fn new(certificates: &[LoadedCertificate]) -> Self {
         let mut chooser = Self { exact: HashMap::new(), wildcard: HashMap::new(), default: Vec::new() };
         for certificate in certificates {
@@ -53,7 +56,7 @@ impl CertificateChooser {
 
     fn candidates(&self, name: &str) -> &Candidates {
         let name = name.strip_suffix('.').unwrap_or(name);
-        // A wildcard stands for exactly one label (RFC 6125, 6.4.3).
+        // A wildcard stands for exactly one label (RFC 6125 section 6.4.3).
         let parent = || name.split_once('.').and_then(|(_, parent)| self.wildcard.get(parent));
         self.exact.get(name).or_else(parent).unwrap_or(&self.default)
     }
@@ -61,17 +64,18 @@ impl CertificateChooser {
 
 impl ResolvesServerCert for CertificateChooser {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        // rustls gives the name in lower case.
+        // rustls returns the name in lower case.
         let name = hello.server_name();
         sni::note(name);
         let candidates = name.map_or(&self.default, |name| self.candidates(name));
         let fits = |key: &&Arc<CertifiedKey>| key.key.choose_scheme(hello.signature_schemes()).is_some();
-        // If none fits, rustls refuses the first with the right alert.
+        // If none fits, rustls rejects the first with the right alert.
         candidates.iter().find(fits).or(candidates.first()).cloned()
     }
 }
 
-/// An RSA signature costs the server many times what an elliptic one does. Otherwise the order of the config counts.
+/// Sorts RSA last, because an RSA signature costs the server many times as much as an elliptic-curve one.
+/// Otherwise keeps the order of the config.
 fn cheapest_first(candidates: &mut Candidates) {
     candidates.sort_by_key(|key| key.key.algorithm() == SignatureAlgorithm::RSA);
 }

@@ -1,3 +1,5 @@
+//! TLS to the servers of pools.
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,21 +21,22 @@ use super::raw_io::RawIo;
 use super::server_verifier::ServerVerifier;
 use super::unverified::Unverified;
 
-/// TLS towards the servers of a pool.
+/// TLS settings for the servers of a pool.
 #[derive(Debug, Clone)]
 pub struct ClientTls {
     config: ClientConfig,
     server_name: Option<String>,
 }
 
-/// TLS towards one server. Cheap to clone; shared by all workers.
+/// TLS settings for one server. Cheap to clone; shared by all workers.
 #[derive(Debug, Clone)]
 pub struct TlsConnector {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
 }
 
-/// TLS 1.3 tickets are used once: this many connections to one server can be opened at a time by resumption.
+/// Number of sessions kept per server. A TLS 1.3 ticket is used once, so this is the number of connections
+/// that can be resumed concurrently.
 const SESSIONS_PER_SERVER: usize = 8;
 
 impl ClientTls {
@@ -55,16 +58,17 @@ impl ClientTls {
         Ok(Self { config, server_name: plan.server_name.clone() })
     }
 
-    /// Offers these protocols (RFC 7301), most preferred first. A server that has none of them may refuse the connection, or go on
-    /// without one: who offers them looks at what was agreed on.
+    /// Offers these protocols (RFC 7301), most preferred first. A server that supports none of them may
+    /// refuse the connection or continue without one, so the caller must check the negotiated protocol.
     #[must_use]
     pub fn offering(mut self, alpn: &[&[u8]]) -> Self {
         self.config.alpn_protocols = alpn.iter().map(|protocol| protocol.to_vec()).collect();
         self
     }
 
-    /// For the server at `host`, a DNS name or an address (without port): what is sent and verified, unless the config
-    /// names something else. Its sessions are its own: another server could not resume them.
+    /// Creates the settings for the server at `host`, a DNS name or an address without port. That name is
+    /// sent and verified unless the config sets another. Each server has its own sessions, because another
+    /// server could not resume them.
     pub fn connector(&self, host: &str) -> Result<TlsConnector, TlsError> {
         let host = self.server_name.as_deref().unwrap_or(host);
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
@@ -77,13 +81,14 @@ impl ClientTls {
 }
 
 impl TlsConnector {
-    /// Starts TLS on a connection just made; [`TlsStream::poll_handshake`] comes next.
+    /// Starts TLS on a new connection; [`TlsStream::poll_handshake`] must follow.
     pub fn connect<S: RawIo>(&self, socket: S) -> Result<TlsStream<S>, TlsError> {
         let connection = UnbufferedClientConnection::new(Arc::clone(&self.config), self.name.clone())?;
         Ok(TlsStream::client(socket, connection))
     }
 
-    /// A session for somebody who moves its bytes without tasks: it buffers, and is driven by `read_tls` and `write_tls`.
+    /// Creates a session for callers that move its bytes without tasks. It buffers, and `read_tls` and
+    /// `write_tls` drive it.
     pub fn session(&self) -> Result<ClientConnection, TlsError> {
         Ok(ClientConnection::new(Arc::clone(&self.config), self.name.clone())?)
     }
@@ -108,10 +113,11 @@ fn verifier(plan: &TlsOut, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn Ser
     }
 }
 
-/// The authorities of the system, and not a list that is part of this program: the operator adds to them and takes
-/// from them, and updates them without waiting for a new Weir.
+/// Returns the system's authorities. Weir has no built-in list, so the operator can add, remove and update
+/// authorities without a new Weir.
 ///
-/// They take milliseconds to read, and a config may have hundreds of pools: what was read just before is used again.
+/// Reading them takes milliseconds, and a config may have hundreds of pools, so the result is reused for a
+/// few seconds.
 fn system_roots() -> Result<Arc<RootCertStore>, TlsError> {
     static RECENT: Mutex<Option<(Instant, Arc<RootCertStore>)>> = Mutex::new(None);
     const RECENT_MAX: Duration = Duration::from_secs(5);
@@ -124,7 +130,7 @@ fn system_roots() -> Result<Arc<RootCertStore>, TlsError> {
     }
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
-    // Some systems carry one that cannot be parsed; the others count.
+    // Some systems have an authority that cannot be parsed; the others still count.
     let (usable, _) = roots.add_parsable_certificates(found.certs);
     if usable == 0 {
         return Err(TlsError::NoSystemAuthorities(found.errors.first().map(ToString::to_string)));

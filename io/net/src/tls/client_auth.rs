@@ -1,3 +1,5 @@
+//! Rules for client certificates, loaded from files.
+
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{self, SHA256};
@@ -16,18 +18,18 @@ use super::files::PemFile;
 use super::legacy_list::{LegacyLists, is_legacy};
 use super::pins::{Pins, is_authority};
 
-/// The rules for client certificates, as the files say them.
+/// Rules for client certificates, as loaded from files.
 pub(super) struct LoadedClientAuth {
     pub(super) verifier: Arc<ClientVerifier>,
-    /// Two with the same rules have the same.
+    /// Digest of the rules; equal for equal rules.
     pub(super) fingerprint: Vec<u8>,
-    /// When the first of the revocation lists goes stale.
+    /// Time at which the first revocation list becomes stale.
     pub(super) expiry: Option<Expiry>,
 }
 
 impl LoadedClientAuth {
-    /// Reads authorities and revocation lists. Where there are lists, every certificate of a chain must be covered by
-    /// one that is still fresh: a list that nobody renews must not let revoked clients in.
+    /// Reads authorities and revocation lists. If there are lists, a fresh list must cover every certificate
+    /// of a chain: a list that is not renewed must not admit revoked clients.
     pub(super) fn load(plan: &ClientAuth, provider: &Arc<CryptoProvider>) -> Result<Self, TlsError> {
         let mut fingerprint = digest::Context::new(&SHA256);
         fingerprint.update(&[u8::from(plan.required)]);
@@ -58,7 +60,7 @@ impl LoadedClientAuth {
                     .with_crls(current)
                     .enforce_revocation_expiration();
                 if !legacy.is_empty() {
-                    // Which list covers a certificate is then judged with those that webpki does not know.
+                    // The check of legacy lists then decides which list covers a certificate.
                     builder = builder.allow_unknown_revocation_status();
                 }
                 let built = builder.build();
@@ -80,13 +82,13 @@ impl LoadedClientAuth {
     }
 }
 
-/// The revocation lists of a file.
+/// Revocation lists of a file.
 #[derive(Default)]
 struct Lists {
-    /// Those that webpki checks.
+    /// Lists that webpki checks.
     current: Vec<CertificateRevocationListDer<'static>>,
     legacy: LegacyLists,
-    /// When the first of them has to be renewed, in seconds of the Unix epoch.
+    /// Time at which the first list must be renewed, in seconds since 1970.
     earliest: i64,
 }
 
@@ -102,7 +104,7 @@ impl Lists {
         for der in file.revocation_lists()? {
             let (_, list) =
                 CertificateRevocationList::from_der(&der).map_err(|error| bad(error.to_string()))?;
-            // One that does not say so counts as stale: webpki refuses it, too.
+            // A list without `nextUpdate` counts as stale, as in webpki.
             lists.earliest = lists.earliest.min(list.next_update().map_or(0, |time| time.timestamp()));
             if is_legacy(&list) {
                 lists.legacy.add(&der, &list, &authorities, algorithms).map_err(bad)?;
@@ -115,7 +117,7 @@ impl Lists {
     }
 }
 
-/// Clients choose a certificate by its issuer.
+/// Returns the issuers of pinned certificates, because clients choose a certificate by its issuer.
 fn issuers_of_pins(pins: &Pins) -> Vec<DistinguishedName> {
     let issuer = |pin| {
         let (_, parsed) = X509Certificate::from_der(pin).ok()?;

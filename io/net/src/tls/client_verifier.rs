@@ -1,3 +1,5 @@
+//! Verification of client certificates.
+
 use std::sync::Arc;
 
 use rustls::client::danger::HandshakeSignatureValid;
@@ -12,31 +14,32 @@ use super::legacy_list::LegacyLists;
 use super::pins::{self, Pins, Purpose};
 use super::transcript::restored;
 
-/// Verifies the certificates of clients: webpki by the authorities and revocation lists, and else by pins.
+/// Verifies client certificates by authorities and revocation lists with webpki, and otherwise by pins.
 ///
-/// Where a certificate is optional, the handshake accepts any: [`judge`](Self::judge) says afterwards whether it counts. A
-/// resumed session is judged again, so that an unverified certificate never comes back as a verified one.
+/// If a certificate is optional, the handshake accepts any certificate, and [`judge`](Self::judge) decides
+/// afterwards. A resumed session is judged again, so that an unverified certificate never becomes a verified
+/// one.
 #[derive(Debug)]
 pub(super) struct ClientVerifier {
-    /// `None` = there are only pins.
+    /// Verifier for chains; `None` = there are only pins.
     pub(super) chains: Option<Arc<dyn ClientCertVerifier>>,
     pub(super) pins: Pins,
     pub(super) legacy: LegacyLists,
-    /// There are revocation lists.
+    /// Set when there are revocation lists.
     pub(super) revokes: bool,
     pub(super) required: bool,
-    /// The names of authorities that clients are told, to choose a certificate by.
+    /// Names of authorities that the server sends to clients, so that they can choose a certificate.
     pub(super) hints: Vec<DistinguishedName>,
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl ClientVerifier {
-    /// Returns whether a client may have shown something else, or nothing.
+    /// Returns true if a client certificate is optional.
     pub(super) fn is_optional(&self) -> bool {
         !self.required
     }
 
-    /// Returns whether this chain, leaf first, is accepted at `now`.
+    /// Checks that this chain, leaf first, is valid at `now`.
     pub(super) fn judge(&self, chain: &[CertificateDer<'_>], now: UnixTime) -> Result<(), Error> {
         let Some((end_entity, intermediates)) = chain.split_first() else {
             return Err(Error::NoCertificatesPresented);
@@ -52,7 +55,7 @@ impl ClientVerifier {
             Ok(()) => self.legacy.check(chain, &self.pins, now, self.algorithms.all),
             Err(refused) if pins::concerns_the_path(&refused) && self.pins.hold(end_entity) => {
                 pins::check(end_entity, now, Purpose::Client)?;
-                // Nothing but its own authority could say that it is not revoked.
+                // Only its own authority could state that it is not revoked.
                 if self.revokes && !is_self_issued(end_entity) {
                     return Err(CertificateError::UnknownRevocationStatus.into());
                 }
@@ -62,7 +65,7 @@ impl ClientVerifier {
         }
     }
 
-    /// Returns whether [`judge`](Self::judge) refuses a certificate whatever its chain. It needs no proof then.
+    /// Returns true if [`judge`](Self::judge) rejects the certificate with any chain. It then needs no proof.
     fn counts_as_none(&self, certificate: &CertificateDer<'_>) -> bool {
         let is_unreadable = !pins::is_readable(certificate) && !self.pins.hold(certificate);
         is_unreadable || !pins::has_usable_key(certificate, &self.algorithms)

@@ -1,35 +1,37 @@
+//! Expiry of certificates and revocation lists.
+
 use std::path::PathBuf;
 
 use super::certificate::CertificateSummary;
 use super::error::FileRole;
 
-/// When a file in use runs out. For metrics and warnings.
+/// Expiry of a file in use, for metrics and warnings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expiry {
-    /// A certificate, or revocation lists, of which the first to go stale counts.
+    /// Certificate or revocation lists. For lists, the first to become stale counts.
     pub role: FileRole,
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Good until this second of the Unix epoch.
+    /// End of validity, in seconds since 1970.
     pub not_after: i64,
-    /// The names that a certificate is for.
+    /// Names of the certificate.
     pub names: Vec<String>,
 }
 
-/// A certificate that runs out within this many days is warned of.
+/// Number of days before expiry from which a certificate causes a warning.
 pub const EXPIRY_WARNING_DAYS: i64 = 14;
 
 const DAY: i64 = 86_400;
 
 impl Expiry {
-    /// What an operator should know of it at `now`, in seconds of the Unix epoch.
+    /// Returns a warning for the operator at `now`, in seconds since 1970.
     pub fn warning(&self, now: i64) -> Option<String> {
         let (role, path, left) = (self.role, self.path.display(), self.not_after - now);
         match role {
             FileRole::RevocationLists if left < 0 => {
                 Some(format!("{role} {path}: stale for {}; every client certificate is refused", days(-left)))
             }
-            // Lists are made for days, or hours: when the next is due, nobody but their authority can say.
+            // Lists are valid for days or hours, and only their authority knows when the next is due.
             FileRole::RevocationLists => None,
             _ if left < 0 => Some(format!("{role} {path}: expired {} ago", days(-left))),
             _ if left < EXPIRY_WARNING_DAYS * DAY => {
@@ -41,7 +43,7 @@ impl Expiry {
 }
 
 impl CertificateSummary {
-    /// When it runs out.
+    /// Returns the expiry of the certificate.
     pub fn expiry(&self) -> Expiry {
         Expiry {
             role: FileRole::Certificate,
@@ -51,7 +53,7 @@ impl CertificateSummary {
         }
     }
 
-    /// What an operator should know of it at `now`, in seconds of the Unix epoch.
+    /// Returns warnings for the operator at `now`, in seconds since 1970.
     pub fn warnings(&self, now: i64) -> Vec<String> {
         let path = self.path.display();
         let mut warnings = Vec::from_iter(self.expiry().warning(now));

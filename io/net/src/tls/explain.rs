@@ -1,4 +1,4 @@
-//! What rustls and webpki report, in words: what is wrong, and what to do.
+//! Explains errors of rustls and webpki in words: the cause and the remedy.
 
 use rustls::pki_types::UnixTime;
 use rustls::server::VerifierBuilderError;
@@ -6,7 +6,7 @@ use rustls::{
     AlertDescription, CertRevocationListError, CertificateError, Error, OtherError, PeerIncompatible,
 };
 
-/// An error of a handshake, or of setting one up.
+/// Explains an error of a handshake or of its setup.
 pub(super) fn explain(error: &Error) -> String {
     match error {
         Error::NoCertificatesPresented => "the client sent no certificate, and must".to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn explain(error: &Error) -> String {
     }
 }
 
-/// Why no verifier could be made of authorities and revocation lists.
+/// Explains why authorities and revocation lists made no verifier.
 pub(super) fn explain_builder(error: &VerifierBuilderError) -> String {
     match error {
         VerifierBuilderError::NoRootAnchors => "there is no authority".to_owned(),
@@ -196,7 +196,7 @@ fn received(alert: AlertDescription) -> String {
     format!("the peer ended the connection with the alert {}: {meaning}", name_of(alert))
 }
 
-/// As the RFCs write it (RFC 8446 section 6).
+/// Returns the alert's name as in the RFCs (RFC 8446 section 6).
 fn name_of(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::UnknownCA => "unknown_ca".to_owned(),
@@ -207,7 +207,7 @@ fn name_of(alert: AlertDescription) -> String {
     }
 }
 
-/// The name of a variant, in words: rustls has no other text for most of them.
+/// Converts the name of a variant to words; rustls has no other text for most of them.
 fn words(variant: &impl std::fmt::Debug) -> String {
     let name = format!("{variant:?}");
     let name = name.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
@@ -242,7 +242,7 @@ mod tests {
         Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(error))))
     }
 
-    /// A reader must not see how rustls names or nests its errors.
+    /// Messages must not show how rustls names or nests its errors.
     #[test]
     fn no_text_is_the_debug_text_of_an_error() {
         for error in [

@@ -1,60 +1,64 @@
+//! Failures of TLS connections.
+
 use std::io;
 
 use super::explain::explain;
 
-/// Why a TLS connection broke. Travels inside an [`io::Error`]: see [`TlsFailure::of`].
+/// Reason why a TLS connection failed. Travels inside an [`io::Error`]: see [`TlsFailure::of`].
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsFailure {
-    /// The peer broke the protocol, was refused, or refused.
+    /// The peer violated the protocol, or one side rejected the other.
     #[error("TLS: {}", explain(.0))]
     Protocol(#[source] rustls::Error),
-    /// The first bytes were those of an HTTP request.
+    /// The first bytes are an HTTP request.
     #[error("TLS: the client speaks plain HTTP")]
     PlainHttp,
     /// The connection ended before the handshake did.
     #[error("TLS: the connection ended during the handshake")]
     EndInHandshake,
-    /// The connection ended without a close_notify: what came may be less than what was sent (RFC 8446, 6.1).
+    /// The connection ended without a close_notify, so the received data may be incomplete (RFC 8446 section
+    /// 6.1).
     #[error("TLS: the connection ended without close_notify")]
     Truncated,
-    /// A message larger than anyone needs.
+    /// A message exceeds the size limit.
     #[error("TLS: a message of over {max} bytes", max = super::scratch::UNPROCESSED_MAX)]
     TooLarge,
-    /// Something was to be written after the own end.
+    /// The caller wrote after it had sent its own close_notify.
     #[error("TLS: written after close_notify")]
     Ended,
-    /// Something was to be written before the handshake was over.
+    /// The caller wrote before the end of the handshake.
     #[error("TLS: written before the end of the handshake")]
     Handshaking,
 }
 
-/// What was wrong with a client in its handshake.
+/// Fault of a client in its handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandshakeFault {
-    /// It speaks plain HTTP.
+    /// The client speaks plain HTTP.
     PlainHttp,
-    /// It has shown no certificate, and must.
+    /// The client sent no certificate although one is required.
     NoCertificate,
-    /// Its certificate is not accepted.
+    /// The client's certificate is rejected.
     Certificate,
-    /// There is no version, cipher suite or the like that both sides have.
+    /// The two sides have no version, cipher suite or other parameter in common.
     NothingInCommon,
-    /// It has broken the handshake off with an alert.
+    /// The client aborted the handshake with an alert.
     Alert,
-    /// It breaks the protocol, or speaks another one.
+    /// The client violates the protocol or speaks another one.
     Protocol,
 }
 
 impl TlsFailure {
-    /// What was wrong with the client, if that is why its handshake failed. `None` = it went away, or the fault is elsewhere.
+    /// Returns the client's fault, if it caused the failure. `None` = the client disconnected, or the fault
+    /// is elsewhere.
     pub fn handshake_fault(&self) -> Option<HandshakeFault> {
         use rustls::Error;
         match self {
             Self::PlainHttp => Some(HandshakeFault::PlainHttp),
             Self::Protocol(Error::NoCertificatesPresented) => Some(HandshakeFault::NoCertificate),
             Self::Protocol(Error::InvalidCertificate(_)) => Some(HandshakeFault::Certificate),
-            // The general one is that no certificate of ours suits the client.
+            // A general error means that no configured certificate suits the client.
             Self::Protocol(Error::PeerIncompatible(_) | Error::NoApplicationProtocol | Error::General(_)) => {
                 Some(HandshakeFault::NothingInCommon)
             }
@@ -64,7 +68,7 @@ impl TlsFailure {
         }
     }
 
-    /// The failure that an error of a TLS stream carries; `None` = the error is the socket's.
+    /// Returns the failure inside an error of a TLS stream; `None` = the error is the socket's.
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()
     }

@@ -1,4 +1,4 @@
-//! Reads PEM files. Blocks on the disk: for the control plane only.
+//! Reads PEM files. Blocks on the disk, so only the control plane may use it.
 
 use std::fs;
 use std::io::Read;
@@ -14,17 +14,18 @@ use super::error::{FileProblem, FileRole, TlsError};
 use super::explain::explain;
 use super::pins::{Pins, is_authority};
 
-/// Revocation lists of large authorities reach tens of megabytes.
+/// Maximum size of a file. Revocation lists of large authorities have tens of megabytes.
 pub(super) const FILE_BYTES_MAX: u64 = 128 << 20;
 
-/// What a PEM file holds, and what it is for.
+/// Content of a PEM file and its purpose.
 pub(super) struct PemFile<'a> {
     role: FileRole,
     path: &'a Path,
     bytes: Vec<u8>,
 }
 
-/// Changes whenever a file is written to or replaced, were it by one of the same size and time.
+/// Fingerprint of a file. It changes when the file is written or replaced, even by one of the same size and
+/// time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Stamp {
     path: PathBuf,
@@ -45,7 +46,7 @@ impl<'a> PemFile<'a> {
     /// Reads a file.
     pub(super) fn read(role: FileRole, path: &'a Path) -> Result<Self, TlsError> {
         let read = || -> Result<Vec<u8>, FileProblem> {
-            // Without the flag, opening a named pipe would wait for its writer.
+            // Without this flag, opening a named pipe would wait for its writer.
             let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
             if !file.metadata()?.is_file() {
                 return Err(FileProblem::NotAFile);
@@ -60,22 +61,22 @@ impl<'a> PemFile<'a> {
         }
     }
 
-    /// What is in it, as it is.
+    /// Returns the bytes of the file.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Its certificates, at least one.
+    /// Returns its certificates, at least one.
     pub(super) fn certificates(&self) -> Result<Vec<CertificateDer<'static>>, TlsError> {
         self.sections("certificate")
     }
 
-    /// Its revocation lists, at least one.
+    /// Returns its revocation lists, at least one.
     pub(super) fn revocation_lists(&self) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
         self.sections("revocation list")
     }
 
-    /// Its first private key.
+    /// Returns its first private key.
     pub(super) fn private_key(&self) -> Result<PrivateKeyDer<'static>, TlsError> {
         PrivateKeyDer::from_pem_slice(&self.bytes).map_err(|error| {
             self.problem(match error {
@@ -86,7 +87,7 @@ impl<'a> PemFile<'a> {
         })
     }
 
-    /// Its certificates, at least one: those of authorities, and each as itself.
+    /// Returns its certificates, at least one: those of authorities as roots, and each as a pin.
     pub(super) fn authorities(&self) -> Result<(Arc<RootCertStore>, Pins), TlsError> {
         let mut roots = RootCertStore::empty();
         let certificates = self.certificates()?;
@@ -101,7 +102,7 @@ impl<'a> PemFile<'a> {
         Ok((Arc::new(roots), Pins::new(certificates)))
     }
 
-    /// An error about it.
+    /// Creates an error about the file.
     pub(super) fn problem(&self, problem: FileProblem) -> TlsError {
         TlsError::File { role: self.role, path: self.path.to_owned(), problem }
     }
@@ -120,7 +121,7 @@ impl<'a> PemFile<'a> {
 }
 
 impl Stamp {
-    /// A file as it is now. One that is not there has a stamp, too.
+    /// Returns the fingerprint of a file. A missing file has one, too.
     pub(super) fn of(path: &Path) -> Self {
         let identity = fs::metadata(path).ok().map(|file| Identity {
             device: file.dev(),

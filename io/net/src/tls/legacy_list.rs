@@ -1,9 +1,9 @@
-//! Revocation lists that webpki does not read: those of version 1, and those without extensions (RFC 5280 section 5.1.2.1), as
-//! `openssl ca -gencrl` makes them without a file of list numbers.
+//! Revocation lists that webpki does not read: those of version 1, and those without extensions (RFC 5280
+//! section 5.1.2.1). `openssl ca -gencrl` makes such lists without a file of list numbers.
 //!
-//! A list counts for the certificates that the key has signed which has signed the list, and that key must be an authority's of
-//! the same file. Where there is such a list, every certificate that a client shows must be covered by a list of one or the
-//! other kind: what comes from webpki is not weakened by it.
+//! A list covers the certificates signed with the same key as the list. That key must belong to an authority
+//! of the same file. If there is such a list, a list of either kind must cover every certificate of the
+//! client. So legacy lists do not weaken the check of webpki.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -17,28 +17,28 @@ use x509_parser::prelude::{CertificateRevocationList, FromDer, X509Certificate, 
 use super::pins::Pins;
 use super::signed::is_signed_by;
 
-/// Lists without extensions, and for which names there are others.
+/// Lists without extensions, and the issuers of other lists.
 #[derive(Debug, Default)]
 pub(super) struct LegacyLists {
     lists: Vec<LegacyList>,
-    /// Issuers of the lists that webpki checks, if these are for all their certificates.
+    /// Issuers of lists that webpki checks, if the list covers all certificates of its issuer.
     others: HashSet<Vec<u8>>,
 }
 
 #[derive(Debug)]
 struct LegacyList {
-    /// The issuer's name in DER.
+    /// Name of the issuer, in DER.
     issuer: Vec<u8>,
-    /// The key that has signed it: a SubjectPublicKeyInfo.
+    /// Key that signed the list: a SubjectPublicKeyInfo.
     key: Vec<u8>,
     next_update: UnixTime,
     revoked: HashSet<Vec<u8>>,
 }
 
-/// The extension that limits what a list is for (RFC 5280 section 5.2.5).
+/// Extension that limits the scope of a list (RFC 5280 section 5.2.5).
 const ISSUING_DISTRIBUTION_POINT: &str = "2.5.29.28";
 
-/// Returns whether webpki does not read it for its age.
+/// Returns true if webpki does not read the list because of its old format.
 pub(super) fn is_legacy(list: &CertificateRevocationList<'_>) -> bool {
     list.version().is_none_or(|version| version == X509Version::V1) || list.extensions().is_empty()
 }
@@ -48,7 +48,7 @@ impl LegacyLists {
         self.lists.is_empty()
     }
 
-    /// Notes a list that webpki checks.
+    /// Records the issuer of a list that webpki checks.
     pub(super) fn note_other(&mut self, list: &CertificateRevocationList<'_>) {
         let is_limited = list
             .extensions()
@@ -59,7 +59,7 @@ impl LegacyLists {
         }
     }
 
-    /// Adds a list of which [`is_legacy`] is true. Says why it cannot be used.
+    /// Adds a list for which [`is_legacy`] returned true. Returns the reason if the list cannot be used.
     pub(super) fn add(
         &mut self,
         der: &CertificateRevocationListDer<'_>,
@@ -71,7 +71,8 @@ impl LegacyLists {
             .next_update()
             .and_then(|time| u64::try_from(time.timestamp()).ok())
             .ok_or("it has no time of its next update: make one that has (openssl ca -gencrl -crldays)")?;
-        // Without the version that has extensions, nobody can tell what they would mean (a part of the list, other issuers).
+        // Version 1 defines no extensions, so their meaning is unknown (for example a partial list, or other
+        // issuers).
         if !list.extensions().is_empty() {
             return Err("it is of version 1 and has extensions".to_owned());
         }
@@ -95,7 +96,8 @@ impl LegacyLists {
         Ok(())
     }
 
-    /// Returns whether no certificate of the chain is revoked, and each is covered. Authorities need not be.
+    /// Checks that each certificate of the chain is covered and none is revoked. Authorities need no
+    /// coverage.
     pub(super) fn check(
         &self,
         chain: &[CertificateDer<'_>],

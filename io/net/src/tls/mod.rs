@@ -1,8 +1,8 @@
-//! TLS towards clients and towards servers: rustls with aws-lc-rs, driven by hand over a polled socket.
+//! TLS to clients and to servers: rustls with aws-lc-rs, driven directly over a polled socket.
 //!
-//! [`ServerTls`] and [`ClientTls`] are made from the plan and shared by all workers; [`TlsStream`] is one connection.
-//! Knows nothing of HTTP beyond telling it from TLS. Files are read only when loading, checking and reloading, all of
-//! which block and belong on the control plane's thread.
+//! [`ServerTls`] and [`ClientTls`] are created from the plan and shared by all workers; [`TlsStream`] is one
+//! connection. This module only recognizes HTTP in place of TLS. It reads files when it loads, checks and
+//! reloads. Those calls block, so they belong on the control plane's thread.
 
 mod certificate;
 mod check;

@@ -1,11 +1,11 @@
-//! Distinguished names as text, in the one form by which rules, headers and logs know them (RFC 4514, and RFC 2253 before it):
-//! the last part first, and nothing in a value that could be taken for another part.
+//! Formats distinguished names for rules, headers and logs (RFC 4514, and RFC 2253 before it). The last part
+//! comes first. Values are escaped, so that no value looks like another part.
 
 use std::fmt::Write;
 
 use x509_parser::x509::{AttributeTypeAndValue, X509Name};
 
-/// The names of attribute types that people write; others have their number.
+/// Common names of attribute types; all others use their number.
 const TYPES: [(&str, &str); 14] = [
     ("2.5.4.3", "CN"),
     ("2.5.4.4", "SN"),
@@ -23,7 +23,7 @@ const TYPES: [(&str, &str); 14] = [
     ("1.2.840.113549.1.9.1", "emailAddress"),
 ];
 
-/// `CN=Jo,O=Example,C=IT`.
+/// Formats a name: `CN=Jo,O=Example,C=IT`.
 pub(super) fn text_of(name: &X509Name<'_>) -> String {
     let mut text = String::new();
     let parts: Vec<_> = name.iter().collect();
@@ -46,7 +46,7 @@ pub(super) fn text_of(name: &X509Name<'_>) -> String {
 
 fn append_value(text: &mut String, attribute: &AttributeTypeAndValue<'_>) {
     let value = attribute.attr_value();
-    // Universal tag 30 (BMPString) is of two bytes a character; the other texts are read if they are UTF-8.
+    // Universal tag 30 (BMPString) has two bytes per character; other strings must be UTF-8.
     let plain = match value.tag().0 {
         30 => two_bytes_each(value.data),
         12 | 18..=22 | 25..=27 => std::str::from_utf8(value.data).ok().map(str::to_owned),
@@ -55,7 +55,7 @@ fn append_value(text: &mut String, attribute: &AttributeTypeAndValue<'_>) {
     let Some(plain) = plain else {
         text.push('#');
         for byte in value.data {
-            // Writing to a text does not fail.
+            // Writing to a String cannot fail.
             let _ = write!(text, "{byte:02x}");
         }
         return;
@@ -96,10 +96,10 @@ mod tests {
     const DC: &[u8] = &[9, 0x92, 0x26, 0x89, 0x93, 0xf2, 0x2c, 0x64, 1, 25];
     const UNKNOWN: &[u8] = &[0x2a, 3, 4];
 
-    /// Its type, and its value with a tag.
+    /// Type of an attribute, tag of its value, and the value.
     type Attribute<'a> = (&'a [u8], u8, &'a [u8]);
 
-    /// The text of these parts.
+    /// Formats a name of these parts.
     fn text(parts: &[&[Attribute<'_>]]) -> String {
         let part = |attributes: &&[Attribute<'_>]| {
             let attributes: Vec<u8> = attributes
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(text(&[]), "");
     }
 
-    /// Who chooses a part of the own name must not become somebody else by it.
+    /// A user who chooses a part of their name must not be able to impersonate another user.
     #[test]
     fn no_value_looks_like_another_part() {
         assert_eq!(text(&[&[(CN, 12, b"Jo,O=Admin")]]), "CN=Jo\\,O=Admin");

@@ -1,31 +1,32 @@
-//! Server names that rustls refuses with an alert: too long, with an empty label, in brackets, with a space.
+//! Server names that rustls rejects with an alert: too long, with an empty label, in brackets, with a space.
 //!
-//! OpenSSL's servers treat such a name as an unknown one, and clients rely on it. rustls cannot be told to. So the
-//! extension's type is changed to a private one, which rustls skips, before it parses the ClientHello. The handshake's hash
-//! must cover what the client sent: [`transcript`](super::transcript) restores the type there.
+//! OpenSSL's servers treat such a name as unknown, and clients rely on that. rustls has no option for it. So
+//! before rustls parses the ClientHello, this module changes the extension's type to a private one, which
+//! rustls ignores. The hash of the handshake must cover the bytes that the client sent:
+//! [`transcript`](super::transcript) restores the type there.
 
 use std::borrow::Cow;
 
 use rustls::pki_types::ServerName;
 
-/// The content type of a record with handshake messages (RFC 8446 section 5.1).
+/// Content type of a record with handshake messages (RFC 8446 section 5.1).
 const HANDSHAKE: u8 = 22;
-/// The content type of a record with a ChangeCipherSpec.
+/// Content type of a record with a ChangeCipherSpec.
 const CHANGE_CIPHER_SPEC: u8 = 20;
-/// The type of a message (RFC 8446 section 4).
+/// Type of a ClientHello message (RFC 8446 section 4).
 const CLIENT_HELLO: u8 = 1;
 const RECORD_HEADER: usize = 5;
 const MESSAGE_HEADER: usize = 4;
-/// RFC 6066 section 3.
+/// Type of the server_name extension (RFC 6066 section 3).
 const SERVER_NAME: [u8; 2] = [0, 0];
-/// Of the range for private use; rustls does not know it.
+/// Type from the range for private use, unknown to rustls.
 const HIDDEN: [u8; 2] = [0xff, 0xee];
 
-/// Hides the server name in a ClientHello at the start of `received`, if rustls would refuse it. Returns whether it did. A
-/// ClientHello that has not all come, or that spans several records, is left as it is.
+/// Hides the server name in a ClientHello at the start of `received` if rustls would reject it. Returns true
+/// if it did. Leaves a ClientHello that is incomplete or spans several records.
 pub(super) fn hide(received: &mut [u8]) -> bool {
     let mut received = received;
-    // A second hello, for which the server has asked, comes behind a message that means nothing (RFC 8446 appendix D.4).
+    // A second ClientHello, which the server has requested, follows a dummy message (RFC 8446 appendix D.4).
     while let [CHANGE_CIPHER_SPEC, _, _, 0, 1, _, ..] = *received {
         received = &mut received[RECORD_HEADER + 1..];
     }
@@ -47,8 +48,8 @@ pub(super) fn hide(received: &mut [u8]) -> bool {
     true
 }
 
-/// The handshake message at the start of `messages` as the client sent it, if its name was hidden. It may be cut, as where
-/// the binders of a resumed session are checked.
+/// Returns the handshake message at the start of `messages` as the client sent it, with a hidden name
+/// restored. The message may be truncated, as for the binders of a resumed session.
 pub(super) fn restore(messages: &[u8]) -> Cow<'_, [u8]> {
     if messages.first() != Some(&CLIENT_HELLO) {
         return Cow::Borrowed(messages);
@@ -63,16 +64,16 @@ pub(super) fn restore(messages: &[u8]) -> Cow<'_, [u8]> {
 
 /// An extension of a ClientHello.
 struct Extension<'a> {
-    /// Where its type stands.
+    /// Offset of its type.
     at: usize,
     content: &'a [u8],
 }
 
-/// The first extension of this type in a ClientHello, which may be cut.
+/// Returns the first extension of this type in a ClientHello, which may be truncated.
 fn find(hello: &[u8], kind: [u8; 2]) -> Option<Extension<'_>> {
-    // The version and the random bytes.
+    // Skips the version and the random bytes.
     let mut at = MESSAGE_HEADER + 2 + 32;
-    // The session, the cipher suites, the compression methods.
+    // Skips the session, the cipher suites and the compression methods.
     at += 1 + usize::from(*hello.get(at)?);
     at += 2 + length(hello, at)?;
     at += 1 + usize::from(*hello.get(at)?);
@@ -93,8 +94,8 @@ fn length(bytes: &[u8], at: usize) -> Option<usize> {
     Some(usize::from(u16::from_be_bytes([pair[0], pair[1]])))
 }
 
-/// Returns whether a server_name extension is well formed, and holds no name that rustls accepts. What breaks the form (two names of
-/// one type, wrong lengths) stays for rustls to refuse.
+/// Returns true if a server_name extension is well formed but has a name that rustls rejects. rustls itself
+/// rejects malformed extensions (two names of one type, wrong lengths).
 fn is_odd(content: &[u8]) -> bool {
     let name = || -> Option<&[u8]> {
         let (list, names) = (length(content, 0)?, content.get(2..)?);
@@ -109,7 +110,7 @@ fn is_odd(content: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A record with a ClientHello whose extensions are these.
+    /// Creates a record with a ClientHello with these extensions.
     fn hello(extensions: &[([u8; 2], Vec<u8>)]) -> Vec<u8> {
         let with_length =
             |bytes: &[u8]| [&u16::try_from(bytes.len()).unwrap().to_be_bytes()[..], bytes].concat();
@@ -173,7 +174,7 @@ mod tests {
         for length in 0..whole.len() {
             assert!(!hide(&mut whole[..length].to_vec()), "{length}");
         }
-        // A second hello.
+        // A second ClientHello.
         let second = [&[CHANGE_CIPHER_SPEC, 3, 3, 0, 1, 1][..], &hello(&[name("a b")])].concat();
         assert!(hide(&mut second.clone()));
         let genuine = hello(&[name("a b"), (HIDDEN, vec![1])]);

@@ -1,3 +1,5 @@
+//! Key exchange on the curve P-521.
+
 use aws_lc_rs::agreement::{ECDH_P521, EphemeralPrivateKey, PublicKey, UnparsedPublicKey, agree_ephemeral};
 use aws_lc_rs::rand::SystemRandom;
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
@@ -5,8 +7,8 @@ use rustls::{Error, NamedGroup, PeerMisbehaved};
 
 /// Ephemeral Diffie-Hellman on P-521 (RFC 8422 section 5.1).
 ///
-/// rustls lacks it. In TLS 1.2 the list of groups also names the curves of certificates: a server with a P-521 key does not
-/// speak to a client that does not list the curve.
+/// rustls lacks it. In TLS 1.2 the list of groups also names the curves of certificates, so a server with a
+/// P-521 key rejects a client that does not list the curve.
 #[derive(Debug)]
 pub(super) struct Secp521r1;
 
@@ -15,7 +17,7 @@ struct KeyExchange {
     public: PublicKey,
 }
 
-/// The first byte of a point in its uncompressed form, the only one that TLS permits (RFC 8446 section 4.2.8.2).
+/// First byte of an uncompressed point, the only form that TLS permits (RFC 8446 section 4.2.8.2).
 const UNCOMPRESSED: u8 = 4;
 
 impl SupportedKxGroup for Secp521r1 {

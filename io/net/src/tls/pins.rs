@@ -1,8 +1,8 @@
-//! Certificates that are trusted themselves: a file of authorities that names a peer's own certificate pins it.
+//! Pinned certificates: a file of authorities may also contain a peer's own certificate.
 //!
-//! webpki accepts a certificate only as one issued by an authority, and none that says CA:TRUE of itself, as those of
-//! `openssl req -x509` do. A pin matches the whole certificate, byte by byte. Its dates, its purpose and, of a server, its name
-//! are still checked; its signatures on handshakes are, too.
+//! webpki accepts only certificates that an authority issued, and rejects those with CA:TRUE, such as those
+//! of `openssl req -x509`. A pin matches the whole certificate, byte by byte. Its dates, its purpose, a
+//! server's name, and its signatures on handshakes are still checked.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use x509_parser::public_key::PublicKey;
 
 use super::signed::key_of;
 
-/// The certificates of a file of authorities, each trusted as itself.
+/// Certificates of a file of authorities, each trusted as itself.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
     certificates: Vec<CertificateDer<'static>>,
@@ -27,9 +27,9 @@ pub(super) struct Pins {
 /// Role of the peer that presents a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// By a server.
+    /// Certificate of a server.
     Server,
-    /// By a client.
+    /// Certificate of a client.
     Client,
 }
 
@@ -38,7 +38,7 @@ impl Pins {
         Self { certificates }
     }
 
-    /// Returns whether this very certificate is pinned.
+    /// Returns true if exactly this certificate is pinned.
     pub(super) fn hold(&self, certificate: &CertificateDer<'_>) -> bool {
         self.certificates.iter().any(|pinned| pinned.as_ref() == certificate.as_ref())
     }
@@ -47,8 +47,8 @@ impl Pins {
         self.certificates.iter()
     }
 
-    /// Verifies a signature on the handshake. Pinned certificates of X.509 version 1 have one, too, which webpki does not
-    /// read.
+    /// Verifies a signature on the handshake. Also supports pinned certificates of X.509 version 1, which
+    /// webpki does not read.
     pub(super) fn verify_signature(
         &self,
         version: TlsVersion,
@@ -68,7 +68,7 @@ impl Pins {
     }
 }
 
-/// A key whose signatures cannot be verified.
+/// Error for a key whose signatures cannot be verified.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "with a key that Weir does not verify: it must be RSA from 2048 to 8192 bits, ECDSA on P-256, P-384 or P-521, or Ed25519"
@@ -79,7 +79,7 @@ pub(super) fn unusable_key() -> Error {
     CertificateError::Other(OtherError(Arc::new(UnusableKey))).into()
 }
 
-/// Returns whether signatures of this certificate's key can be verified. `true` if that cannot be told.
+/// Returns true if signatures of this certificate's key can be verified, or if this cannot be determined.
 pub(super) fn has_usable_key(
     certificate: &CertificateDer<'_>,
     algorithms: &WebPkiSupportedAlgorithms,
@@ -94,7 +94,7 @@ pub(super) fn has_usable_key(
         }
 }
 
-/// Returns whether webpki has found no way from a certificate to an authority, and nothing else wrong with it.
+/// Returns true if webpki found no path from the certificate to an authority, and no other error.
 pub(super) fn concerns_the_path(error: &Error) -> bool {
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => true,
@@ -106,7 +106,7 @@ pub(super) fn concerns_the_path(error: &Error) -> bool {
     }
 }
 
-/// Returns whether webpki can parse it.
+/// Returns true if webpki can parse the certificate.
 pub(super) fn is_readable(certificate: &CertificateDer<'_>) -> bool {
     ParsedCertificate::try_from(certificate).is_ok()
 }
@@ -134,8 +134,8 @@ pub(super) fn check(certificate: &CertificateDer<'_>, now: UnixTime, purpose: Pu
     if is_permitted { Ok(()) } else { Err(CertificateError::InvalidPurpose.into()) }
 }
 
-/// Checks that a pinned certificate is for this name. Its common name counts where it has no subject alternative name
-/// (for IP addresses, too): the certificate was chosen by the operator, not by an authority.
+/// Checks that a pinned certificate is for this name. Its common name counts if it has no subject alternative
+/// name, also for IP addresses, because the operator chose the certificate.
 pub(super) fn check_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
     let parsed = parse(certificate)?;
     if parsed.subject_alternative_name().map_err(|_| CertificateError::BadEncoding)?.is_some() {
@@ -150,10 +150,10 @@ pub(super) fn check_name(certificate: &CertificateDer<'_>, name: &ServerName<'_>
     Err(CertificateError::NotValidForNameContext { expected: name.to_owned(), presented }.into())
 }
 
-/// Returns whether a certificate may issue others, as OpenSSL judges it (`check_ca` in `crypto/x509/v3_purp.c`). One that may not
-/// is trusted as itself only.
+/// Returns true if a certificate may issue others, by OpenSSL's rules (`check_ca` in
+/// `crypto/x509/v3_purp.c`). Other certificates are trusted only as pins.
 pub(super) fn is_authority(certificate: &CertificateDer<'_>) -> bool {
-    // rustls says what is wrong with one that cannot be parsed.
+    // If it cannot be parsed, rustls reports the error.
     let Ok((_, parsed)) = X509Certificate::from_der(certificate) else { return true };
     let usage = parsed.key_usage().ok().flatten();
     if usage.as_ref().is_some_and(|usage| !usage.value.key_cert_sign()) {

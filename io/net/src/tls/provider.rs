@@ -1,3 +1,5 @@
+//! Cryptography providers for rustls.
+
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
@@ -9,7 +11,7 @@ use super::error::TlsError;
 use super::p521::Secp521r1;
 use super::transcript::restoring;
 
-/// All cipher suites there are, by their IANA names: rustls has other names for those of TLS 1.3.
+/// All cipher suites by their IANA names; rustls uses other names for those of TLS 1.3.
 pub(super) const CIPHERS: &[(&str, SupportedCipherSuite)] = &[
     ("TLS_AES_256_GCM_SHA384", cipher_suite::TLS13_AES_256_GCM_SHA384),
     ("TLS_AES_128_GCM_SHA256", cipher_suite::TLS13_AES_128_GCM_SHA256),
@@ -28,17 +30,17 @@ pub(super) const CIPHERS: &[(&str, SupportedCipherSuite)] = &[
     ),
 ];
 
-/// The IANA names of all cipher suites that can be configured.
+/// Returns the IANA names of all cipher suites that can be configured.
 pub fn cipher_names() -> impl Iterator<Item = &'static str> {
     CIPHERS.iter().map(|(name, _)| *name)
 }
 
-/// The IANA name of a cipher suite.
+/// Returns the IANA name of a cipher suite.
 pub(super) fn name_of(suite: SupportedCipherSuite) -> Option<&'static str> {
     CIPHERS.iter().find(|(_, known)| *known == suite).map(|(name, _)| *name)
 }
 
-/// Cryptography towards clients, with `ciphers` by IANA name; empty = all of them.
+/// Creates the provider for connections from clients, with `ciphers` by IANA name; empty = all of them.
 pub(super) fn provider_in(ciphers: &[String], oldest: TlsVersion) -> Result<Arc<CryptoProvider>, TlsError> {
     let cipher_suites = match ciphers {
         [] => CIPHERS.iter().map(|(_, suite)| *suite).collect(),
@@ -49,12 +51,12 @@ pub(super) fn provider_in(ciphers: &[String], oldest: TlsVersion) -> Result<Arc<
         return Err(TlsError::NoCipherForVersion);
     }
     let cipher_suites = cipher_suites.into_iter().map(restoring).collect();
-    // Among the key exchange groups, post-quantum X25519MLKEM768 included, rustls follows the client's order.
+    // For key exchange groups, including post-quantum X25519MLKEM768, rustls follows the client's order.
     Ok(Arc::new(CryptoProvider { cipher_suites, ..with_all_groups() }))
 }
 
-/// Cryptography towards servers. Given explicitly everywhere: which library is at work must not depend on what
-/// happens to be linked into the process.
+/// Creates the provider for connections to servers. The provider is always explicit, so that the choice of
+/// the library does not depend on what is linked into the process.
 pub(super) fn provider_out() -> Arc<CryptoProvider> {
     Arc::new(with_all_groups())
 }
@@ -65,7 +67,7 @@ fn with_all_groups() -> CryptoProvider {
     provider
 }
 
-/// The versions from `oldest` on.
+/// Returns the versions from `oldest` on.
 pub(super) fn versions(oldest: TlsVersion) -> &'static [&'static SupportedProtocolVersion] {
     const NEWEST_FIRST: &[&SupportedProtocolVersion] = &[&version::TLS13, &version::TLS12];
     match oldest {

@@ -1,16 +1,18 @@
+//! A queue of bytes.
+
 use std::cell::RefCell;
 
-/// Bytes that wait, first in first out. Owns no memory while it is empty: that is what keeps an idle connection small.
+/// FIFO queue of bytes. Owns no memory while it is empty, which keeps idle connections small.
 #[derive(Default)]
 pub(super) struct ByteQueue {
     bytes: Vec<u8>,
     start: usize,
 }
 
-/// From this size on, buffers are kept by the thread for the next queue that grows: allocating and freeing 64 KiB for
-/// every write that a socket did not take whole would go to the kernel each time.
+/// Minimum capacity of buffers that the thread keeps for reuse. Otherwise each write that a socket takes only
+/// in part would allocate and free 64 KiB from the kernel.
 const REUSED_MIN: usize = 4 * 1024;
-/// A larger one is freed, whatever made it so large.
+/// Maximum capacity of kept buffers; larger ones are freed.
 const REUSED_MAX: usize = 160 * 1024;
 const REUSED_COUNT: usize = 16;
 
@@ -19,27 +21,27 @@ thread_local! {
 }
 
 impl ByteQueue {
-    /// What waits.
+    /// Returns the queued bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 
-    /// What waits, to be changed in place.
+    /// Returns the queued bytes, mutable.
     pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[self.start..]
     }
 
-    /// How much waits, in bytes.
+    /// Returns the number of queued bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len() - self.start
     }
 
-    /// Whether nothing waits.
+    /// Returns true if the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds `more` at the end.
+    /// Appends `more`.
     pub(super) fn push(&mut self, more: &[u8]) {
         if more.is_empty() {
             return;
@@ -48,7 +50,7 @@ impl ByteQueue {
         self.bytes.extend_from_slice(more);
     }
 
-    /// Adds `count` zeroes at the end, and lends them to be filled.
+    /// Appends `count` zeroes and returns them to be filled.
     pub(super) fn grow(&mut self, count: usize) -> &mut [u8] {
         self.make_room(count);
         let end = self.bytes.len();
@@ -56,7 +58,7 @@ impl ByteQueue {
         &mut self.bytes[end..]
     }
 
-    /// Takes up to `count` bytes off the front.
+    /// Removes up to `count` bytes from the front.
     pub(super) fn consume(&mut self, count: usize) {
         self.start += count.min(self.len());
         if self.is_empty() {
@@ -64,7 +66,7 @@ impl ByteQueue {
         }
     }
 
-    /// Moves what fits into `target`; returns how much that was.
+    /// Moves as many bytes as fit into `target` and returns their number.
     pub(super) fn read(&mut self, target: &mut [u8]) -> usize {
         let count = self.len().min(target.len());
         target[..count].copy_from_slice(&self.bytes()[..count]);
@@ -72,7 +74,7 @@ impl ByteQueue {
         count
     }
 
-    /// Drops what waits, and the memory with it.
+    /// Removes all bytes and releases the memory.
     pub(super) fn clear(&mut self) {
         self.start = 0;
         let mut bytes = std::mem::take(&mut self.bytes);
@@ -88,8 +90,8 @@ impl ByteQueue {
     }
 
     fn make_room(&mut self, count: usize) {
-        // Small needs get memory of their size: a few hundred bytes must not hold a large reused buffer for as long as
-        // a connection is idle.
+        // Small requests allocate exactly: a few hundred bytes must not hold a large reused buffer while a
+        // connection is idle.
         if self.bytes.capacity() == 0 && count >= REUSED_MIN {
             self.bytes = REUSED.with_borrow_mut(Vec::pop).unwrap_or_default();
         }
@@ -103,7 +105,7 @@ impl ByteQueue {
 
 impl Drop for ByteQueue {
     fn drop(&mut self) {
-        // The thread's buffers may be gone already when its tasks are dropped.
+        // When the thread's tasks are dropped, its buffers may be gone already.
         if REUSED.try_with(|_| ()).is_ok() {
             self.clear();
         }

@@ -1,3 +1,5 @@
+//! Sockets under TLS streams.
+
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -5,15 +7,15 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-/// What TLS needs of the socket beneath. Pending means that the task will be woken.
+/// Interface of the socket under a TLS stream. After `Pending` the task is woken.
 pub trait RawIo {
     /// Reads into `buffer`; 0 = the peer has ended its direction.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes from `bytes`; may take only some.
+    /// Writes from `bytes`; may write only a part.
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>>;
 
-    /// Writes from several slices with one call to the kernel; may take only some.
+    /// Writes from several slices with one call to the kernel; may write only a part.
     fn poll_write_vectored(
         &mut self,
         cx: &mut Context<'_>,

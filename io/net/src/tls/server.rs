@@ -1,3 +1,5 @@
+//! TLS for listeners.
+
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,7 +21,7 @@ use super::provider::{provider_in, versions};
 use super::raw_io::RawIo;
 use super::tickets::Tickets;
 
-/// TLS towards clients: what a listener needs to accept. Shared by all workers.
+/// TLS settings of a listener. Shared by all workers.
 #[derive(Debug)]
 pub struct ServerTls {
     plan: TlsIn,
@@ -28,47 +30,47 @@ pub struct ServerTls {
     files: Mutex<Files>,
 }
 
-/// What the files said when they were last read successfully.
+/// Settings from the last successful read of the files.
 #[derive(Debug)]
 struct Loaded {
     config: Arc<ServerConfig>,
-    /// Judges the certificates that clients may show, but need not.
+    /// Verifier for optional client certificates.
     optional: Option<Arc<ClientVerifier>>,
     certificates: Vec<CertificateSummary>,
     revocation: Option<Expiry>,
     tickets: Option<Arc<Tickets>>,
-    /// Of the rules for client certificates: see [`Loaded::tickets_for`].
+    /// Digest of the rules for client certificates: see [`Loaded::tickets_for`].
     rules: Vec<u8>,
 }
 
-/// When the files have to be read again.
+/// State that shows when the files must be read again.
 #[derive(Debug)]
 struct Files {
     stamps: Vec<Stamp>,
-    /// The last attempt to read them did not succeed.
+    /// Set when the last attempt to read the files failed.
     bad: bool,
 }
 
 impl ServerTls {
-    /// Reads all files, and proves that they make a working server. `alpn` are the protocols offered (RFC 7301), most
-    /// wanted first; empty = none is spoken of, and any client is accepted.
+    /// Reads all files and checks that they make a working server. `alpn` lists the offered protocols (RFC
+    /// 7301), most preferred first; empty = ALPN is not used, and any client is accepted.
     pub fn load(plan: &TlsIn, alpn: &[&[u8]]) -> Result<Arc<Self>, TlsError> {
         Self::load_after(None, plan, alpn)
     }
 
-    /// Like [`load`](Self::load), for the listener that this one has become by a reload of the config. Clients can
-    /// still resume the sessions they have from this one, if nothing has changed that decides about that.
+    /// Loads the settings that replace these in a reload of the config. Clients can still resume their
+    /// sessions, unless a setting that affects resumption has changed.
     pub fn replace(&self, plan: &TlsIn, alpn: &[&[u8]]) -> Result<Arc<Self>, TlsError> {
         Self::load_after(Some(&self.loaded.load()), plan, alpn)
     }
 
-    /// Returns whether it was made by the same settings.
+    /// Returns true if the settings are the same.
     pub fn is_made_by(&self, plan: &TlsIn, alpn: &[&[u8]]) -> bool {
         self.plan == *plan && self.alpn.iter().eq(alpn)
     }
 
     fn load_after(before: Option<&Loaded>, plan: &TlsIn, alpn: &[&[u8]]) -> Result<Arc<Self>, TlsError> {
-        // Taken before reading: a file that changes in between is read once more.
+        // Taken before the files are read, so that a file that changes meanwhile is read again.
         let stamps = stamps(plan);
         let alpn: Vec<Vec<u8>> = alpn.iter().map(|protocol| protocol.to_vec()).collect();
         let loaded = Loaded::load(plan, &alpn, before)?;
@@ -80,21 +82,22 @@ impl ServerTls {
         }))
     }
 
-    /// Starts TLS on a connection just accepted; [`TlsStream::poll_handshake`] comes next.
+    /// Starts TLS on an accepted connection; [`TlsStream::poll_handshake`] must follow.
     pub fn accept<S: RawIo>(&self, socket: S) -> Result<TlsStream<S>, TlsError> {
         let loaded = self.loaded.load();
         let connection = UnbufferedServerConnection::new(Arc::clone(&loaded.config))?;
         Ok(TlsStream::server(socket, connection, loaded.optional.clone()))
     }
 
-    /// Returns what new connections are accepted with, for code that runs TLS by rustls itself. It accepts every certificate where
-    /// certificates are optional: [`ServerTls::accept`] judges them after the handshake, and such code must not rely on them.
+    /// Returns the rustls config for code that runs rustls itself. If client certificates are optional, it
+    /// accepts any certificate. Only [`ServerTls::accept`] judges them after the handshake, so other code
+    /// must not rely on them.
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.loaded.load().config)
     }
 
-    /// Reads the files again if one has changed since; what is wrong with them leaves everything as it was, and is told
-    /// at each call until it is mended. Returns whether anything was replaced. To be called every
+    /// Reads the files again if one has changed. Returns true if anything was replaced. After an error the
+    /// old settings stay, and each call returns the error until it is fixed. Must be called every
     /// [`reload_interval`](Self::reload_interval). Blocks on the disk.
     pub fn reload_if_changed(&self) -> Result<bool, TlsError> {
         self.rotate_tickets_if_due(Instant::now());
@@ -111,25 +114,25 @@ impl ServerTls {
         Ok(true)
     }
 
-    /// Renews the key of the session tickets if its time is over at `now`. Happens by itself as well, but not before the
-    /// next handshake.
+    /// Renews the key of the session tickets if it is due at `now`. Otherwise the next handshake would renew
+    /// it.
     pub fn rotate_tickets_if_due(&self, now: Instant) {
         if let Some(tickets) = &self.loaded.load().tickets {
             tickets.rotate_if_due(now);
         }
     }
 
-    /// How often to look at the files.
+    /// Returns the interval between two checks of the files.
     pub fn reload_interval(&self) -> Duration {
         self.plan.reload_interval.duration()
     }
 
-    /// The certificates in use, in the order of the config.
+    /// Returns the certificates in use, in the order of the config.
     pub fn certificates(&self) -> Vec<CertificateSummary> {
         self.loaded.load().certificates.clone()
     }
 
-    /// When the certificates and revocation lists in use run out.
+    /// Returns the expiry of the certificates and revocation lists in use.
     pub fn expiries(&self) -> Vec<Expiry> {
         let loaded = self.loaded.load();
         loaded.certificates.iter().map(CertificateSummary::expiry).chain(loaded.revocation.clone()).collect()
@@ -169,7 +172,7 @@ impl Loaded {
             .with_cert_resolver(Arc::new(CertificateChooser::new(&certificates)));
         config.alpn_protocols = alpn.to_vec();
         config.ignore_client_order = !plan.ciphers.is_empty();
-        // Sessions live in tickets only: what is stored here would be known to one process, and needs a lock.
+        // Sessions live in tickets only: a store would be local to one process and needs a lock.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         if let Some(tickets) = &tickets {
             config.ticketer = Arc::<Tickets>::clone(tickets);
@@ -184,8 +187,9 @@ impl Loaded {
         })
     }
 
-    /// The keys of `before`, where they may be used further. A resumed session is not asked for its certificate again:
-    /// where the rules for those have changed, every client has to begin anew.
+    /// Returns the ticket keys of `before` if they may still be used. A resumed session does not send its
+    /// certificate again. So if the rules for client certificates have changed, every client must do a full
+    /// handshake.
     fn tickets_for(
         interval: Duration,
         rules: &[u8],

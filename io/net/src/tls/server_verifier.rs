@@ -1,3 +1,5 @@
+//! Verification of server certificates.
+
 use std::sync::Arc;
 
 use rustls::RootCertStore;
@@ -11,10 +13,10 @@ use weir_config::plan::TlsVersion;
 
 use super::pins::{self, Pins, Purpose};
 
-/// Verifies the certificates of servers: webpki by the authorities, and else by pins.
+/// Verifies server certificates by authorities with webpki, and otherwise by pins.
 #[derive(Debug)]
 pub(super) struct ServerVerifier {
-    /// `None` = there are only pins.
+    /// Verifier for chains; `None` = there are only pins.
     chains: Option<Arc<WebPkiServerVerifier>>,
     pins: Pins,
     algorithms: WebPkiSupportedAlgorithms,

@@ -1,3 +1,5 @@
+//! TLS sessions without I/O.
+
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
 use rustls::unbuffered::{
@@ -9,49 +11,50 @@ use super::queue::ByteQueue;
 
 /// One side of a TLS connection, without buffers and without a socket.
 ///
-/// Over rustls's unbuffered API: the buffered one keeps 4 KiB per idle connection, reads in steps of 4 KiB and copies
-/// once more on the way in.
+/// Uses the unbuffered API of rustls. The buffered one keeps 4 KiB per idle connection, reads in steps of 4
+/// KiB and copies received data once more.
 pub(super) enum Session {
-    /// Towards a client.
+    /// Connection with a client.
     Server(UnbufferedServerConnection),
-    /// Towards a server.
+    /// Connection with a server.
     Client(UnbufferedClientConnection),
 }
 
-/// What is to be sent once what was received has been worked through.
+/// Data to send after the received data is processed.
 pub(super) enum Sending<'a> {
-    /// Only what the protocol itself asks for.
+    /// Only protocol messages.
     Nothing,
-    /// Application data, into ciphertext that has room for it.
+    /// Application data, and a buffer for its ciphertext.
     Data(&'a [u8], &'a mut [u8]),
-    /// A close_notify, into ciphertext that has room for it.
+    /// A close_notify, and a buffer for its ciphertext.
     End(&'a mut [u8]),
 }
 
-/// What a session does besides changing itself.
+/// Output of a session.
 pub(super) struct Effects<'a> {
-    /// Where plaintext goes, until it is full.
+    /// Buffer for plaintext.
     pub(super) target: &'a mut [u8],
-    /// How much of `target` is filled, in bytes.
+    /// Number of filled bytes in `target`.
     pub(super) filled: usize,
-    /// Where further plaintext goes.
+    /// Queue for plaintext that does not fit into `target`.
     pub(super) spill: &'a mut ByteQueue,
-    /// Handshake messages and alerts to be sent.
+    /// Handshake messages and alerts to send.
     pub(super) outgoing: &'a mut ByteQueue,
-    /// Set when the peer's close_notify has come.
+    /// Set when the peer's close_notify has arrived.
     pub(super) peer_ended: &'a mut bool,
 }
 
-/// How far a session came.
+/// Progress of a session.
 pub(super) struct Progress {
-    /// So many bytes of what was received are done with; the others must come again, unchanged, with what follows.
+    /// Number of processed bytes. The next call must pass the others again, unchanged, with later data behind
+    /// them.
     pub(super) consumed: usize,
-    /// The length of the ciphertext that [`Sending`] became; `None` = it could not be sent (yet).
+    /// Length of the ciphertext of [`Sending`]; `None` = it could not be sent (yet).
     pub(super) sent: Result<Option<usize>, Error>,
 }
 
 impl Session {
-    /// What is known of the connection.
+    /// Returns the state of the connection.
     pub(super) fn common(&self) -> &CommonState {
         match self {
             Self::Server(connection) => connection,
@@ -59,7 +62,7 @@ impl Session {
         }
     }
 
-    /// Works through `received`, then sends. After an error, `effects.outgoing` holds the alert that tells the peer.
+    /// Processes `received`, then sends. After an error, `effects.outgoing` holds the alert for the peer.
     pub(super) fn drive(
         &mut self,
         received: &mut [u8],
@@ -73,11 +76,11 @@ impl Session {
     }
 }
 
-/// What rustls's two unbuffered connection types have in common, but no trait for.
+/// Common interface of rustls's two unbuffered connection types, which have no common trait.
 trait Engine {
     type Data;
     fn process<'c, 'i>(&'c mut self, received: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
-    /// Whether the next call of [`process`](Self::process) hands out something to be sent before it does anything else.
+    /// Returns true if the next call of [`process`](Self::process) first returns a message to send.
     fn has_message(&self) -> bool;
 }
 
@@ -126,7 +129,7 @@ fn drive<E: Engine>(
             }
             Ok(ConnectionState::EncodeTlsData(message)) => encode(message, effects.outgoing).err().map(Err),
             Ok(ConnectionState::TransmitTlsData(encoded)) => {
-                // From here on `effects.outgoing` answers for it.
+                // `effects.outgoing` is now responsible for the message.
                 encoded.done();
                 None
             }
@@ -153,8 +156,8 @@ fn drive<E: Engine>(
     }
 }
 
-/// After an error, rustls still hands out the alert that it has made of it. Asked for more, it would stumble over the
-/// same bytes again.
+/// Collects the alert that rustls still returns after an error. Any other call would fail on the same bytes
+/// again.
 fn collect_alert<E: Engine>(engine: &mut E, received: &mut [u8], outgoing: &mut ByteQueue) {
     while engine.has_message() {
         let UnbufferedStatus { state: Ok(ConnectionState::EncodeTlsData(message)), .. } =

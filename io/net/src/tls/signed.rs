@@ -1,12 +1,12 @@
-//! Signatures of certificates and lists that webpki does not parse, by the algorithms of the provider.
+//! Verifies signatures of certificates and lists that webpki does not parse, with the provider's algorithms.
 
 use rustls::pki_types::SignatureVerificationAlgorithm;
 
 const SEQUENCE: u8 = 0x30;
 const BIT_STRING: u8 = 0x03;
 
-/// The algorithm and the key of a SubjectPublicKeyInfo (RFC 5280 section 4.1): the content of its AlgorithmIdentifier, and the
-/// bits of the key.
+/// Returns the algorithm and the key of a SubjectPublicKeyInfo (RFC 5280 section 4.1): the content of its
+/// AlgorithmIdentifier, and the bits of the key.
 pub(super) fn key_of(public_key_info: &[u8]) -> Option<(&[u8], &[u8])> {
     let info = Element::first(SEQUENCE, public_key_info)?;
     let algorithm = Element::first(SEQUENCE, info.content)?;
@@ -14,7 +14,7 @@ pub(super) fn key_of(public_key_info: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((algorithm.content, whole_bytes(key.content)?))
 }
 
-/// Returns whether a certificate or a revocation list is signed with this key (RFC 5280 section 4.1.1.3).
+/// Returns true if this key signed a certificate or a revocation list (RFC 5280 section 4.1.1.3).
 pub(super) fn is_signed_by(
     signed: &[u8],
     public_key_info: &[u8],
@@ -35,7 +35,7 @@ pub(super) fn is_signed_by(
     verify().is_some()
 }
 
-/// A DER element, and what follows it.
+/// A DER element and the bytes after it.
 struct Element<'a> {
     whole: &'a [u8],
     content: &'a [u8],
@@ -43,7 +43,7 @@ struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// The element at the start of `der`, if it has this tag.
+    /// Returns the element at the start of `der` if it has this tag.
     fn first(tag: u8, der: &'a [u8]) -> Option<Self> {
         let [found, first, after @ ..] = der else { return None };
         let (length, header) = match *first {
@@ -61,7 +61,7 @@ impl<'a> Element<'a> {
     }
 }
 
-/// A bit string without its count of unused bits, which must be none.
+/// Removes the count of unused bits from a bit string; the count must be 0.
 fn whole_bytes(content: &[u8]) -> Option<&[u8]> {
     content.strip_prefix(&[0])
 }

@@ -1,7 +1,7 @@
-//! Brings the server name that a client asked for from the certificate resolver to the stream.
+//! Passes the requested server name from the certificate resolver to the stream.
 //!
-//! rustls's unbuffered API does not tell it, but asks the resolver, on this very thread, while it works on the
-//! ClientHello that the stream has just handed over.
+//! rustls's unbuffered API does not report the name. But it calls the resolver on the same thread while it
+//! processes the stream's ClientHello.
 
 use std::cell::RefCell;
 
@@ -9,12 +9,12 @@ thread_local! {
     static ASKED: RefCell<Option<Box<str>>> = const { RefCell::new(None) };
 }
 
-/// Notes the name in the ClientHello that is being worked on.
+/// Stores the name in the ClientHello that is being processed.
 pub(super) fn note(name: Option<&str>) {
     ASKED.set(name.map(Box::from));
 }
 
-/// The name noted since the last call.
+/// Returns the name stored since the last call.
 pub(super) fn take() -> Option<Box<str>> {
     ASKED.take()
 }

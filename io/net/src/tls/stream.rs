@@ -1,3 +1,5 @@
+//! TLS streams.
+
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
@@ -17,39 +19,40 @@ use super::session::{Effects, Sending, Session};
 use super::sni;
 use super::transcript::Restoring;
 
-/// A read takes at least so many bytes from the socket, however few the caller asks for.
+/// Minimum size of a read from the socket, even if the caller requests fewer bytes.
 const READ_MIN: usize = 4 * 1024;
-/// Unsent handshake messages up to this size go out together with the data that follows; more must leave first.
+/// Maximum size of unsent handshake messages that are sent together with the next data; more are sent first.
 const RIDE_ALONG_MAX: usize = 4 * 1024;
-/// A record's header, and the first bytes of a message that tell HTTP from TLS.
+/// Length of a record header, and of the bytes that distinguish HTTP from TLS.
 const HEADER: usize = 5;
 
-/// TLS over a socket. Decrypts and encrypts in the thread's scratch buffers and owns memory only for what waits: the
-/// start of a record, plaintext that did not fit the caller's buffer, ciphertext that did not fit the socket.
+/// A TLS stream over a socket. It encrypts and decrypts in the thread's scratch buffers. It owns memory only
+/// for the start of a record, for plaintext that did not fit the caller's buffer, and for ciphertext that did
+/// not fit the socket.
 pub struct TlsStream<S> {
     socket: S,
     pub(super) session: Session,
-    /// Ciphertext that is not a whole message yet, as [`Session::drive`] left it.
+    /// Incomplete message in ciphertext, as [`Session::drive`] left it.
     received: ByteQueue,
-    /// Plaintext that nobody has read yet.
+    /// Decrypted bytes that the caller has not read yet.
     plaintext: ByteQueue,
-    /// Ciphertext to be sent.
+    /// Ciphertext to send.
     outgoing: ByteQueue,
-    /// All of `outgoing` is session tickets, for which nobody waits.
+    /// Set when `outgoing` holds session tickets only, which are not urgent.
     only_tickets: bool,
-    /// The peer's close_notify has come.
+    /// Set when the peer's close_notify has arrived.
     peer_ended: bool,
-    /// The own close_notify is sent, or in `outgoing`.
+    /// Set when the own close_notify is sent or in `outgoing`.
     ended: bool,
-    /// What broke the connection. Nothing passes any more.
+    /// Failure of the connection. Nothing can be sent or received afterwards.
     failed: Option<Box<TlsFailure>>,
-    /// What the client asked for.
+    /// Server name that the client requested.
     pub(super) server_name: Option<Box<str>>,
-    /// The client asked for a name that rustls does not see: see [`odd_name`].
+    /// Set when the client requested a name that is hidden from rustls: see [`odd_name`].
     has_odd_name: bool,
-    /// Judges an optional client certificate at the end of the handshake.
+    /// Verifier for an optional client certificate, used at the end of the handshake.
     optional: Option<Arc<ClientVerifier>>,
-    /// Why the client's certificate counts as none.
+    /// Reason why the client's certificate was rejected.
     pub(super) rejected: Option<Box<rustls::Error>>,
 }
 
@@ -84,17 +87,17 @@ impl<S: RawIo> TlsStream<S> {
         }
     }
 
-    /// Ready when application data can pass. The last handshake message may still wait, so that it can share a packet
-    /// with what is written next; reading or flushing sends it, too.
+    /// Completes the handshake, after which application data can pass. The last handshake message may still
+    /// be queued, so that it shares a packet with the next write; a read or a flush also sends it.
     ///
-    /// On an error the peer has been told by an alert, if the socket took it, and the connection is of no more use.
+    /// On an error the peer gets an alert if the socket takes it, and the connection is unusable.
     pub fn poll_handshake(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.is_handshaking() {
             return Poll::Ready(self.check());
         }
         self.check()?;
         if self.received.is_empty() && self.outgoing.is_empty() {
-            // A client speaks first; a server has nothing to say yet.
+            // A client sends first; a server has nothing to send yet.
             self.drive(&mut [], &mut [])?;
         }
         while self.is_handshaking() {
@@ -105,7 +108,8 @@ impl<S: RawIo> TlsStream<S> {
             }
         }
         self.judge_certificate();
-        // What a server says last is awaited in TLS 1.2, but in TLS 1.3 it is only tickets.
+        // In TLS 1.2 the client waits for the server's last message. In TLS 1.3 that message contains only
+        // tickets.
         self.only_tickets = matches!(self.session, Session::Server(_)) && self.is_tls13();
         if !self.only_tickets && matches!(self.session, Session::Server(_)) {
             return self.poll_flush(cx);
@@ -113,8 +117,8 @@ impl<S: RawIo> TlsStream<S> {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads plaintext into `buffer`; 0 = the peer has sent its close_notify. A connection that ends without one is an
-    /// error of kind `UnexpectedEof`.
+    /// Reads plaintext into `buffer`; 0 = the peer has sent its close_notify. A connection that ends without
+    /// one returns an error of kind `UnexpectedEof`.
     pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         if !self.plaintext.is_empty() || buffer.is_empty() {
             return Poll::Ready(Ok(self.plaintext.read(buffer)));
@@ -125,7 +129,7 @@ impl<S: RawIo> TlsStream<S> {
             }
             self.check()?;
             if !self.only_tickets && !self.outgoing.is_empty() {
-                // The peer may wait for it before it sends what is to be read. An error comes back when writing.
+                // The peer may need these bytes before it sends its own. The next write returns the error.
                 let _ = self.poll_flush(cx);
             }
             let read = ready!(self.poll_fill(cx, buffer))?;
@@ -135,8 +139,9 @@ impl<S: RawIo> TlsStream<S> {
         }
     }
 
-    /// Encrypts and writes. Pending when ciphertext still waits for room in the socket; otherwise takes at least some
-    /// of `bytes`, of which at most one portion then waits in this process: see [`poll_flush`](Self::poll_flush).
+    /// Encrypts and writes. Pending while earlier ciphertext waits for room in the socket. Otherwise takes at
+    /// least some of `bytes`; at most one portion of them then waits in this process: see
+    /// [`poll_flush`](Self::poll_flush).
     pub fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.check_writable()?;
         if self.outgoing.len() > RIDE_ALONG_MAX {
@@ -158,7 +163,7 @@ impl<S: RawIo> TlsStream<S> {
         Poll::Ready(Ok(taken))
     }
 
-    /// Ready when nothing waits to be sent.
+    /// Waits until all ciphertext is sent.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.send(cx, &[]) {
             Ok(true) => Poll::Ready(Ok(())),
@@ -167,7 +172,8 @@ impl<S: RawIo> TlsStream<S> {
         }
     }
 
-    /// Sends a close_notify and everything before it. The socket stays open, and the peer's data can still be read.
+    /// Sends a close_notify after all queued data. The socket stays open, and the peer's data can still be
+    /// read.
     pub fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if !self.ended && !self.is_handshaking() && self.failed.is_none() {
             self.only_tickets = false;
@@ -181,33 +187,34 @@ impl<S: RawIo> TlsStream<S> {
         self.poll_flush(cx)
     }
 
-    /// Whether the next [`poll_read`](Self::poll_read) is ready whatever the socket holds.
+    /// Returns true if the next [`poll_read`](Self::poll_read) is ready whatever the socket holds.
     pub fn has_buffered_plaintext(&self) -> bool {
         !self.plaintext.is_empty() || self.peer_ended || self.failed.is_some()
     }
 
-    /// Whether the peer has sent anything that was not read: plaintext, its end, or a part of a record. A connection
-    /// on which nothing is expected must not be used again then.
+    /// Returns true if the peer has sent unread input: plaintext, its end, or a part of a record. An idle
+    /// connection with such input must not be reused.
     pub fn has_unread_input(&self) -> bool {
         self.has_buffered_plaintext() || !self.received.is_empty()
     }
 
-    /// Whether ciphertext waits to be sent, session tickets aside.
+    /// Returns true if ciphertext besides session tickets waits to be sent.
     pub fn wants_write(&self) -> bool {
         !self.outgoing.is_empty() && !self.only_tickets
     }
 
-    /// Bytes of ciphertext that wait to be sent, session tickets aside.
+    /// Returns the bytes of ciphertext that wait to be sent, without session tickets.
     pub fn unsent_bytes(&self) -> usize {
         if self.only_tickets { 0 } else { self.outgoing.len() }
     }
 
-    /// The socket beneath.
+    /// Returns the underlying socket.
     pub fn socket(&self) -> &S {
         &self.socket
     }
 
-    /// Reads once from the socket and decrypts into `buffer`. Ready with 0 when nothing for it has come, or the end.
+    /// Reads once from the socket and decrypts into `buffer`. Ready with 0 if no plaintext arrived, or at the
+    /// end.
     fn poll_fill(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         scratch::with(|scratch| {
             let kept = self.received.len();
@@ -224,9 +231,9 @@ impl<S: RawIo> TlsStream<S> {
         })
     }
 
-    /// How much to ask of the socket, in bytes: what fills `wanted` bytes of plaintext, so that little spills, but at
-    /// least the rest of a record whose start is there. Always a little more than needed: a read that is not filled
-    /// tells the reactor that the socket is empty.
+    /// Returns the size of the next read, in bytes. It covers `wanted` bytes of plaintext, so that little
+    /// spills over, and at least the rest of a started record. It is always slightly larger: a short read
+    /// shows that the socket is empty.
     fn read_size(&self, wanted: usize) -> usize {
         let overhead = wanted / 256 + 64;
         let rest = match *self.received.bytes() {
@@ -238,7 +245,7 @@ impl<S: RawIo> TlsStream<S> {
         wanted.max(rest).saturating_add(overhead).clamp(READ_MIN, READ_MAX)
     }
 
-    /// Hands `received` to the session; what it leaves over is kept. Returns the bytes of plaintext put in `buffer`.
+    /// Passes `received` to the session and keeps the rest. Returns the bytes of plaintext in `buffer`.
     fn drive(&mut self, received: &mut [u8], buffer: &mut [u8]) -> io::Result<usize> {
         let handshaking = self.is_handshaking();
         let is_accepting = handshaking && matches!(self.session, Session::Server(_));
@@ -270,10 +277,10 @@ impl<S: RawIo> TlsStream<S> {
                 TlsFailure::Protocol(error)
             };
             let error = self.fail(failure);
-            // What was sent before it went wrong is genuine: the caller gets it first, and then the error.
+            // Data before the error is authentic: the caller gets it first, and then the error.
             return if filled > 0 { Ok(filled) } else { Err(error) };
         }
-        // What follows a close_notify does not count (RFC 8446, 6.1).
+        // Data after a close_notify is ignored (RFC 8446 section 6.1).
         if !self.peer_ended {
             if rest.len() > UNPROCESSED_MAX {
                 return Err(self.fail(TlsFailure::TooLarge));
@@ -283,7 +290,7 @@ impl<S: RawIo> TlsStream<S> {
         Ok(filled)
     }
 
-    /// Has the session encrypt; returns the length of the ciphertext.
+    /// Encrypts `sending`; returns the length of the ciphertext.
     fn encrypt(&mut self, sending: Sending<'_>) -> io::Result<usize> {
         let mut effects = Effects {
             target: &mut [],
@@ -301,7 +308,7 @@ impl<S: RawIo> TlsStream<S> {
         }
     }
 
-    /// Sends what waits, then `fresh`; what does not fit waits. Returns whether all is sent.
+    /// Sends the queued bytes, then `fresh`, and queues the rest. Returns true if everything is sent.
     fn send(&mut self, cx: &mut Context<'_>, fresh: &[u8]) -> io::Result<bool> {
         let mut fresh = fresh;
         while !self.outgoing.is_empty() || !fresh.is_empty() {
@@ -329,7 +336,7 @@ impl<S: RawIo> TlsStream<S> {
         Ok(true)
     }
 
-    /// An optional certificate that is not accepted counts as none. Resumed sessions are judged like new ones.
+    /// Judges an optional certificate; a rejected one counts as absent. Applies to resumed sessions, too.
     fn judge_certificate(&mut self) {
         let Some(verifier) = self.optional.take() else { return };
         if let Some(chain) = self.session.common().peer_certificates() {
@@ -353,11 +360,11 @@ impl<S: RawIo> TlsStream<S> {
         }
     }
 
-    /// Notes what broke the connection, and tells the peer if the socket takes the alert at once.
+    /// Records the failure, and sends the alert if the socket takes it at once.
     fn fail(&mut self, failure: TlsFailure) -> io::Error {
         self.received.clear();
         let mut nobody = Context::from_waker(std::task::Waker::noop());
-        // An alert is a courtesy; the failure itself is what the caller must learn.
+        // The alert is optional; the caller needs the failure itself.
         let _ = self.send(&mut nobody, &[]);
         self.failed = Some(Box::new(failure.clone()));
         failure.into()
@@ -374,7 +381,7 @@ impl<S: RawIo> TlsStream<S> {
 
 impl<S: fmt::Debug> fmt::Debug for TlsStream<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Neither keys nor what passes belongs in a log.
+        // Keys and data must not appear in logs.
         f.debug_struct("TlsStream")
             .field("socket", &self.socket)
             .field("received", &self.received.len())

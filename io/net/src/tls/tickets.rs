@@ -1,3 +1,5 @@
+//! Session tickets.
+
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,10 +11,11 @@ use rustls::server::ProducesTickets;
 
 use super::error::TlsError;
 
-/// Encrypts sessions into tickets that clients keep (RFC 5077, RFC 8446 4.6.1), so that any worker can resume them and
-/// none stores them. Each key makes tickets for one interval and is accepted for one more.
+/// Encrypts sessions into tickets that clients store (RFC 5077, RFC 8446 section 4.6.1). Any worker can
+/// resume them, and none stores them. Each key makes tickets for one interval and is accepted for another
+/// one.
 ///
-/// rustls has one, too, but behind a lock and with a fixed interval.
+/// The implementation of rustls needs a lock and has a fixed interval.
 pub(super) struct Tickets {
     interval: Duration,
     keys: ArcSwap<Keys>,
@@ -32,11 +35,11 @@ struct TicketKey {
 
 const KEY_NAME: usize = 16;
 const NONCE: usize = 12;
-/// The longest that TLS 1.3 permits a ticket to live (RFC 8446, 4.6.1).
+/// Maximum lifetime of a ticket in TLS 1.3 (RFC 8446 section 4.6.1).
 const LIFETIME_MAX: Duration = Duration::from_secs(7 * 86_400);
 
 impl Tickets {
-    /// The first key is used from `now` on.
+    /// Creates the first key, which is used from `now` on.
     pub(super) fn new(interval: Duration, now: Instant) -> Result<Self, TlsError> {
         let interval = within_limits(interval);
         let keys =
@@ -44,13 +47,13 @@ impl Tickets {
         Ok(Self { interval, keys: ArcSwap::from_pointee(keys), rotating: Mutex::new(()) })
     }
 
-    /// Whether it was made for this interval.
+    /// Returns true if the interval is the same.
     pub(super) fn has_interval(&self, interval: Duration) -> bool {
         self.interval == within_limits(interval)
     }
 
-    /// Renews the key if its time is over. Happens by itself when tickets come and go; called from outside as well, so
-    /// that old keys vanish without traffic.
+    /// Renews the key if it is due. Each use of a ticket does this as well; a periodic call also removes old
+    /// keys without traffic.
     pub(super) fn rotate_if_due(&self, now: Instant) {
         if now < self.keys.load().rotate_at {
             return;
@@ -113,7 +116,7 @@ impl ProducesTickets for Tickets {
     }
 }
 
-/// A shorter interval would renew keys faster than clients come back.
+/// Limits the interval. A shorter one would renew keys faster than clients return.
 fn within_limits(interval: Duration) -> Duration {
     interval.clamp(Duration::from_secs(1), LIFETIME_MAX)
 }

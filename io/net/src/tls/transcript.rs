@@ -1,7 +1,8 @@
-//! Hashes of a handshake in which a server name was hidden from rustls, computed over what the client sent.
+//! Hashes of handshakes in which a server name is hidden from rustls, computed over the bytes that the client
+//! sent.
 //!
-//! rustls takes its hash functions from the provider. Those of listeners restore a ClientHello that
-//! [`odd_name`](super::odd_name) has changed; for all other connections they are the library's own, at no cost.
+//! rustls takes its hash functions from the provider. The provider of listeners restores a ClientHello that
+//! [`odd_name`](super::odd_name) has changed. All other connections use the library's own hashes, at no cost.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -18,13 +19,13 @@ thread_local! {
     static RESTORES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// While it lives, hashes that start on this thread restore hidden names.
+/// A guard: while it lives, hashes that start on this thread restore hidden names.
 pub(super) struct Restoring {
     before: bool,
 }
 
 impl Restoring {
-    /// `restores`: whether the connection that is being worked on has a hidden name.
+    /// Creates the guard. `restores`: the current connection has a hidden name.
     pub(super) fn start(restores: bool) -> Self {
         Self { before: RESTORES.replace(restores) }
     }
@@ -36,19 +37,19 @@ impl Drop for Restoring {
     }
 }
 
-/// Messages of the handshake that is being worked on, as the client sent them.
+/// Returns messages of the current handshake as the client sent them.
 pub(super) fn restored(messages: &[u8]) -> Cow<'_, [u8]> {
     if RESTORES.get() { odd_name::restore(messages) } else { Cow::Borrowed(messages) }
 }
 
-/// The suite with a hash that restores hidden names.
+/// Returns the suite with a hash that restores hidden names.
 pub(super) fn restoring(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     static SUITES: LazyLock<Vec<SupportedCipherSuite>> =
         LazyLock::new(|| CIPHERS.iter().map(|(_, suite)| wrap(*suite)).collect());
     SUITES.iter().find(|known| **known == suite).copied().unwrap_or(suite)
 }
 
-/// rustls wants suites that live as long as the process. This is called once for each.
+/// Wraps a suite. rustls requires suites with a static lifetime, so this is called once for each.
 fn wrap(suite: SupportedCipherSuite) -> SupportedCipherSuite {
     let common = |common: &CipherSuiteCommon| CipherSuiteCommon {
         suite: common.suite,
@@ -116,7 +117,7 @@ impl Context for RestoringContext {
         self.0.finish()
     }
 
-    /// rustls adds whole messages, or all that came before a ClientHello and then this one.
+    /// rustls adds whole messages, or all earlier messages and then a ClientHello.
     fn update(&mut self, data: &[u8]) {
         self.0.update(&odd_name::restore(data));
     }

@@ -1,13 +1,15 @@
+//! The verifier for `verify = false`.
+
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// `verify = false`: any certificate will do, even one that cannot be parsed, and nothing is verified. A signature by the key
-/// of an unknown certificate proves nothing about the server.
+/// Verifier for `verify = false`: accepts any certificate, even one that cannot be parsed, and verifies
+/// nothing. A signature by the key of an unknown certificate proves nothing about the server.
 #[derive(Debug)]
 pub(super) struct Unverified;
 
-/// All schemes that servers use, the retired ones last: some have no other.
+/// All signature schemes that servers use, the obsolete ones last, because some servers have no other.
 const SCHEMES: &[SignatureScheme] = &[
     SignatureScheme::ECDSA_NISTP256_SHA256,
     SignatureScheme::ECDSA_NISTP384_SHA384,

@@ -1,3 +1,5 @@
+//! Tests of cipher suites.
+
 use weir_net::tls::{ServerTls, TlsError};
 
 use super::support::{Files, HTTP, connected};

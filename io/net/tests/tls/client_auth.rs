@@ -1,3 +1,5 @@
+//! Tests of client certificates.
+
 use std::time::{Duration, SystemTime};
 
 use rustls::pki_types::CertificateDer;
@@ -21,11 +23,11 @@ fn asks(files: &Files, required: bool, crl: Option<&str>) -> TlsIn {
     TlsIn { client_auth: Some(rules), ..files.tls_in() }
 }
 
-/// What the server says of the client, and what the client hears.
+/// Returns the server's error and the client's error.
 async fn refused(mut pair: Pair) -> (String, String) {
     let error = pair.at_server.as_ref().expect_err("the client is refused");
     assert!(matches!(TlsFailure::of(error), Some(TlsFailure::Protocol(_))), "{error}");
-    // In TLS 1.3 the client's handshake is over before the server has looked at the certificate.
+    // In TLS 1.3 the client's handshake ends before the server examines the certificate.
     let heard = match pair.at_client {
         Ok(()) => within(pair.client.receive(&mut [0; 16])).await.unwrap_err(),
         Err(error) => error,
@@ -85,7 +87,7 @@ async fn a_certificate_that_is_no_good_is_refused_and_where_none_is_required_it_
                 assert!(hears.contains(alert), "{hears}");
                 continue;
             }
-            // A session that is resumed must not bring it back as an accepted one.
+            // A resumed session must not turn it into an accepted certificate.
             for resumed in [false, true] {
                 let mut pair = connected(&connector, &server).await;
                 pair.exchange().await;
@@ -142,7 +144,7 @@ async fn a_certificate_that_is_revoked_meanwhile_is_refused_once_the_list_is_rea
 
     files.write("crl.pem", &list(&[&issued]));
     assert!(server.reload_if_changed().unwrap());
-    // The same connector: with the session from before it would not be asked for its certificate again.
+    // The same connector: if it resumed its earlier session, it would not send its certificate again.
     let (says, hears) = refused(shake_hands(&connector, &server).await).await;
     assert!(says.contains("revoked") && hears.contains("certificate_revoked"), "{says} {hears}");
     connected(&other, &server).await.exchange().await;

@@ -1,3 +1,5 @@
+//! Tests of malformed and random input.
+
 use std::io;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -6,7 +8,8 @@ use weir_net::tls::{ServerTls, TlsFailure, TlsStream};
 
 use super::support::{Await, Files, HTTP, any_certificate, sockets, within};
 
-/// Sends `bytes` to a server in portions of `portion`, ends, and returns what the server says and answers.
+/// Sends `bytes` to a server in portions of `portion`, ends, and returns the server's result and its
+/// response.
 async fn served(server: &ServerTls, bytes: &[u8], portion: usize) -> (io::Result<()>, Vec<u8>) {
     let (mut client, accepted) = sockets().await;
     client.set_nodelay(true).unwrap();
@@ -35,7 +38,7 @@ async fn served(server: &ServerTls, bytes: &[u8], portion: usize) -> (io::Result
     .await
 }
 
-/// What a good client says first.
+/// Returns the ClientHello of a well-behaved client.
 fn hello() -> Vec<u8> {
     let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
     let config = std::sync::Arc::new(any_certificate(super::support::ECDSA));
@@ -84,7 +87,7 @@ async fn changed_hellos_and_random_bytes_are_errors_and_nothing_worse() {
     for _ in 0..300 {
         let mut bytes = hello.clone();
         match random.below(3) {
-            // The header says what follows, so that the parser behind it gets to see it.
+            // A valid header, so that the parser behind it sees the bytes.
             0 => {
                 bytes = (0..random.below(2000)).map(|_| random.below(256) as u8).collect();
                 let length = bytes.len() as u16;
@@ -108,7 +111,7 @@ async fn changed_hellos_and_random_bytes_are_errors_and_nothing_worse() {
 async fn an_endless_handshake_message_is_cut_off() {
     let files = Files::new();
     let server = ServerTls::load(&files.tls_in(), HTTP).unwrap();
-    // A ClientHello that announces 60,000 bytes, in records of one byte: six bytes of memory for each that counts.
+    // A ClientHello of 60,000 bytes in records of one byte: six bytes of memory for each useful one.
     let mut message = vec![1, 0, 0xea, 0x60];
     message.resize(60_000, 0);
     let records: Vec<u8> = message.iter().flat_map(|&byte| [22, 3, 1, 0, 1, byte]).collect();

@@ -1,4 +1,4 @@
-//! Against OpenSSL's command line and curl, where they are installed.
+//! Tests against OpenSSL's command line tools and curl, if they are installed.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ fn is_installed(program: &str) -> bool {
     found
 }
 
-/// Accepts one connection and sends back, line by line, what comes.
+/// Accepts one connection and echoes its lines.
 async fn echo(
     server: Arc<ServerTls>,
     listener: tokio::net::TcpListener,
@@ -37,7 +37,7 @@ async fn echo(
     (stream.cipher(), stream.is_resumed(), all)
 }
 
-/// A program of OpenSSL's, killed with the test.
+/// A process of OpenSSL, killed with the test.
 struct OpenSsl {
     child: Child,
     input: Option<ChildStdin>,
@@ -45,7 +45,7 @@ struct OpenSsl {
 
 impl OpenSsl {
     fn start(files: &Files, address: SocketAddr, arguments: &[&str]) -> Self {
-        // Some of what it says goes to stderr, and its place among the rest matters.
+        // Some output goes to stderr, and its order relative to the rest matters.
         let mut child = Command::new("sh")
             .args(["-c", "exec openssl \"$@\" 2>&1", "sh"])
             .args([
@@ -67,7 +67,7 @@ impl OpenSsl {
         Self { child, input }
     }
 
-    /// Writes each of `lines` when the one before has come back, and returns all output.
+    /// Writes each of `lines` after the echo of the previous one, and returns all output.
     fn talk(mut self, lines: &[&str]) -> String {
         let mut output = String::new();
         let mut reader = BufReader::new(self.child.stdout.take().unwrap());
@@ -127,7 +127,7 @@ async fn openssl_may_renew_its_keys_in_the_middle() {
     let server = ServerTls::load(&files.tls_in(), HTTP).unwrap();
     let (listener, address) = listener().await;
     let client = OpenSsl::start(&files, address, &["-tls1_3"]);
-    // `k` renews the client's key, `K` asks the server to renew its own as well (RFC 8446, 4.6.3).
+    // `k` renews the client's key, `K` also requests a renewal of the server's (RFC 8446 section 4.6.3).
     let talk = tokio::task::spawn_blocking(move || {
         client.talk(&["one\n", "k\n", "two\n", "K\n", "three\n", "K\n", "four\n"])
     });

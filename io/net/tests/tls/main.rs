@@ -1,4 +1,4 @@
-//! TLS over real sockets, against itself, against rustls's own client and against OpenSSL and curl.
+//! Tests of TLS over real sockets, against itself, rustls's own client, OpenSSL and curl.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,3 +1,5 @@
+//! Tests of the choice of certificates by name.
+
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use weir_config::plan::Certificate;
@@ -53,7 +55,7 @@ async fn the_key_type_follows_the_signatures_that_the_client_can_verify() {
         ("both.test", RSA, &rsa),
         ("both.test", ECDSA, &ecdsa),
         ("both.test", &either, &ecdsa),
-        // Without a name that is known, the default has both kinds, too.
+        // For an unknown name, the default has both kinds, too.
         ("unknown.test", RSA, &rsa),
         ("unknown.test", ECDSA, &ecdsa),
         ("rsa.test", &either, &only_rsa),

@@ -1,3 +1,5 @@
+//! Tests of connections to servers.
+
 use weir_config::plan::TlsOut;
 use weir_net::tls::{ClientTls, ServerTls, TlsError};
 use weir_testkit::certificates::{Authority, Request};
@@ -80,14 +82,14 @@ fn a_name_that_is_none_is_refused() {
 fn the_authorities_of_the_system_are_used_where_none_are_named() {
     let files = Files::new();
     let plan = TlsOut { ca: None, ..files.tls_out() };
-    // A system without any is an error that says so.
+    // A system without any authority must report that error.
     match ClientTls::load(&plan) {
         Ok(tls) => assert!(tls.connector("example.test").is_ok()),
         Err(error) => assert!(matches!(error, TlsError::NoSystemAuthorities(_)), "{error}"),
     }
 }
 
-/// A certificate as `openssl req -x509` makes it: self-signed, and an authority's (CA:TRUE).
+/// Creates a certificate as `openssl req -x509` does: self-signed, with CA:TRUE.
 fn self_signed(files: &Files, name: &str) -> weir_config::plan::Certificate {
     use weir_testkit::certificates::SelfSigned;
     let issued = SelfSigned::for_name(name).write_to(files.directory.path(), name);
@@ -101,11 +103,11 @@ async fn a_self_signed_authority_is_accepted_as_a_server_where_its_own_certifica
     let plan = TlsOut { ca: Some(named.certificate.clone()), ..files.tls_out() };
     let server = ServerTls::load(&tls_in(vec![named.clone()]), HTTP).unwrap();
     connected(&connector(&plan, "named.test"), &server).await.exchange().await;
-    // Its name is still checked.
+    // The name is still checked.
     let refused =
         shake_hands(&connector(&plan, "other.test"), &server).await.at_client.unwrap_err().to_string();
     assert!(refused.contains("not valid for name") && refused.contains("named.test"), "{refused}");
-    // Another one with the same name is not it.
+    // Another certificate with the same name is not pinned.
     let namesake = self_signed(&files, "named.test");
     let server = ServerTls::load(&tls_in(vec![namesake]), HTTP).unwrap();
     std::fs::write(plan.ca.as_ref().unwrap(), std::fs::read(&other.certificate).unwrap()).unwrap();

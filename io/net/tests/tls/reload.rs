@@ -1,3 +1,5 @@
+//! Tests of reloading files.
+
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -59,7 +61,7 @@ async fn a_bad_file_keeps_the_old_certificate_and_is_told_of_until_it_is_mended(
             "{error}"
         );
     }
-    // A new certificate whose key has not come yet, as in the middle of a renewal.
+    // A new certificate whose key is still missing, as in the middle of a renewal.
     let renewed = files.issue("renewed", &request);
     fs::rename(&renewed.certificate, certificate).unwrap();
     let error = server.reload_if_changed().unwrap_err();

@@ -1,3 +1,5 @@
+//! Tests of session resumption.
+
 use std::time::{Duration, Instant, SystemTime};
 
 use weir_config::plan::TlsIn;
@@ -7,7 +9,7 @@ use weir_testkit::certificates::Request;
 
 use super::support::{Files, HTTP, connected};
 
-/// How often `Files::tls_in` renews the key.
+/// Interval at which `Files::tls_in` renews the key.
 const HOUR: Duration = Duration::from_secs(3600);
 const TLS12: &str = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256";
 const TLS13: &str = "TLS_AES_128_GCM_SHA256";

@@ -1,3 +1,5 @@
+//! Tests of TLS streams.
+
 use std::future::poll_fn;
 use std::io;
 use std::task::Poll;
@@ -7,7 +9,7 @@ use weir_net::tls::{ServerTls, TlsFailure, TlsStream};
 
 use super::support::{Await, Files, HTTP, Pair, connected, sockets, within};
 
-/// Random numbers that come again with the seed that is printed: `TLS_TEST_SEED=... cargo test`.
+/// Random numbers that a seed reproduces; the seed is printed: `TLS_TEST_SEED=... cargo test`.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -29,7 +31,7 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Below `limit`; 0 if there is nothing below.
+    /// Returns a number below `limit`; 0 if there is none.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() >> 16) as usize % limit.max(1)
     }
@@ -43,7 +45,7 @@ async fn pair(files: &Files) -> Pair {
     connected(&files.connector(), &ServerTls::load(&files.tls_in(), HTTP).unwrap()).await
 }
 
-/// Sends `bytes` in portions of random size, sometimes flushing, and ends.
+/// Sends `bytes` in portions of random size, sometimes flushes, and ends.
 async fn send_in_portions(stream: &mut TlsStream<TcpStream>, mut bytes: &[u8], mut random: Random) {
     while !bytes.is_empty() {
         let portion = [1, 100, 5_000, 20_000, 200_000][random.below(5)];
@@ -79,7 +81,8 @@ async fn what_is_sent_arrives_to_the_byte_in_both_directions() {
         let (up, down) = (random.bytes(size), random.bytes(size / 2));
         let seeds: [u64; 4] = std::array::from_fn(|_| random.next() | 1);
         let ((), ()) = within(async {
-            // One direction after the other for either end, but both ends at once: neither may wait for its peer.
+            // Each end handles one direction after the other, but both ends run at once: neither may wait for
+            // its peer.
             tokio::join!(
                 async {
                     send_in_portions(&mut client, &up, Random(seeds[0])).await;
@@ -100,7 +103,7 @@ async fn both_directions_flow_at_once() {
     let files = Files::new();
     let Pair { mut client, mut server, .. } = pair(&files).await;
     let bytes = Random::new().bytes(5_000_000);
-    // Each end writes while it can and reads while it can, as a tunnel does.
+    // Each end writes and reads while it can, as a tunnel does.
     async fn pump(stream: &mut TlsStream<TcpStream>, bytes: &[u8]) -> Vec<u8> {
         let (mut sent, mut closed, mut received) = (0, false, Vec::new());
         let mut buffer = vec![0; 50_000];
@@ -208,7 +211,7 @@ async fn a_slow_reader_holds_the_writer_back() {
     };
     filled(&mut server, &mut sent);
     let accepted = sent;
-    // What neither end's kernel has taken waits in this process: less than a portion and its overhead.
+    // Bytes that neither kernel has taken wait in this process: less than a portion and its overhead.
     let waiting = server_backlog(&server);
     assert!(accepted < bytes.len(), "the kernel's buffers do not hold it all");
     assert!(server.wants_write() && waiting <= 70_000, "{waiting} bytes wait");
@@ -236,7 +239,7 @@ async fn a_slow_reader_holds_the_writer_back() {
     assert_eq!(server_backlog(&server), 0);
 }
 
-/// What its Debug form tells of the ciphertext that waits.
+/// Returns the amount of queued ciphertext from the stream's Debug output.
 fn server_backlog(stream: &TlsStream<TcpStream>) -> usize {
     let text = format!("{stream:?}");
     let (_, rest) = text.split_once("outgoing: ").unwrap();
@@ -290,12 +293,12 @@ async fn a_kilobyte_is_one_record_and_one_write() {
     within(read_raw(&client, &mut raw)).await;
     within(server.send(&[1; 1024])).await.unwrap();
     let count = within(read_raw(&client, &mut raw)).await;
-    // Header, data, content type, tag (RFC 8446, 5.2).
+    // Header, data, content type, tag (RFC 8446 section 5.2).
     assert_eq!(count, 5 + 1024 + 1 + 16);
     assert_eq!(raw[..5], [23, 3, 3, 4, 17]);
 }
 
-/// What one read takes from the socket under `stream`.
+/// Returns the bytes of one read from the socket under `stream`.
 async fn read_raw(stream: &TlsStream<TcpStream>, raw: &mut [u8]) -> usize {
     loop {
         stream.socket().readable().await.unwrap();
@@ -340,7 +343,8 @@ async fn a_server_that_speaks_first_is_heard() {
         let (heard, ()) = tokio::join!(
             async {
                 client.handshake().await.unwrap();
-                // Reading alone must send the client's last message, or the server would wait for it for ever.
+                // A read alone must send the client's last message; otherwise the server would wait for it
+                // forever.
                 let mut buffer = [0; 16];
                 let count = client.receive(&mut buffer).await.unwrap();
                 buffer[..count].to_vec()

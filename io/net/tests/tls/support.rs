@@ -1,4 +1,4 @@
-//! Files for a test, connected streams, and what a peer of TLS would do.
+//! Helpers of the tests: files, connected streams, and peers.
 
 use std::fs;
 use std::future::poll_fn;
@@ -15,12 +15,12 @@ use weir_net::tls::{ClientTls, ServerTls, TlsConnector, TlsStream};
 use weir_testkit::TempDir;
 use weir_testkit::certificates::{Authority, Request};
 
-/// Nothing here takes long; a test that hangs must fail.
+/// Maximum duration of a step; a test that hangs must fail.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const HTTP: &[&[u8]] = &[b"http/1.1"];
 
-/// An authority, and a directory for what it issues.
+/// An authority and a directory for its certificates.
 pub(crate) struct Files {
     pub(crate) directory: TempDir,
     pub(crate) authority: Authority,
@@ -33,7 +33,7 @@ impl Files {
         files
     }
 
-    /// The authority's own certificate.
+    /// Returns the authority's own certificate.
     pub(crate) fn ca(&self) -> PathBuf {
         self.directory.path().join("ca.pem")
     }
@@ -50,12 +50,12 @@ impl Files {
         Certificate { certificate: files.certificate, key: files.key }
     }
 
-    /// TLS for a listener with one certificate for `localhost` and `127.0.0.1`.
+    /// Returns TLS settings for a listener with one certificate for `localhost` and `127.0.0.1`.
     pub(crate) fn tls_in(&self) -> TlsIn {
         tls_in(vec![self.issue("server", &Request::names(&["localhost", "127.0.0.1"]))])
     }
 
-    /// TLS towards servers that this authority vouches for.
+    /// Returns TLS settings for servers with certificates of this authority.
     pub(crate) fn tls_out(&self) -> TlsOut {
         TlsOut {
             verify: true,
@@ -66,12 +66,12 @@ impl Files {
         }
     }
 
-    /// Connects to `localhost`.
+    /// Creates a connector for `localhost`.
     pub(crate) fn connector(&self) -> TlsConnector {
         ClientTls::load(&self.tls_out()).unwrap().connector("localhost").unwrap()
     }
 
-    /// Asks clients for certificates of this authority.
+    /// Requests client certificates of this authority.
     pub(crate) fn client_auth(&self, required: bool) -> ClientAuth {
         ClientAuth { required, ca: self.ca(), crl: None }
     }
@@ -88,7 +88,7 @@ pub(crate) fn tls_in(certificates: Vec<Certificate>) -> TlsIn {
     }
 }
 
-/// Two ends of a connection over loopback.
+/// Creates the two ends of a connection over loopback.
 pub(crate) async fn sockets() -> (TcpStream, TcpStream) {
     let (listener, address) = listener().await;
     let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
@@ -101,7 +101,7 @@ pub(crate) async fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// A client's and a server's end, and how the handshake went for each.
+/// The client's and the server's end, with the result of the handshake on each.
 pub(crate) struct Pair {
     pub(crate) client: TlsStream<TcpStream>,
     pub(crate) server: TlsStream<TcpStream>,
@@ -117,7 +117,7 @@ pub(crate) async fn shake_hands(connector: &TlsConnector, server: &ServerTls) ->
         tokio::join!(
             async {
                 let done = client.handshake().await;
-                // The last message may ride along with data, and there is none here.
+                // The last message may wait for data, and there is none here.
                 if done.is_ok() { client.flush().await } else { done }
             },
             server.handshake(),
@@ -127,7 +127,7 @@ pub(crate) async fn shake_hands(connector: &TlsConnector, server: &ServerTls) ->
     Pair { client, server, at_client, at_server }
 }
 
-/// A pair whose handshake went well.
+/// Creates a pair with a successful handshake.
 pub(crate) async fn connected(connector: &TlsConnector, server: &ServerTls) -> Pair {
     let pair = shake_hands(connector, server).await;
     assert!(pair.at_client.is_ok() && pair.at_server.is_ok(), "{:?} {:?}", pair.at_client, pair.at_server);
@@ -135,7 +135,7 @@ pub(crate) async fn connected(connector: &TlsConnector, server: &ServerTls) -> P
 }
 
 impl Pair {
-    /// A message each way. Session tickets reach the client with the second.
+    /// Sends a message in each direction. Session tickets reach the client with the second.
     pub(crate) async fn exchange(&mut self) {
         let mut buffer = [0; 16];
         within(async {
@@ -149,7 +149,7 @@ impl Pair {
     }
 }
 
-/// The polled interface, for tests to await.
+/// Awaitable form of the polled interface, for tests.
 pub(crate) trait Await {
     async fn handshake(&mut self) -> io::Result<()>;
     async fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
@@ -201,7 +201,7 @@ pub(crate) async fn within<F: Future>(work: F) -> F::Output {
     tokio::time::timeout(PATIENCE, work).await.expect("not done in time")
 }
 
-/// What rustls's own, buffered client learnt from a connection.
+/// Parameters that rustls's own, buffered client has negotiated.
 #[derive(Debug)]
 pub(crate) struct Learnt {
     pub(crate) certificate: Vec<u8>,
@@ -234,7 +234,8 @@ pub(crate) async fn with_rustls(
     (stream, within(client).await.unwrap())
 }
 
-/// A config for rustls's own client that takes any certificate, and signatures of these schemes only.
+/// Creates a config for rustls's own client that accepts any certificate, but only signatures of these
+/// schemes.
 pub(crate) fn any_certificate(schemes: &[rustls::SignatureScheme]) -> rustls::ClientConfig {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let verifier = AnyCertificate { provider: Arc::clone(&provider), schemes: schemes.to_vec() };

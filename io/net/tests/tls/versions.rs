@@ -1,3 +1,5 @@
+//! Tests of TLS versions.
+
 use std::sync::Arc;
 
 use weir_config::plan::{TlsOut, TlsVersion};
@@ -6,7 +8,7 @@ use weir_net::tls::{ClientTls, ServerTls, TlsFailure};
 use super::support::{Files, HTTP, connected, shake_hands};
 
 fn only(files: &Files, version: TlsVersion) -> (Arc<ServerTls>, ClientTls) {
-    // The oldest version can be configured, the newest cannot: TLS 1.2 comes about through its ciphers.
+    // The config sets the minimum version only; the choice of ciphers limits the connection to TLS 1.2.
     let mut plan = files.tls_in();
     if version == TlsVersion::V1_2 {
         plan.ciphers = vec!["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256".to_owned()];
