@@ -1,22 +1,24 @@
+//! The interface to the running process.
+
 use std::future::Future;
 use std::pin::Pin;
 
 use weir_control::{Command, Reply, Snapshot};
 
-/// Whoever runs the plan: tells how things stand, and obeys commands. Called on the control plane's thread.
+/// The running process: returns snapshots and handles commands. Called on the control plane's thread.
 pub trait Handler: Send + Sync + 'static {
-    /// How things stand. Must not block.
+    /// Returns the current state. Must not block.
     fn snapshot(&self) -> Snapshot;
 
-    /// Whether nothing new is accepted any more. Asked often by what stands in front of Weir.
+    /// Returns true if the process accepts nothing new. Load balancers in front of Weir ask often.
     fn stopping(&self) -> bool {
         self.snapshot().process.stopping
     }
 
-    /// Obeys a command, whose right has been checked. Of [`Command::Show`] only [`weir_control::What::Runtime`] comes
-    /// here; the rest is answered from [`Handler::snapshot`].
+    /// Handles a command whose permission has been checked. Of [`Command::Show`] only
+    /// [`weir_control::What::Runtime`] is passed; [`Handler::snapshot`] answers the rest.
     fn handle(&self, command: Command) -> Replying<'_>;
 }
 
-/// A reply that may take a while (a reload).
+/// A reply that may take a while, for instance to a reload.
 pub type Replying<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;

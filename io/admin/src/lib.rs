@@ -1,6 +1,8 @@
-//! The faces of a running Weir: the control socket (JSON lines), and over HTTP metrics, the status page and its data.
+//! Admin interfaces of a running Weir: the control socket (JSON lines), and over HTTP the metrics, the status
+//! page and its data.
 //!
-//! Carries commands and shows snapshots. What a command means is decided by whoever implements [`Handler`].
+//! This crate transports commands and shows snapshots. The implementation of [`Handler`] decides the meaning
+//! of a command.
 
 mod csv;
 mod handler;

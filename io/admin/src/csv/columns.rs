@@ -1,5 +1,7 @@
-/// The columns of HAProxy's `show stat`, in its order (3.5; spelling as in its code). After the last one it prints a `-`,
-/// behind which columns of optional modules would follow.
+//! The columns of HAProxy's CSV.
+
+/// Columns of HAProxy's `show stat`, in its order (3.5; spelling as in its code). HAProxy prints a `-` after
+/// the last one, where columns of optional modules would follow.
 pub(super) const COLUMNS: [&str; 119] = [
     "pxname",
     "svname",

@@ -1,5 +1,6 @@
-//! The snapshot as the CSV of HAProxy's `show stat`, for the scripts that read it: a FRONTEND line for each listener, then
-//! for each pool a line for each server and a BACKEND line. What Weir does not know stays empty, as HAProxy leaves it.
+//! The snapshot in the CSV format of HAProxy's `show stat`, for scripts that read it. It has a FRONTEND line
+//! for each listener. For each pool follow a line for each server and a BACKEND line. Values that Weir does
+//! not have stay empty, as in HAProxy.
 
 mod columns;
 mod pool;
@@ -10,7 +11,7 @@ use weir_control::{ListenerSnapshot, ListenerStatus, Protocol, Snapshot};
 use columns::COLUMNS;
 use row::{Fields, Table, responses};
 
-/// The CSV page.
+/// Writes the CSV page.
 pub fn stat_csv(snapshot: &Snapshot) -> String {
     let mut table = Table::new();
     // HAProxy numbers proxies from 2 on.

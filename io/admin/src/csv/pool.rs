@@ -1,3 +1,5 @@
+//! CSV rows of servers and pools.
+
 use weir_control::{
     AdminState, CheckCode, Health, Latency, PoolSnapshot, PoolStatus, Protocol, ServerSnapshot, Traffic,
 };
@@ -13,7 +15,7 @@ pub(super) fn server(
     let traffic = &server.traffic;
     fields.text("pxname", &pool.name);
     fields.text("svname", &server.name);
-    // The queue is the pool's: none stands in front of a server.
+    // The queue belongs to the pool; servers have none.
     fields.set("qcur", 0);
     fields.set("qmax", 0);
     common(fields, traffic, pool.protocol);
@@ -76,7 +78,7 @@ pub(super) fn backend(fields: &mut Fields<'_>, iid: usize, pool: &PoolSnapshot) 
     fields.set("qtime_max", pool.queue_time.max_us() / 1_000);
 }
 
-/// What servers and pools have in common.
+/// Sets the columns that servers and pools have in common.
 fn common(fields: &mut Fields<'_>, traffic: &Traffic, protocol: Protocol) {
     fields.set("scur", traffic.active.current);
     fields.set("smax", traffic.active.max);
@@ -85,7 +87,7 @@ fn common(fields: &mut Fields<'_>, traffic: &Traffic, protocol: Protocol) {
     fields.set("lbtot", traffic.tries_total);
     fields.set("bin", traffic.request_bytes);
     fields.set("bout", traffic.response_bytes);
-    // As in HAProxy, a connection that was tried again counts as a retry only.
+    // As in HAProxy, a retried connection counts as a retry only.
     fields.set("econ", traffic.connect_errors.saturating_sub(traffic.connect_retries));
     fields.set("eresp", traffic.response_errors);
     fields.set("wretr", traffic.retries);
@@ -119,7 +121,8 @@ fn millis(us: Option<u64>) -> Option<u64> {
     us.map(|us| us / 1_000)
 }
 
-/// HAProxy's words. It counts what is left of a server's health downwards, and has no ejection: that is a DOWN.
+/// Returns the status in HAProxy's words. HAProxy counts the remaining health downwards. It has no ejection,
+/// so an ejected server is DOWN.
 fn status(server: &ServerSnapshot) -> String {
     let health = match server.health {
         Health::NoCheck => "no check".to_owned(),
@@ -137,7 +140,7 @@ fn status(server: &ServerSnapshot) -> String {
     }
 }
 
-/// HAProxy's names for the algorithms that it has, too.
+/// Returns HAProxy's name of the algorithm, if HAProxy has it.
 fn algorithm(name: &str) -> &str {
     match name {
         "round-robin" => "roundrobin",

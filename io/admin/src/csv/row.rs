@@ -1,3 +1,5 @@
+//! Tables and rows of the CSV.
+
 use std::collections::HashMap;
 use std::fmt::{Display, Write};
 
@@ -5,7 +7,7 @@ use weir_control::Responses;
 
 use super::COLUMNS;
 
-/// The page as it grows.
+/// The CSV text under construction.
 #[derive(Debug)]
 pub(super) struct Table {
     out: String,
@@ -13,7 +15,7 @@ pub(super) struct Table {
     places: HashMap<&'static str, usize>,
 }
 
-/// The cells of one row, by column name.
+/// Cells of one row, by column name.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     cells: &'a mut [String],
@@ -58,7 +60,8 @@ impl Fields<'_> {
         }
     }
 
-    /// A text, quoted if it must be. Line ends become spaces: readers of this format take lines.
+    /// Sets a text, quoted if necessary. Line breaks become spaces, because readers of this format read line
+    /// by line.
     pub(super) fn text(&mut self, column: &str, text: &str) {
         let cell = self.cell(column);
         if text.contains([',', '"', '\n', '\r']) {
@@ -70,7 +73,7 @@ impl Fields<'_> {
     }
 
     fn cell(&mut self, column: &str) -> &mut String {
-        // Names are literals of this module; each is written in its tests.
+        // Column names are literals of this module, and its tests write each of them.
         debug_assert!(self.places.contains_key(column), "{column}");
         &mut self.cells[self.places.get(column).copied().unwrap_or_default()]
     }

@@ -12,48 +12,50 @@ use ipnet::IpNet;
 use weir_http::HostPattern;
 use weir_net::tls::ServerTls;
 
-/// Checks who a client says it is.
+/// Verifies the identity of a client.
 pub trait Login: fmt::Debug + Send + Sync {
-    /// `client`: `None` = through a Unix socket. `authorization`: the value of that header.
+    /// Checks a login. `client`: `None` = through a Unix socket. `authorization`: the value of that header.
     fn check<'a>(&'a self, client: Option<IpAddr>, authorization: Option<&'a [u8]>) -> LoggingIn<'a>;
 }
 
-/// A check of a password takes a while.
+/// A login in progress; the check of a password takes a while.
 pub type LoggingIn<'a> = Pin<Box<dyn Future<Output = LoginOutcome> + Send + 'a>>;
 
 /// Result of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoginOutcome {
-    /// A user's password.
+    /// The password is a user's.
     Welcome,
-    /// There is none, or it is wrong.
+    /// The password is missing or wrong.
     Wrong,
-    /// It is not checked now: too many wrong ones came, or too many others wait. After so many seconds it may be.
+    /// The password was not checked, because too many wrong ones came or too many others wait. Contains the
+    /// seconds until the next try.
     Later(u64),
 }
 
-/// The rules of the face for its clients.
+/// Access rules of the admin HTTP interface.
 #[derive(Debug, Clone, Default)]
 pub struct Door {
     /// Networks whose clients may connect; empty = all.
     pub allow: Vec<IpNet>,
     /// Further names that requests may have in Host.
     pub hosts: Vec<HostPattern>,
-    /// Passwords; `None` = nobody needs one.
+    /// Password check; `None` = no password is needed.
     pub login: Option<Arc<dyn Login>>,
     /// TLS; `None` = plaintext.
     pub tls: Option<Arc<ServerTls>>,
 }
 
 impl Door {
-    /// Returns whether a client may connect. `client`: `None` = through a Unix socket.
+    /// Returns true if a client may connect. `client`: `None` = through a Unix socket.
     pub(super) fn admits(&self, client: Option<IpAddr>) -> bool {
         let Some(client) = client.map(|client| client.to_canonical()) else { return true };
         self.allow.is_empty() || self.allow.iter().any(|network| network.contains(&client))
     }
 
-    /// Returns the name in the request if it is none of the face: another site's that leads here (DNS rebinding). A client through a
-    /// Unix socket, with TLS or with a password is none that a site can have sent.
+    /// Returns the host name of the request if it is not a name of this interface. A foreign name shows that
+    /// another site has sent the client here (DNS rebinding). Such an attack cannot use a Unix socket, TLS or
+    /// a password, so those requests are not checked.
     pub(super) fn strange_host<'r, B>(
         &self,
         client: Option<IpAddr>,
@@ -66,7 +68,7 @@ impl Door {
         let host = match (in_uri, request.headers().get(header::HOST)) {
             (Some(authority), _) => authority,
             (None, Some(host)) => host.to_str().unwrap_or("?"),
-            // Browsers always name a host.
+            // Browsers always send a host.
             (None, None) => return None,
         };
         (!self.knows(host)).then_some(host)
@@ -76,7 +78,7 @@ impl Door {
         let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
         let name = name.map_or(host, |(name, _)| name).trim_end_matches('.').to_ascii_lowercase();
         let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(&name);
-        // Whoever owns a name that ends in localhost is on this machine (RFC 6761 section 6.3).
+        // Names that end in localhost always belong to this machine (RFC 6761 section 6.3).
         address.parse::<IpAddr>().is_ok()
             || name == "localhost"
             || name.ends_with(".localhost")
@@ -88,7 +90,7 @@ impl Door {
     }
 }
 
-/// The host name of the machine, in lower case.
+/// Returns the host name of the machine, in lower case.
 fn machine() -> Option<String> {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
     Some(name.trim().to_ascii_lowercase()).filter(|name| !name.is_empty())

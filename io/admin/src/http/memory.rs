@@ -1,4 +1,4 @@
-//! The memory of answers: bounded for all clients together.
+//! The memory for responses, limited for all clients together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use tokio::time::{Instant, timeout};
 
 use super::places::{Answering, LOOK, Places};
 
-/// Answers that clients have not taken yet, together, in KiB. A longer one has all of it for itself.
+/// Memory for responses that clients have not read yet, in KiB. A longer response uses all of it.
 const KIB_MAX: u32 = 64 * 1024;
 
-/// Answers that are being written, or wait for memory, beyond that.
+/// Maximum number of further responses that are being written or wait for memory.
 const WRITERS_MAX: usize = 2;
 
-/// An answer waits so long for memory.
+/// Maximum time that a response waits for memory.
 const WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// Memory budget of all answers.
+/// Memory budget of all responses.
 #[derive(Debug)]
 pub(super) struct Memory {
     places: Arc<Places>,
@@ -26,7 +26,7 @@ pub(super) struct Memory {
     writers: Arc<Semaphore>,
 }
 
-/// An answer that its client has not taken yet.
+/// A response that its client has not read yet.
 struct Held {
     bytes: Vec<u8>,
     _memory: OwnedSemaphorePermit,
@@ -45,12 +45,12 @@ impl Memory {
         Self { places, kib, writers: Arc::new(Semaphore::new(WRITERS_MAX)) }
     }
 
-    /// Returns the right to write an answer; [`Memory::hold`] takes it.
+    /// Returns the permit to write a response; [`Memory::hold`] consumes it.
     pub(super) async fn writer(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.writers).acquire_owned().await.ok()
     }
 
-    /// Holds an answer until its client has taken it. `None`: there was no memory for it in time.
+    /// Holds a response until its client has read it; `None` = there was no memory in time.
     pub(super) async fn hold(
         &self,
         bytes: Vec<u8>,
@@ -59,7 +59,7 @@ impl Memory {
     ) -> Option<Bytes> {
         let kib = u32::try_from(bytes.len() / 1024 + 1).unwrap_or(KIB_MAX).min(KIB_MAX);
         let end = Instant::now() + WAIT_MAX;
-        // One request for all the time: those who come later are behind it.
+        // A single request for the whole time keeps its position in the queue.
         let mut memory = std::pin::pin!(Arc::clone(&self.kib).acquire_many_owned(kib));
         let memory = loop {
             match timeout(LOOK, memory.as_mut()).await {

@@ -1,4 +1,4 @@
-//! The HTTP face: metrics, status page, JSON and CSV. It only shows; nothing can be changed here.
+//! The admin HTTP interface: metrics, status page, JSON and CSV. It is read-only.
 
 mod door;
 mod memory;

@@ -1,4 +1,4 @@
-//! Fleets over time, drawn for the status page: of each its latest rows.
+//! Pictures of fleets over time for the status page, from the latest rows of each fleet.
 
 use weir_control::{Answer, Command, NameFilter, Reply, Snapshot};
 use weir_model::Name;
@@ -8,14 +8,14 @@ use weir_scale::plot;
 use crate::page::is_selected;
 use crate::{Handler, Pictures};
 
-/// Half an hour of looks, one a second.
+/// Half an hour of samples, one per second.
 const ROWS_MAX: u32 = 1_800;
-/// Fleets that are drawn: a page with hundreds of pictures would not be looked at.
+/// Maximum number of fleets with a picture; a page with hundreds of pictures is useless.
 const FLEETS_MAX: usize = 10;
-/// What an SVG needs as a file, and not within a page.
+/// Namespace that SVG needs in a file, but not within a page.
 const NAMESPACE: &str = " xmlns=\"http://www.w3.org/2000/svg\"";
 
-/// Returns the lines of the histories of the selected fleets, by the names of the fleets.
+/// Returns the names of the selected fleets with the lines of their histories.
 pub(super) async fn histories(
     snapshot: &Snapshot,
     names: &NameFilter,
@@ -32,12 +32,12 @@ pub(super) async fn histories(
     histories
 }
 
-/// Draws them. That takes longer than checks and commands should wait.
+/// Draws the pictures. Checks and commands must not wait that long, so it runs on another thread.
 pub(super) fn draw(histories: &[(String, Vec<String>)]) -> Pictures {
     let mut pictures = Pictures::new();
     for (fleet, rows) in histories {
         let rows: Vec<Row> = rows.iter().filter_map(|line| Row::parse(line)).collect();
-        // A line needs two ends.
+        // A line needs two points.
         if rows.len() > 1 {
             let picture = plot::svg(&format!("fleet {fleet}"), &rows);
             pictures.insert(fleet.clone(), picture.replacen(NAMESPACE, "", 1));

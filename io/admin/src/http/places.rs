@@ -1,4 +1,4 @@
-//! The connections of the face: a bounded number, of which no client can keep the others out.
+//! The connections of the admin HTTP interface: a limited number, of which no client can take all.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -10,23 +10,24 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use weir_model::client_network;
 
-/// Connections at a time.
+/// Maximum number of connections.
 pub(super) const PLACES_MAX: usize = 128;
 
-/// Answers that one client may have under way. More wait for these.
+/// Maximum number of concurrent responses to one client; further requests wait.
 const ANSWERS_OF_A_CLIENT_MAX: usize = 2;
 
-/// A client may take so long for its answer, and longer while nobody else needs the place or the memory.
+/// Time that a client has to read its response. It may take longer while no other client needs the connection
+/// or the memory.
 const TAKING_MAX: Duration = Duration::from_secs(5);
 
-/// A look for clients that take too long, while an answer waits.
+/// Interval of the search for slow clients while a response waits.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
 
-/// All places.
+/// All connections.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     slots: Mutex<Slots>,
-    /// An answer has been taken, or a connection is gone.
+    /// Signals that a response has been read, or that a connection has ended.
     freed: Notify,
 }
 
@@ -38,15 +39,15 @@ struct Slots {
 
 #[derive(Debug)]
 struct Slot {
-    /// The network that counts as one client; `None` = through a Unix socket.
+    /// Network that counts as one client; `None` = through a Unix socket.
     client: Option<IpAddr>,
-    /// When the phase began.
+    /// Start of the current phase.
     since: Instant,
     is_answering: bool,
     evicted: Arc<Notify>,
 }
 
-/// The place of a connection. It is free again once this is dropped.
+/// Slot of a connection. Dropping it frees the slot.
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
@@ -55,18 +56,19 @@ pub(super) struct Place {
     evicted: Arc<Notify>,
 }
 
-/// An answer of a connection, from the beginning until its client has taken it.
+/// A response from its start until its client has read it.
 #[derive(Debug)]
 pub(super) struct Answering {
     place: Arc<Place>,
 }
 
 impl Places {
-    /// Returns a place for a new connection. If all are taken, a connection without a whole request gives way; if there is none, one that
-    /// takes too long for its answer. Of these it is one of the client that has most places, the one that has waited longest. `None`: every
-    /// client takes its answer fast enough.
+    /// Returns a slot for a new connection; `None` = every client reads its response fast enough. `client`:
+    /// `None` = through a Unix socket.
     ///
-    /// `client`: `None` = through a Unix socket.
+    /// If all slots are taken, a connection without a complete request is closed. If there is none, one that
+    /// reads its response too slowly is closed. Among several, the client with the most connections loses the
+    /// one that has waited longest.
     pub(super) fn take(self: &Arc<Self>, client: Option<IpAddr>) -> Option<Place> {
         let client = client.map(client_network);
         let mut slots = self.lock();
@@ -84,7 +86,7 @@ impl Places {
         Some(Place { places: Arc::clone(self), id, client, evicted })
     }
 
-    /// Ends a connection whose client takes too long for its answer, if there is one.
+    /// Closes a connection whose client reads its response too slowly, if there is one.
     pub(super) fn evict_slow(&self) {
         self.lock().evict_slow(|_| true);
     }
@@ -95,7 +97,8 @@ impl Places {
 }
 
 impl Slots {
-    /// Ends a connection for which that holds: of the client that has most connections, the oldest. Returns whether there is one.
+    /// Closes a connection for which `may_go` returns true: the oldest of the client with the most
+    /// connections. Returns true if there was one.
     fn evict(&mut self, may_go: impl Fn(&Slot) -> bool) -> bool {
         let mut counts: HashMap<Option<IpAddr>, usize> = HashMap::new();
         for slot in self.open.values() {
@@ -121,15 +124,15 @@ impl Slots {
 }
 
 impl Place {
-    /// Waits until the connection has to give way.
+    /// Waits until the connection must be closed.
     pub(super) async fn evicted(&self) {
         self.evicted.notified().await;
     }
 
-    /// Begins an answer. Waits while the client has enough of them under way.
+    /// Begins a response. Waits while the client has the maximum number of them.
     pub(super) async fn answer(self: &Arc<Self>) -> Answering {
         loop {
-            // Before the look: a change in between is not lost.
+            // Registers before the check, so that a change in between is not lost.
             let freed = self.places.freed.notified();
             let mut freed = std::pin::pin!(freed);
             freed.as_mut().enable();
@@ -181,7 +184,7 @@ mod tests {
         Some(IpAddr::from([10, 0, 0, last]))
     }
 
-    /// Returns what it comes to without waiting.
+    /// Returns the output if the future is ready at once.
     fn now<F: Future>(future: F) -> Option<F::Output> {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(output) => Some(output),
@@ -203,7 +206,7 @@ mod tests {
                 && now(new.evicted()).is_none()
         );
         drop(answering);
-        // It is younger than those that have waited since they came.
+        // Its new phase is younger than the waiting time of the others.
         drop(places.take(client(3)).unwrap());
         assert!(now(rest[1].evicted()).is_some() && now(first.evicted()).is_none());
     }
@@ -217,7 +220,7 @@ mod tests {
         assert!(now(old.evicted()).is_none());
         let gone = all.iter().filter(|place| now(place.evicted()).is_some()).count();
         assert_eq!(gone, 400 - (PLACES_MAX - 1));
-        // Each other client finds a place.
+        // Every other client gets a slot.
         let others: Vec<_> = (2..60).map(|last| places.take(client(last)).unwrap()).collect();
         assert!(others.iter().chain([&old]).all(|place| now(place.evicted()).is_none()));
     }

@@ -1,3 +1,5 @@
+//! Responses of the admin HTTP interface.
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -19,11 +21,11 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const CSV: &str = "text/csv; charset=utf-8";
 
-/// The page has no script and loads nothing, and its form leads nowhere else; should a name ever slip through unescaped, it still runs
-/// nothing.
+/// The page has no script and loads nothing, and its form leads to itself only. If a name ever appears
+/// unescaped, the browser still runs nothing.
 const CONTENT_SECURITY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// Of a strange name so many characters are repeated.
+/// Number of characters of a foreign host name that the response repeats.
 const HOST_SHOWN_MAX: usize = 80;
 
 const RETRY_SECS: u64 = 10;
@@ -75,7 +77,7 @@ pub(super) async fn respond(
         "/" => pictures::histories(&snapshot, selection.names(), &*face.handler).await,
         _ => Vec::new(),
     };
-    // With thousands of servers a page takes longer to write than checks and commands should wait.
+    // With thousands of servers, writing a page takes longer than checks and commands may wait.
     let written = tokio::task::spawn_blocking(move || match request.uri().path() {
         "/metrics" => metrics_page(request.headers(), request.uri().query(), &snapshot),
         "/status.json" => Ok((JSON, serde_json::to_vec(&snapshot).map_err(|cause| failed(&cause))?)),
@@ -93,7 +95,7 @@ pub(super) async fn respond(
     }
 }
 
-/// A text and its type, or why there is none.
+/// A text with its type, or the error response.
 type Written = Result<(&'static str, Vec<u8>), Box<Response<Full<Bytes>>>>;
 
 fn metrics_page(headers: &HeaderMap, query: Option<&str>, snapshot: &Snapshot) -> Written {
@@ -116,7 +118,7 @@ fn login_page() -> Response<Full<Bytes>> {
     response
 }
 
-/// Other clients have not taken their answers yet.
+/// Creates the response for the case that other clients have not read their responses yet.
 fn no_memory() -> Response<Full<Bytes>> {
     later(StatusCode::SERVICE_UNAVAILABLE, RETRY_SECS, "too many answers are under way: try again\n")
 }
@@ -127,7 +129,7 @@ fn later(status: StatusCode, seconds: u64, text: &'static str) -> Response<Full<
     response
 }
 
-/// For what stands in front of Weir: a process that is stopping gets nothing new.
+/// Answers load balancers in front of Weir: a stopping process must get no new requests.
 fn health_page(handler: &dyn Handler) -> Response<Full<Bytes>> {
     match handler.stopping() {
         false => page(StatusCode::OK, TEXT, "ok\n"),

@@ -1,3 +1,5 @@
+//! The server of the admin HTTP interface.
+
 use std::convert::Infallible;
 use std::io;
 use std::net::IpAddr;
@@ -24,19 +26,19 @@ use super::places::{Place, Places};
 use super::respond::respond;
 use crate::Handler;
 
-/// From the start of a request to the end of its head, and between requests.
+/// Maximum time from the start of a request to the end of its head, and between requests.
 const HEAD_MAX: Duration = Duration::from_secs(15);
 
-/// A whole connection: a client that does not take its answer goes in the end.
+/// Maximum time of a whole connection, so that a client that does not read its response is closed.
 const CONNECTION_MAX: Duration = Duration::from_secs(300);
 
-/// Requests here are short.
+/// Maximum size of a head; requests to this interface are short.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// After an accept that failed (descriptors are used up), so that the thread does not spin.
+/// Pause after a failed accept (no descriptors left), so that the thread does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The HTTP face of a running Weir.
+/// The admin HTTP interface of a running Weir.
 #[derive(Debug)]
 pub struct AdminHttp {
     listeners: Vec<Listener>,
@@ -45,7 +47,7 @@ pub struct AdminHttp {
 #[derive(Debug)]
 enum Listener {
     Tcp(std::net::TcpListener),
-    /// With its file, which goes with it.
+    /// A Unix socket and its file, which is removed with it.
     Unix(std::os::unix::net::UnixListener, SocketFile),
 }
 
@@ -70,7 +72,7 @@ impl AdminHttp {
         addresses.iter().map(bind).collect::<io::Result<_>>().map(|listeners| Self { listeners })
     }
 
-    /// The TCP addresses, for those who bound port 0.
+    /// Returns the TCP addresses, for callers that bound port 0.
     pub fn local_addresses(&self) -> Vec<std::net::SocketAddr> {
         let tcp = self.listeners.iter().filter_map(|listener| match listener {
             Listener::Tcp(tcp) => tcp.local_addr().ok(),
@@ -79,7 +81,7 @@ impl AdminHttp {
         tcp.collect()
     }
 
-    /// Answers those whom the door admits, until the future is dropped. Within a tokio runtime with I/O and time.
+    /// Answers admitted clients until the future is dropped. Must run on a Tokio runtime with I/O and time.
     pub async fn serve(self, handler: Arc<dyn Handler>, door: Door) -> io::Result<()> {
         let places = Arc::new(Places::default());
         let face = Arc::new(Face { handler, door, memory: Memory::new(Arc::clone(&places)), places });
@@ -137,7 +139,7 @@ impl Listener {
 }
 
 impl Face {
-    /// Serves an accepted connection in a task of its own. `client`: `None` = through a Unix socket.
+    /// Serves an accepted connection in its own task. `client`: `None` = through a Unix socket.
     fn take<S>(self: &Arc<Self>, stream: S, client: Option<IpAddr>, connections: &mut JoinSet<()>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -164,17 +166,17 @@ impl Face {
             let (face, place) = (Arc::clone(self), Arc::clone(place));
             async move { Ok::<_, Infallible>(respond(request, client, &face, &place).await) }
         });
-        // Through a Unix socket nobody listens in.
+        // A Unix socket needs no TLS, because its traffic stays within the machine.
         let tls = self.door.tls.as_ref().filter(|_| client.is_some());
         let Some(tls) = tls else { return serve_connection(stream, service).await };
-        // A handshake that fails is its client's trouble.
+        // A failed handshake concerns only its client.
         if let Ok(Ok(stream)) = timeout(HEAD_MAX, TlsAcceptor::from(tls.config()).accept(stream)).await {
             serve_connection(stream, service).await;
         }
     }
 }
 
-/// Answers the requests of one connection, within bounds of time and memory.
+/// Answers the requests of one connection, with limits of time and memory.
 pub(super) async fn serve_connection<S, V>(stream: S, service: V)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -185,16 +187,16 @@ where
         .header_read_timeout(HEAD_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    // A client that breaks off is nobody's trouble but its own.
+    // An aborted connection concerns only its client.
     let _ = timeout(CONNECTION_MAX, connection).await;
 }
 
-/// Descriptors are used up: the thread must not spin.
+/// Pauses after a failed accept (no descriptors left), so that the thread does not spin.
 pub(super) async fn pause_after_failure() {
     sleep(ACCEPT_PAUSE).await;
 }
 
-/// Left behind by a process that has died: nobody answers.
+/// Removes the socket file of a dead process, on which connections are refused.
 fn remove_dead_socket(path: &std::path::Path) {
     let refused = std::os::unix::net::UnixStream::connect(path)
         .is_err_and(|cause| cause.kind() == io::ErrorKind::ConnectionRefused);

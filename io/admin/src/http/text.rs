@@ -1,3 +1,5 @@
+//! A single text over HTTP.
+
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,7 +16,7 @@ use tokio::task::JoinSet;
 use super::places::PLACES_MAX;
 use super::server::{pause_after_failure, serve_connection};
 
-/// One text that changes, over HTTP: for programs that have nothing else to show.
+/// One changing text over HTTP, for programs that have nothing else to show.
 pub struct TextHttp {
     listener: TcpListener,
     path: &'static str,
@@ -22,7 +24,7 @@ pub struct TextHttp {
     text: Text,
 }
 
-/// Makes the text as it is now.
+/// Function that returns the current text.
 type Text = Box<dyn Fn() -> String + Send + Sync>;
 
 impl TextHttp {
@@ -39,12 +41,12 @@ impl TextHttp {
         Ok(Self { listener, path, content_type, text })
     }
 
-    /// Where, for those who bound port 0.
+    /// Returns the address, for callers that bound port 0.
     pub fn local_address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers from a thread of its own, for as long as the process lives.
+    /// Starts a thread that answers until the process ends.
     pub fn spawn(self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         thread::Builder::new().name("text-http".to_owned()).spawn(move || runtime.block_on(self.serve()))?;
@@ -62,7 +64,7 @@ impl TextHttp {
                 pause_after_failure().await;
                 continue;
             };
-            // One too many is closed at once.
+            // Connections above the limit are closed at once.
             if connections.len() < PLACES_MAX {
                 let text = Arc::clone(&text);
                 let service = service_fn(move |request: hyper::Request<_>| {

@@ -1,4 +1,6 @@
-/// Which dialect of the text format.
+//! The formats of the metrics page.
+
+/// Variant of the text format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposition {
     /// Prometheus text format 0.0.4.
@@ -8,7 +10,7 @@ pub enum Exposition {
 }
 
 impl Exposition {
-    /// What a client with this Accept header gets: OpenMetrics if it asks for that by name.
+    /// Returns the format for a client with this Accept header: OpenMetrics if the header names it.
     pub fn asked_for(accept: &str) -> Self {
         let wants = |range: &str| {
             let mut parts = range.split(';').map(str::trim);
@@ -19,7 +21,7 @@ impl Exposition {
         if accept.split(',').any(wants) { Self::OpenMetrics } else { Self::Prometheus }
     }
 
-    /// The Content-Type header.
+    /// Returns the Content-Type header.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",

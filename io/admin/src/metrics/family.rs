@@ -1,8 +1,10 @@
+//! Families of metrics.
+
 use weir_control::{Latency, Responses};
 
 use super::text::{Kind, Labels, Text, Value};
 
-/// A family with one sample for each thing, if it has one.
+/// A family with at most one sample for each object.
 pub(super) struct Family<T> {
     pub(super) name: &'static str,
     pub(super) kind: Kind,
@@ -17,7 +19,7 @@ pub(super) struct Histograms<T> {
     pub(super) value: fn(&T) -> &Latency,
 }
 
-/// A thing and the labels that name it.
+/// An object and its labels.
 pub(super) type Labelled<'a, T> = (Labels, &'a T);
 
 impl<T> Family<T> {
@@ -56,7 +58,7 @@ impl<T> Histograms<T> {
     }
 }
 
-/// Responses by class, in a family of their own.
+/// Writes responses by class as a family of their own.
 pub(super) fn responses<T>(
     text: &mut Text,
     name: &str,
@@ -72,7 +74,7 @@ pub(super) fn responses<T>(
     }
 }
 
-/// A count that is always there.
+/// Returns the value of a count that is always present.
 pub(super) const fn whole(value: u64) -> Option<Value> {
     Some(Value::Whole(value))
 }

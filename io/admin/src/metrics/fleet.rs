@@ -1,3 +1,5 @@
+//! Metrics of fleets.
+
 use weir_control::FleetSnapshot;
 
 use super::family::{Family, whole};
@@ -19,7 +21,7 @@ const FAMILIES: &[Family<FleetSnapshot>] = &[
     Family::gauge(
         "weir_fleet_demand_servers",
         "Servers that what is measured would keep busy; missing while nothing is measured.",
-        // In thousandths: seconds are what is written so.
+        // `Millis` is written divided by 1,000, which keeps three decimals.
         |fleet| fleet.demand.map(|demand| Value::Millis((demand * 1e3).round() as u64)),
     ),
     Family::gauge("weir_fleet_leads", "1 = this process acts for it.", |fleet| whole(fleet.leads.into())),

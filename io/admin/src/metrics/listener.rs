@@ -1,3 +1,5 @@
+//! Metrics of listeners.
+
 use weir_control::{ListenerSnapshot, ListenerStatus, Protocol};
 
 use super::family::{Family, Histograms, Labelled, responses, whole};

@@ -1,6 +1,7 @@
-//! The snapshot for Prometheus: counters, gauges and histograms per process, listener, pool, fleet, server and storage area.
+//! The snapshot in Prometheus format: counters, gauges and histograms per process, listener, pool, fleet,
+//! server and storage area.
 //!
-//! Names end in their base unit (seconds, bytes); counters in `_total`. Nothing here is an average.
+//! Names end in their base unit (seconds, bytes); counters end in `_total`. There are no averages.
 
 mod exposition;
 mod family;
@@ -21,7 +22,7 @@ pub use scope::Scope;
 
 use text::Text;
 
-/// The metrics page.
+/// Writes the metrics page.
 pub fn metrics(snapshot: &Snapshot, exposition: Exposition, scope: Scope) -> String {
     let mut text = Text::new(exposition);
     if scope.process {

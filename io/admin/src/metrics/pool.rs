@@ -1,3 +1,5 @@
+//! Metrics of pools.
+
 use weir_control::{BreakerStatus, PoolSnapshot, PoolStatus, ServerState};
 
 use super::family::{Family, Histograms, responses, whole};

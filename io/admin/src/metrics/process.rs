@@ -1,9 +1,11 @@
+//! Metrics of the process.
+
 use weir_control::{ProcessSnapshot, Snapshot};
 
 use super::family::{Family, whole};
 use super::text::{Kind, Labels, Text, Value};
 
-/// Those under `process_` have the names that Prometheus' own client libraries give them.
+/// Families of the process. Those under `process_` have the names of Prometheus' own client libraries.
 const FAMILIES: &[Family<ProcessSnapshot>] = &[
     Family::gauge("weir_uptime_seconds", "Time since the process started.", |p| {
         Some(Value::Millis(p.uptime_ms))

@@ -1,5 +1,7 @@
-/// Which parts of the metrics are wanted: `?scope=process,pool`, as HAProxy's exporter has it. With many servers, their
-/// metrics can be fetched less often than the rest.
+//! The selection of metrics by a query.
+
+/// Selection of metrics: `?scope=process,pool`, as in HAProxy's exporter. With many servers, their metrics
+/// can be fetched less often than the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scope {
     pub(super) process: bool,
@@ -11,13 +13,13 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Everything.
+    /// All metrics.
     pub const ALL: Self =
         Self { process: true, listener: true, pool: true, fleet: true, server: true, storage: true };
     const NONE: Self =
         Self { process: false, listener: false, pool: false, fleet: false, server: false, storage: false };
 
-    /// Reads a URL's query. Keys other than `scope` are left to others; without `scope` everything is wanted.
+    /// Parses a URL's query. Ignores keys other than `scope`; without `scope` everything is selected.
     pub fn parse(query: &str) -> Result<Self, String> {
         let mut scope = None;
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));

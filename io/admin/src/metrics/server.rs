@@ -1,3 +1,5 @@
+//! Metrics of servers.
+
 use weir_control::{PoolSnapshot, ServerSnapshot, ServerState};
 
 use super::family::{Family, Histograms, responses, whole};

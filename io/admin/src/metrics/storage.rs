@@ -1,3 +1,5 @@
+//! Metrics of storage areas.
+
 use weir_control::{MethodsSnapshot, StorageSnapshot};
 
 use super::family::{Family, responses, whole};

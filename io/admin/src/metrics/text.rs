@@ -1,10 +1,12 @@
+//! The text of the metrics page.
+
 use std::fmt::{self, Write};
 
 use weir_control::Latency;
 
 use super::Exposition;
 
-/// The bounds of latency histograms in microseconds: 1, 2.5, 5 per decade from 100 us to 100 s.
+/// Bounds of latency histograms in microseconds: 1, 2.5, 5 per decade from 100 us to 100 s.
 const BOUNDS_US: [u64; 19] = [
     100,
     250,
@@ -27,7 +29,7 @@ const BOUNDS_US: [u64; 19] = [
     100_000_000,
 ];
 
-/// The type of a family.
+/// Type of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Counter,
@@ -35,21 +37,21 @@ pub(super) enum Kind {
     Histogram,
 }
 
-/// A value, in the unit that it is kept in.
+/// A value in its internal unit.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value {
     Whole(u64),
-    /// Shown in seconds.
+    /// Microseconds, written in seconds.
     Micros(u64),
-    /// Shown in seconds.
+    /// Milliseconds, written in seconds.
     Millis(u64),
 }
 
-/// `pool="web",server="w1"`, escaped.
+/// Labels in escaped form: `pool="web",server="w1"`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Labels(String);
 
-/// The page as it grows. A family is announced, then all of its samples follow.
+/// The metrics page under construction. Each family has a header, followed by all its samples.
 #[derive(Debug)]
 pub(super) struct Text {
     out: String,
@@ -61,10 +63,11 @@ impl Text {
         Self { out: String::with_capacity(16 * 1024), exposition }
     }
 
-    /// `name` is without the `_total` of counters.
+    /// Writes the header of a family. `name` excludes the `_total` of counters.
     pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
         let suffix = match (kind, self.exposition) {
-            // OpenMetrics names the family, Prometheus the sample.
+            // The header has the name of the family in OpenMetrics, and that of the sample in the Prometheus
+            // format.
             (Kind::Counter, Exposition::Prometheus) => "_total",
             _ => "",
         };
@@ -81,7 +84,7 @@ impl Text {
         self.line(name, suffix, labels, value);
     }
 
-    /// One histogram. Those that never counted anything are left out: with 10,000 servers they are most of the page.
+    /// Writes one histogram. Omits empty histograms, which make up most of the page with 10,000 servers.
     pub(super) fn histogram(&mut self, name: &str, labels: &Labels, latency: &Latency) {
         let count = latency.count();
         if count == 0 {
@@ -103,7 +106,7 @@ impl Text {
         self.out
     }
 
-    /// Both mean the same number; OpenMetrics wants it written as a float.
+    /// Formats a bound. Both formats mean the same number; OpenMetrics requires a float.
     fn bound(&self, us: u64) -> String {
         let whole = us.is_multiple_of(1_000_000) && self.exposition == Exposition::OpenMetrics;
         format!("{}{}", us as f64 / 1e6, if whole { ".0" } else { "" })

@@ -1,13 +1,15 @@
+//! Metrics of third-party copies.
+
 use std::collections::BTreeMap;
 
 use weir_control::{TransferSnapshot, TransferTotals, TransfersSnapshot};
 
 use super::text::{Kind, Labels, Text, Value};
 
-/// What transfers of one kind have in common.
+/// Labels of a group of transfers: area, direction, peer and state.
 type Group<'a> = [&'a str; 4];
 
-/// What they come to together.
+/// Sums of a group.
 #[derive(Default)]
 struct Sum {
     count: u64,
@@ -15,7 +17,7 @@ struct Sum {
     bytes_per_second: u64,
 }
 
-/// One gauge of them.
+/// Name, help text and value of a gauge.
 type Gauge = (&'static str, &'static str, fn(&Sum) -> u64);
 
 const GAUGES: [Gauge; 3] = [

@@ -4,21 +4,22 @@ use weir_control::NameFilter;
 
 use super::html::{Html, esc};
 
-/// Longest filter, in characters.
+/// Maximum length of a filter, in characters.
 const CHARACTERS_MAX: usize = 100;
 
-/// The filter that the URL of a request asks for.
+/// Filter in the URL of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The text as the user entered it.
+    /// Text as the user entered it.
     text: String,
     names: NameFilter,
-    /// The page shows a field for a filter. It does not refresh itself then, because that would empty the field.
+    /// Set when the page shows a field for a filter. The page then does not refresh itself, because that
+    /// would empty the field.
     has_field: bool,
 }
 
 impl Selection {
-    /// Reads a URL's query: `?filter=web` selects names, `?filter=` asks for the field. Other keys do not count.
+    /// Parses a URL's query: `?filter=web` selects names, `?filter=` requests the field. Ignores other keys.
     pub fn parse(query: &str) -> Self {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let Some((_, value)) = pairs.find(|(key, _)| *key == "filter") else { return Self::default() };
@@ -54,7 +55,7 @@ pub(super) fn section(page: &mut Html, selection: &Selection) {
     ));
 }
 
-/// Decodes a value as forms send it: `+` is a blank, `%XX` a byte.
+/// Decodes a form value: `+` is a blank, `%XX` a byte.
 fn decoded(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();

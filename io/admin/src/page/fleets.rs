@@ -1,12 +1,15 @@
+//! The fleets on the status page.
+
 use weir_control::{FleetSnapshot, Tone, human};
 
 use super::html::{Html, esc};
 use super::{notice, parts, tile};
 
-/// Events that are shown, the latest first.
+/// Maximum number of events on the page, the latest first.
 const EVENTS_MAX: usize = 8;
 
-/// A fleet: how many servers, how many are needed, why, and what was done. `picture`: rate and servers over time, as markup.
+/// Writes a fleet: present and needed servers, the reasons, and the latest actions. `picture`: markup of the
+/// rate and servers over time.
 pub(super) fn section(page: &mut Html, fleet: &FleetSnapshot, picture: Option<&str>) {
     heading(page, fleet);
     for alarm in &fleet.alarms {

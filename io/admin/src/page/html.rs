@@ -1,12 +1,14 @@
+//! HTML output.
+
 use std::fmt::{self, Write};
 
 use weir_control::Tone;
 
-/// HTML as it grows. Texts from elsewhere go through [`esc`].
+/// The HTML text under construction. Texts from other sources must go through [`esc`].
 #[derive(Debug)]
 pub(super) struct Html(String);
 
-/// A text that stands for itself in HTML, within and outside of quotes.
+/// A text that is displayed with HTML escapes, valid within and outside of quotes.
 #[derive(Debug)]
 pub(super) struct Escaped<'a>(&'a str);
 
@@ -42,12 +44,12 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// `text` as it is to be shown.
+/// Escapes `text` for HTML.
 pub(super) const fn esc(text: &str) -> Escaped<'_> {
     Escaped(text)
 }
 
-/// The class that colours a tone.
+/// Returns the CSS class of a tone.
 pub(super) fn class(tone: Tone) -> &'static str {
     match tone {
         Tone::Good => "good",

@@ -1,3 +1,5 @@
+//! The listeners on the status page.
+
 use weir_control::{ListenerSnapshot, Protocol};
 
 use super::html::{Html, esc};

@@ -1,5 +1,6 @@
-//! The status page: read-only HTML that refreshes itself, works without JavaScript and loads nothing. State is told in
-//! words and in colour. Everything that comes from a config or a server is escaped. Its tables fit a window 1,280 pixels wide.
+//! The status page: read-only HTML that refreshes itself, works without JavaScript and loads nothing. It
+//! shows states in words and in colour. It escapes all texts from configs and servers. Its tables fit a
+//! window of 1,280 pixels.
 
 mod filter;
 mod fleets;
@@ -20,11 +21,11 @@ const STYLE: &str = include_str!("style.css");
 /// Seconds between refreshes.
 const REFRESH_S: u32 = 5;
 
-/// Pictures of fleets over time, by the names of the fleets: markup that loads nothing.
+/// Pictures of fleets over time, by fleet name: markup that loads nothing.
 pub type Pictures = BTreeMap<String, String>;
 
-/// Writes the page, with the listeners, pools, servers and fleets whose names are selected. Totals of the process and of a pool count all of
-/// them.
+/// Writes the page with the listeners, pools, servers and fleets whose names are selected. Totals of the
+/// process and of a pool count all of them.
 pub fn status_page(snapshot: &Snapshot, pictures: &Pictures, selection: &Selection) -> String {
     let process = &snapshot.process;
     let names = selection.names();
@@ -65,7 +66,7 @@ pub fn status_page(snapshot: &Snapshot, pictures: &Pictures, selection: &Selecti
     page.finish()
 }
 
-/// Returns whether the name of the fleet or that of its pool is selected.
+/// Returns true if the name of the fleet or of its pool is selected.
 pub(crate) fn is_selected(names: &NameFilter, fleet: &FleetSnapshot) -> bool {
     names.matches(&fleet.name) || names.matches(&fleet.pool)
 }
@@ -78,7 +79,7 @@ fn header(page: &mut Html, process: &ProcessSnapshot) {
     page.add(format_args!(" &middot; config read {} ago</p></header>\n", human::span(process.config_age_ms)));
 }
 
-/// What an operator must not miss.
+/// Writes urgent notices for the operator.
 fn notices(page: &mut Html, process: &ProcessSnapshot) {
     if process.stopping {
         notice(page, Tone::Warning, "Stopping", "Nothing new is accepted; what is open is being finished.");

@@ -1,10 +1,11 @@
-//! Cells that several tables share.
+//! Table cells that several tables share.
 
 use weir_control::{Latency, Level, PerSecond, Responses, Tone, human};
 
 use super::html::{Html, class, esc};
 
-/// The start of a table in a box that scrolls sideways on narrow screens. The first `texts` columns are not numbers.
+/// Writes the start of a table, in a box that scrolls sideways on narrow screens. The first `texts` columns
+/// are not numbers.
 pub(super) fn open_table(page: &mut Html, texts: usize, columns: &[(&str, &str)]) {
     page.add(format_args!("<div class=\"scroll\"><table><thead><tr>"));
     for (at, (name, explanation)) in columns.iter().enumerate() {
@@ -18,22 +19,22 @@ pub(super) fn close_table(page: &mut Html) {
     page.add(format_args!("</tbody></table></div>\n"));
 }
 
-/// A state in words and colour.
+/// Writes a state in words and colour.
 pub(super) fn badge(page: &mut Html, tone: Tone, text: &str) {
     page.add(format_args!("<span class=\"badge {}\">{}</span>", class(tone), esc(text)));
 }
 
-/// A mark beside a name, for instance "backup".
+/// Writes a mark beside a name, for instance "backup".
 pub(super) fn tag(page: &mut Html, text: &str, explanation: &str) {
     page.add(format_args!(" <span class=\"tag\" title=\"{}\">{}</span>", esc(explanation), esc(text)));
 }
 
-/// A number, the exact one in its tool tip; a zero is pale.
+/// Writes a number with its exact value in the tool tip; a zero is pale.
 pub(super) fn number(page: &mut Html, count: u64) {
     cell(page, &human::count(count), &count.to_string(), count == 0);
 }
 
-/// A number that should be zero.
+/// Writes a number that should be zero.
 pub(super) fn fault(page: &mut Html, count: u64) {
     if count == 0 {
         return number(page, count);
@@ -53,13 +54,13 @@ pub(super) fn bytes(page: &mut Html, from: u64, to: u64) {
     cell(page, &shown, &exact, from == 0 && to == 0);
 }
 
-/// Now, and the most in a second.
+/// Writes the current rate, with the highest rate in the tool tip.
 pub(super) fn rate(page: &mut Html, rate: PerSecond) {
     let most = format!("most {}/s", rate.max);
     cell(page, &format!("{}/s", human::count(rate.current)), &most, rate.current == 0);
 }
 
-/// A level with a bar: of its limit, or where it has none, of the highest that it ever was.
+/// Writes a level with a bar, relative to its limit, or to its highest value if it has no limit.
 pub(super) fn level(page: &mut Html, level: Level) {
     let of = level.limit.unwrap_or(level.max);
     let percent = level.current.saturating_mul(100).checked_div(of).unwrap_or(0).min(100);
@@ -76,7 +77,7 @@ pub(super) fn level(page: &mut Html, level: Level) {
     ));
 }
 
-/// Median and 99th percentile.
+/// Writes the median and the 99th percentile.
 pub(super) fn latency(page: &mut Html, latency: &Latency) {
     for q in [0.5, 0.99] {
         let shown = latency.quantile_us(q).map_or("&ndash;".to_owned(), human::latency);
@@ -85,7 +86,7 @@ pub(super) fn latency(page: &mut Html, latency: &Latency) {
     }
 }
 
-/// 2xx, 3xx, 4xx, 5xx; the rest in the tool tip.
+/// Writes the counts of 2xx, 3xx, 4xx and 5xx; the rest is in the tool tip.
 pub(super) fn responses(page: &mut Html, responses: &Responses) {
     number(page, responses.success);
     number(page, responses.redirection);
@@ -93,14 +94,14 @@ pub(super) fn responses(page: &mut Html, responses: &Responses) {
     fault(page, responses.server_error);
 }
 
-/// Cells for what does not apply.
+/// Writes cells for values that do not apply.
 pub(super) fn none(page: &mut Html, cells: usize) {
     for _ in 0..cells {
         page.add(format_args!("<td class=\"zero\">&ndash;</td>"));
     }
 }
 
-/// `shown` is markup of this module's own making.
+/// Writes a cell. `shown` is markup from this module.
 fn cell(page: &mut Html, shown: &str, explanation: &str, pale: bool) {
     let class = if pale { " class=\"zero\"" } else { "" };
     page.add(format_args!("<td{class} title=\"{}\">{shown}</td>", esc(explanation)));

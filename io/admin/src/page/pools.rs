@@ -1,3 +1,5 @@
+//! The pools on the status page.
+
 use weir_control::{
     AdminState, AgentSnapshot, BreakerStatus, CheckSnapshot, NameFilter, Origin, PoolSnapshot, Protocol,
     ServerSnapshot, Tone, Traffic, human,
@@ -6,7 +8,8 @@ use weir_control::{
 use super::html::{Html, class, esc};
 use super::parts;
 
-/// Servers of one pool that are shown. A browser takes seconds for 10,000 rows; those in trouble come first then.
+/// Maximum number of servers shown per pool. A browser takes seconds for 10,000 rows. If there are more,
+/// servers in trouble come first.
 const SERVERS_MAX: usize = 500;
 
 const COLUMNS: [(&str, &str); 17] = [
@@ -91,7 +94,7 @@ fn heading(page: &mut Html, pool: &PoolSnapshot) {
     page.add(format_args!("</p>\n"));
 }
 
-/// All of them in order; or, where they are too many, those in trouble first.
+/// Returns all servers in order, or, if there are too many, those in trouble first.
 fn shown(mut shown: Vec<&ServerSnapshot>) -> Vec<&ServerSnapshot> {
     if shown.len() > SERVERS_MAX {
         shown.sort_by_key(|server| std::cmp::Reverse(server.state().tone()));
@@ -140,7 +143,7 @@ fn server_row(page: &mut Html, pool: &PoolSnapshot, server: &ServerSnapshot) {
     page.add(format_args!("</tr>\n"));
 }
 
-/// For how long; and health, where the operator's wish hides it.
+/// Writes the duration of the state, and the health if the administrative state hides it.
 fn state_details(page: &mut Html, server: &ServerSnapshot) {
     let downtime = human::span(server.downtime_ms);
     let history = format!(
@@ -154,7 +157,7 @@ fn state_details(page: &mut Html, server: &ServerSnapshot) {
     }
 }
 
-/// Marks what was changed at runtime.
+/// Marks a value that was changed at runtime.
 fn changed(page: &mut Html, server: &ServerSnapshot, what: &str) {
     if server.overridden.iter().any(|overridden| overridden == what) {
         parts::tag(page, "changed", "changed at runtime, differs from the config");
@@ -173,7 +176,7 @@ fn check_part(page: &mut Html, check: &CheckSnapshot) {
     page.add(format_args!(" {}</small>", human::latency(check.duration_us)));
 }
 
-/// What the server's agent says, its remark in the tool tip.
+/// Writes the state that the server's agent reports, with its remark in the tool tip.
 fn agent_part(page: &mut Html, agent: &AgentSnapshot) {
     let ago = human::span(agent.ms_ago);
     let silent = if agent.is_silent { " silent" } else { "" };

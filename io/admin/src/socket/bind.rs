@@ -1,3 +1,5 @@
+//! Opening the control socket.
+
 use std::fmt;
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
@@ -7,34 +9,37 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Another process that opens its socket in the same directory needs a few milliseconds.
+/// Maximum wait for the lock. Another process that opens its socket in the same directory needs a few
+/// milliseconds.
 const LOCK_MAX: Duration = Duration::from_secs(2);
 
-/// Why a control socket cannot be opened.
+/// Reason why a control socket cannot be opened.
 #[derive(Debug)]
 pub enum BindError {
-    /// Another process answers on it.
+    /// Another process answers on the socket.
     Answered(PathBuf),
-    /// Something that is not a socket stands there.
+    /// The path is not a socket.
     NotASocket(PathBuf),
-    /// Anything else.
+    /// Any other error.
     Io(PathBuf, io::Error),
 }
 
-/// A listening Unix socket, and its file, which goes when this is dropped.
+/// A listening Unix socket with its file, which is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct BoundSocket {
     pub(super) listener: UnixListener,
     path: PathBuf,
-    /// Device and inode: by the time we end, the path may be another process's.
+    /// Device and inode of the file. When this process ends, the path may belong to another process.
     identity: (u64, u64),
 }
 
-/// Listens at `path`, with `mode` from the first instant on. A socket file that nobody answers on is replaced.
+/// Listens at `path`; the socket has `mode` from the start. Replaces a socket file on which no process
+/// answers.
 pub(super) fn bind(path: &Path, mode: u32) -> Result<BoundSocket, BindError> {
     let failed = |cause| BindError::Io(path.to_owned(), cause);
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-    // Held to the end: of two that start at once, one would otherwise remove the other's new socket as a dead one.
+    // Held until the end: if two processes started at once, one could otherwise remove the other's new socket
+    // as a stale one.
     let _lock = lock_directory(directory.unwrap_or(Path::new("."))).map_err(failed)?;
     refuse_if_in_use(path)?;
     let temporary = temporary_name(path);
@@ -45,7 +50,7 @@ pub(super) fn bind(path: &Path, mode: u32) -> Result<BoundSocket, BindError> {
     Ok(BoundSocket { listener, path: path.to_owned(), identity })
 }
 
-/// Gives the new socket its mode before it gets its name: at no time can it be opened with a wider one.
+/// Sets the mode of the new socket before it gets its name, so that it can never be opened with a wider mode.
 fn place(temporary: &Path, path: &Path, mode: u32) -> io::Result<(u64, u64)> {
     fs::set_permissions(temporary, Permissions::from_mode(mode))?;
     let metadata = fs::metadata(temporary)?;
@@ -53,7 +58,8 @@ fn place(temporary: &Path, path: &Path, mode: u32) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Makes the directory, if only that is missing (`/run/weir` after a boot without the service manager), and locks it.
+/// Creates the directory if only its last part is missing (`/run/weir` after a boot without the service
+/// manager), and locks it.
 fn lock_directory(directory: &Path) -> io::Result<File> {
     match fs::create_dir(directory) {
         Err(cause) if cause.kind() != ErrorKind::AlreadyExists => return Err(cause),
@@ -88,7 +94,7 @@ fn refuse_if_in_use(path: &Path) -> Result<(), BindError> {
     }
 }
 
-/// Short: the whole path may have 107 bytes, and the socket's own already fits.
+/// Returns a short name: a path may have 107 bytes, and the socket's own path already fits.
 fn temporary_name(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{}", std::process::id()))
 }

@@ -1,3 +1,5 @@
+//! The client of the control socket.
+
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -6,27 +8,27 @@ use std::time::Duration;
 
 use weir_control::{Answer, Command, Refusal, Reply, Snapshot, What};
 
-/// A reload with many certificates takes its time; nothing takes longer than this.
+/// Maximum wait for a reply. A reload with many certificates is the slowest command.
 const REPLY_MAX: Duration = Duration::from_secs(60);
 
-/// A snapshot of 10,000 servers is some 12 MB.
+/// Maximum size of a reply. A snapshot of 10,000 servers has about 12 MB.
 const REPLY_BYTES_MAX: u64 = 512 << 20;
 
-/// The caller's end of a control socket. Blocks.
+/// Client side of a control socket. Blocks.
 #[derive(Debug)]
 pub struct ControlClient {
     path: PathBuf,
     stream: BufReader<UnixStream>,
 }
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug)]
 pub enum ClientError {
-    /// Nobody answers on the socket, or the caller may not open it.
+    /// No process answers on the socket, or the caller may not open it.
     Connect(PathBuf, io::Error),
-    /// The connection broke, or the reply did not come in time.
+    /// The connection failed, or the reply did not arrive in time.
     Io(PathBuf, io::Error),
-    /// What came is not a reply (another version of Weir, or not Weir).
+    /// The received line is not a reply: another version of Weir, or not Weir.
     NotAReply(PathBuf, String),
     /// The command was refused.
     Refused(Refusal),
@@ -45,7 +47,7 @@ impl ControlClient {
         Ok(Self { path: path.to_owned(), stream: BufReader::new(stream) })
     }
 
-    /// Gives a command, and waits for its reply.
+    /// Sends a command and waits for its reply.
     pub fn send(&mut self, command: &Command) -> Result<Answer, ClientError> {
         let reply = self.exchange(command).map_err(|cause| ClientError::Io(self.path.clone(), cause))?;
         match serde_json::from_slice(&reply) {
@@ -55,7 +57,7 @@ impl ControlClient {
         }
     }
 
-    /// How things stand.
+    /// Requests a snapshot.
     pub fn snapshot(&mut self) -> Result<Snapshot, ClientError> {
         match self.send(&Command::Show { what: What::All, pool: None })? {
             Answer::Snapshot(snapshot) => Ok(*snapshot),

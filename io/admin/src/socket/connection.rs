@@ -1,3 +1,5 @@
+//! Connections to the control socket.
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +12,16 @@ use weir_control::{Answer, Code, Command, Refusal, Reply, Right, What};
 use super::line::{Line, read_line};
 use crate::Handler;
 
-/// No command is anywhere near this long.
+/// Maximum length of a command; real commands are far shorter.
 const LINE_BYTES_MAX: usize = 64 * 1024;
 
-/// A caller who neither asks nor hangs up keeps one of few places.
+/// Idle timeout: an idle client holds one of few connections.
 const IDLE_MAX: Duration = Duration::from_secs(600);
 
-/// A caller who does not take the reply.
+/// Timeout for a client that does not read the reply.
 const WRITE_MAX: Duration = Duration::from_secs(30);
 
-/// Answers commands until the caller hangs up.
+/// Answers commands until the client disconnects.
 pub(super) async fn serve(stream: UnixStream, handler: Arc<dyn Handler>, right: Right) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::new(read);
@@ -29,7 +31,7 @@ pub(super) async fn serve(stream: UnixStream, handler: Arc<dyn Handler>, right: 
             Line::End => return Ok(()),
             Line::Whole(line) if line.trim_ascii().is_empty() => continue,
             Line::Whole(line) => (answer(&line, &*handler, right).await, false),
-            // Where the next command begins is not known.
+            // The start of the next command is unknown.
             Line::TooLong => (too_long(), true),
         };
         timeout(WRITE_MAX, write.write_all(&encode(reply).await)).await??;
@@ -39,7 +41,7 @@ pub(super) async fn serve(stream: UnixStream, handler: Arc<dyn Handler>, right: 
     }
 }
 
-/// What an answered caller would have got, had there been a place.
+/// Refuses a client because too many are connected.
 pub(super) async fn refuse(mut stream: UnixStream) {
     let reply = Reply::error(Code::InUse, "too many callers at once on the control socket");
     let _ = timeout(WRITE_MAX, stream.write_all(&encode_now(&reply))).await;
@@ -68,7 +70,8 @@ fn too_long() -> Reply {
     Reply::error(Code::TooLong, format!("a command has at most {LINE_BYTES_MAX} bytes"))
 }
 
-/// With thousands of servers a snapshot takes longer to write than checks and other callers should wait.
+/// Encodes a reply. With thousands of servers, writing a snapshot takes longer than checks and other clients
+/// may wait, so it runs on another thread.
 async fn encode(reply: Reply) -> Vec<u8> {
     match reply {
         Reply::Ok(Answer::Snapshot(_)) => {
@@ -81,7 +84,7 @@ async fn encode(reply: Reply) -> Vec<u8> {
 
 fn encode_now(reply: &Reply) -> Vec<u8> {
     let mut line = serde_json::to_vec(reply).unwrap_or_else(|cause| {
-        // Replies are plain data; if one cannot be written all the same, the caller must not wait for it.
+        // Replies are plain data. If encoding fails anyway, the client still needs an answer.
         format!(r#"{{"error":{{"code":"internal","message":{:?}}}}}"#, cause.to_string()).into_bytes()
     });
     line.push(b'\n');

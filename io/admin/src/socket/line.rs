@@ -1,19 +1,21 @@
+//! Reading of lines with a limit.
+
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// What came in place of a line.
+/// Result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// A line, without its end.
     Whole(Vec<u8>),
-    /// More bytes than permitted, and no end yet.
+    /// More bytes than permitted, without a line end.
     TooLong,
-    /// The peer has finished. What came after the last line end is dropped: it may be half a command.
+    /// End of the stream. Bytes after the last line end are dropped, because they may be half a command.
     End,
 }
 
-/// Reads up to the next line end, of at most `bytes_max` bytes.
+/// Reads up to the next line end, at most `bytes_max` bytes.
 pub(super) async fn read_line(from: &mut (impl AsyncBufRead + Unpin), bytes_max: usize) -> io::Result<Line> {
     let mut line = Vec::new();
     loop {

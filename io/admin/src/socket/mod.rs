@@ -1,5 +1,5 @@
-//! The control socket: a Unix socket that takes a command as a line of JSON and answers with a line of JSON, as often as
-//! the caller likes. Who may open the file may give commands.
+//! The control socket: a Unix socket that takes commands as lines of JSON and answers each with a line of
+//! JSON. Any process that may open the file may send commands.
 
 mod bind;
 mod client;

@@ -1,3 +1,5 @@
+//! The server of the control socket.
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,26 +13,27 @@ use super::bind::{BindError, BoundSocket, bind};
 use super::connection;
 use crate::Handler;
 
-/// Callers at once. Each may have a large reply in memory.
+/// Maximum number of clients; each may have a large reply in memory.
 const CALLERS_MAX: usize = 64;
 
-/// After an accept that failed (descriptors are used up), so that the thread does not spin.
+/// Pause after a failed accept (no descriptors left), so that the thread does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The control socket of a running Weir. Its file goes when it is dropped.
+/// The control socket of a running Weir. Dropping it removes its file.
 #[derive(Debug)]
 pub struct ControlSocket {
     bound: BoundSocket,
 }
 
 impl ControlSocket {
-    /// Opens it at `path`. `mode` decides who may give commands: 0o600 the owner, 0o660 its group as well. A file left
-    /// by a process that has died is replaced.
+    /// Opens the socket at `path`. `mode` determines the users that may send commands: 0o600 the owner, 0o660
+    /// its group as well. Replaces the file of a dead process.
     pub fn bind(path: &Path, mode: u32) -> Result<Self, BindError> {
         bind(path, mode).map(|bound| Self { bound })
     }
 
-    /// Answers callers, who have `right`, until the future is dropped. Within a tokio runtime with I/O and time.
+    /// Answers clients, which have `right`, until the future is dropped. Must run on a Tokio runtime with I/O
+    /// and time.
     pub async fn serve(self, handler: Arc<dyn Handler>, right: Right) -> io::Result<()> {
         self.bound.listener.set_nonblocking(true)?;
         let listener = UnixListener::from_std(self.bound.listener.try_clone()?)?;
@@ -48,7 +51,7 @@ impl ControlSocket {
             };
             let handler = Arc::clone(&handler);
             callers.spawn(async move {
-                // A caller who hangs up in the middle is nobody's trouble but his own.
+                // An aborted connection concerns only its client.
                 let _ = connection::serve(stream, handler, right).await;
                 drop(place);
             });

@@ -1,4 +1,4 @@
-//! A snapshot with something of everything, and a handler that shows it.
+//! A snapshot with an example of everything, and a handler that returns it.
 
 #![allow(dead_code, unreachable_pub)]
 
@@ -13,12 +13,12 @@ use weir_control::{
     TransferTotals, TransfersSnapshot,
 };
 
-/// Remembers the commands that it got, and says that all went well.
+/// A handler that stores the commands and reports success.
 #[derive(Debug, Default)]
 pub struct Fake {
     pub commands: Mutex<Vec<Command>>,
     pub stopping: AtomicBool,
-    /// Further servers of the first pool.
+    /// Number of further servers of the first pool.
     pub crowd: AtomicUsize,
 }
 
@@ -34,7 +34,7 @@ impl Handler for Fake {
 
     fn handle(&self, command: Command) -> Replying<'_> {
         Box::pin(async move {
-            // Replies may take a while: what is asked meanwhile must not be lost.
+            // Replies may take a while: commands that arrive meanwhile must not be lost.
             tokio::task::yield_now().await;
             self.commands.lock().unwrap().push(command);
             Reply::done()

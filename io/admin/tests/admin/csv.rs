@@ -1,4 +1,4 @@
-//! The CSV of HAProxy's `show stat`.
+//! Tests of the CSV of HAProxy's `show stat`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use weir_admin::stat_csv;
 
 use crate::common;
 
-/// What HAProxy 3.5 prints as its first line.
+/// First line of the output of HAProxy 3.5.
 const HEADER: &str = "# pxname,svname,qcur,qmax,scur,smax,slim,stot,bin,bout,dreq,dresp,ereq,econ,eresp,wretr,wredis,\
 status,weight,act,bck,chkfail,chkdown,lastchg,downtime,qlimit,pid,iid,sid,throttle,lbtot,tracked,type,rate,rate_lim,\
 rate_max,check_status,check_code,check_duration,hrsp_1xx,hrsp_2xx,hrsp_3xx,hrsp_4xx,hrsp_5xx,hrsp_other,hanafail,\
@@ -18,7 +18,7 @@ safe_conn_cur,used_conn_cur,need_conn_est,uweight,agg_server_status,agg_server_c
 sess_other,h1sess,h2sess,h3sess,req_other,h1req,h2req,h3req,proto,priv_idle_cur,reqbin,reqbout,resbin,resbout,\
 cache_hint_hits,-,";
 
-/// Splits a line as RFC 4180 has it.
+/// Splits a line by the rules of RFC 4180.
 fn cells(line: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
@@ -52,7 +52,7 @@ fn the_header_is_haproxys() {
     let csv = stat_csv(&common::snapshot());
     let header = csv.lines().next().unwrap();
     assert_eq!(header, HEADER);
-    // 119 columns, the dash behind them, and nothing behind the last comma.
+    // 119 columns, the dash after them, and nothing after the last comma.
     assert_eq!(header.split(',').count(), 119 + 2);
 }
 

@@ -1,4 +1,4 @@
-//! Access to the HTTP face, and fairness between its clients.
+//! Tests of access to the admin HTTP interface, and of fairness between its clients.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -27,7 +27,7 @@ fn get(address: SocketAddr, target: &str, lines: &str) -> (String, String, Strin
     request(address, &format!("GET {target} HTTP/1.1\r\n{lines}Connection: close\r\n\r\n"))
 }
 
-/// Knows one password, and one that is for later.
+/// A login with one correct password, and one that must be tried later.
 #[derive(Debug)]
 struct OnePassword;
 
@@ -95,7 +95,7 @@ fn connections_without_a_whole_request_keep_nobody_out() {
     let mut half = Vec::new();
     for index in 0..300 {
         let mut stream = TcpStream::connect(address).unwrap();
-        // Some send nothing, some half of a head.
+        // Some clients send nothing, some half of a head.
         if index % 2 == 0 {
             stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: loc").unwrap();
         }
@@ -109,7 +109,7 @@ fn connections_without_a_whole_request_keep_nobody_out() {
 #[test]
 fn a_flood_of_connections_breaks_no_login_of_another_client() {
     let address = start(Door::default());
-    // It has connected, and its first bytes are on their way.
+    // The client has connected, and its first bytes are on their way.
     let mut slow = RawClient::connect_from(IpAddr::from([127, 0, 0, 2]), address);
     let flood: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
     assert_eq!(get(address, "/healthz", "Host: localhost\r\n").0, "HTTP/1.1 200 OK");
@@ -144,12 +144,12 @@ fn scrapers_that_do_not_take_their_answers_do_not_blind_others_and_take_little_m
     let page_kib = answer.len() as u64 / 1024;
     assert!(page_kib > 3_000, "a page of {page_kib} KiB proves nothing");
     let grown = peak_kib() - before;
-    // All sixty would hold sixty pages and more.
+    // All sixty responses at once would hold sixty pages and more.
     assert!(grown < 25 * page_kib, "{grown} KiB more, at {page_kib} KiB a page");
     drop(slow);
 }
 
-/// The most memory that this process has had, in KiB.
+/// Returns the peak memory of this process, in KiB.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

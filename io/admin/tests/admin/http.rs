@@ -1,4 +1,4 @@
-//! The HTTP face over real sockets.
+//! Tests of the admin HTTP interface over real sockets.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use crate::common::{self, Fake};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A face in a thread of its own, as the control plane runs it. The thread ends with the test's process.
+/// Starts the interface on its own thread, as the control plane does. The thread ends with the test process.
 fn start() -> (SocketAddr, Arc<Fake>) {
     let http = AdminHttp::bind(&["127.0.0.1:0".parse().unwrap()]).unwrap();
     let address = http.local_addresses()[0];
@@ -28,7 +28,7 @@ fn serve(http: AdminHttp, handler: Arc<Fake>) {
     serve_behind(http, handler, Door::default());
 }
 
-/// Lets in whom the door admits.
+/// Serves the clients that the door admits.
 pub(crate) fn serve_behind(http: AdminHttp, handler: Arc<Fake>, door: Door) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -36,7 +36,7 @@ pub(crate) fn serve_behind(http: AdminHttp, handler: Arc<Fake>, door: Door) {
     });
 }
 
-/// Status line, headers in lower case, body.
+/// Sends a request. Returns the status line, the headers in lower case, and the body.
 pub(crate) fn request(address: SocketAddr, text: &str) -> (String, String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -136,7 +136,7 @@ fn a_head_that_does_not_end_is_refused() {
     let endless = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}\r\n\r\n", "x".repeat(64 * 1024));
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    // The other side may close before it has read everything.
+    // The server may close before it has read everything.
     let _ = stream.write_all(endless.as_bytes());
     let mut response = Vec::new();
     let _ = stream.read_to_end(&mut response);

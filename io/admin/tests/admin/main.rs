@@ -1,4 +1,4 @@
-//! Every face of the administration, over real sockets where it has some.
+//! Tests of all admin interfaces, over real sockets if they have any.
 #![allow(clippy::unwrap_used, clippy::panic)] // A helper that fails is a test that fails.
 
 mod common;

@@ -1,4 +1,4 @@
-//! The metrics page, read back by the rules of its two formats.
+//! Tests of the metrics page, parsed by the rules of its two formats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use crate::common;
 #[derive(Debug, Default)]
 struct Page {
     kinds: BTreeMap<String, String>,
-    /// `name{labels}` and its value.
+    /// Values by `name{labels}`.
     samples: BTreeMap<String, f64>,
     names: BTreeMap<String, String>,
 }
 
-/// Reads a page, and refuses what a scraper would refuse or misunderstand.
+/// Parses a page, and panics on content that a scraper would refuse or misunderstand.
 fn read(text: &str, exposition: Exposition) -> Page {
     let mut page = Page::default();
     let mut family = String::new();
@@ -109,7 +109,7 @@ fn histograms_rise_to_their_count() {
         assert!(page.samples.contains_key(&format!("{name}_sum{{{labels}}}")), "{series}");
         checked += 1;
     }
-    // The listener's, the pool's two, and three of each server that got requests.
+    // One of the listener, two of the pool, and three of each server with requests.
     assert_eq!(checked, 1 + 2 + 3 * 4);
     assert_eq!(
         page.samples["weir_listener_request_duration_seconds_bucket{listener=\"https\",le=\"0.001\"}"],

@@ -1,4 +1,4 @@
-//! The status page, as text and as markup.
+//! Tests of the status page, as text and as markup.
 
 use weir_admin::{Pictures, Selection};
 use weir_control::{
@@ -16,7 +16,7 @@ fn filtered(snapshot: &Snapshot, query: &str) -> String {
     weir_admin::status_page(snapshot, &Pictures::new(), &Selection::parse(query))
 }
 
-/// With `WEIR_PAGE=file`, writes the page there, to be looked at in a browser.
+/// With `WEIR_PAGE=file`, writes the page to that file for a look in a browser.
 #[test]
 fn the_page_tells_states_in_words() {
     let mut snapshot = common::snapshot();

@@ -1,4 +1,4 @@
-//! The control socket over real sockets.
+//! Tests of the control socket over real sockets.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ use crate::common::Fake;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A control socket with a fake behind it. Ends when dropped.
+/// A control socket with a fake handler. Stops when dropped.
 struct Running {
     path: PathBuf,
     handler: Arc<Fake>,
@@ -50,7 +50,7 @@ impl Drop for Running {
     }
 }
 
-/// A caller that writes what it likes.
+/// Connects a client that can send arbitrary bytes.
 fn raw(path: &Path) -> BufReader<UnixStream> {
     let stream = UnixStream::connect(path).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -145,11 +145,11 @@ fn what_is_not_a_command_is_refused_and_the_caller_may_go_on() {
 fn a_line_without_end_is_refused_and_the_connection_closed() {
     let running = start(Right::Admin);
     let mut caller = raw(&running.path);
-    // The other side stops reading before the end.
+    // The server stops reading before the end.
     let _ = caller.get_mut().write_all(&vec![b'x'; 1 << 20]);
     assert_eq!(code(reply(&mut caller)), Code::TooLong);
     let mut rest = Vec::new();
-    // A reset, as not everything was read, is an end, too.
+    // A reset, because not everything was read, is an end, too.
     let _ = caller.read_until(b'\n', &mut rest);
     assert!(rest.is_empty());
 }
