@@ -1,4 +1,4 @@
-//! The book of server names and their addresses.
+//! Registry of server names and their addresses.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};

@@ -42,7 +42,7 @@ impl DnsServers {
         };
         options.timeout = plan.timeout.duration();
         options.use_hosts_file = ResolveHosts::Never;
-        // The name book caches answers with its own rules for age; a second cache would only make them older.
+        // `NameBook` caches answers with its own rules for age; a second cache would only make them older.
         options.cache_size = 0;
         let ndots = options.ndots;
         let search = config.domain().into_iter().chain(config.search()).cloned().collect();
