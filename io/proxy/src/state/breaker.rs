@@ -1,11 +1,13 @@
+//! Shares one circuit breaker per pool among all workers.
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use weir_health::{Admission, Breaker, BreakerRule, BreakerState, Probe, TrafficSample};
 
-/// A pool's breaker as the workers share it. While it is closed, a request costs one look at a flag; a lock is taken
-/// only for failures, and while it is not closed.
+/// A pool's circuit breaker, shared by all workers. While it is closed, a request reads only an atomic flag.
+/// Workers take the lock for failures, and for every request while it is not closed.
 #[derive(Debug)]
 pub struct PoolBreaker {
     is_closed: AtomicBool,
@@ -26,7 +28,7 @@ impl Default for PoolBreaker {
 }
 
 impl PoolBreaker {
-    /// How it stands.
+    /// Returns the state of the breaker at `now`.
     pub fn state(&self, now: Instant) -> BreakerState {
         if self.is_closed.load(Ordering::Acquire) {
             return BreakerState::Closed;
@@ -34,24 +36,24 @@ impl PoolBreaker {
         self.lock().state(self.since_start(now))
     }
 
-    /// How often it has opened.
+    /// Returns how often the breaker has opened.
     pub fn opened(&self) -> u64 {
         self.lock().opened()
     }
 
-    /// Requests that it has refused.
+    /// Returns how many requests the breaker has refused.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Begins anew: the rule has gone.
+    /// Closes the breaker and forgets its history, because the pool no longer has a breaker rule.
     pub fn reset(&self) {
         let mut breaker = self.lock();
         *breaker = Breaker::default();
         self.is_closed.store(true, Ordering::Release);
     }
 
-    /// A request wants to go to the pool.
+    /// Admits or refuses a request to the pool.
     pub(crate) fn admit(&self, rule: &BreakerRule, now: Instant) -> Admission {
         if self.is_closed.load(Ordering::Acquire) {
             return Admission::Pass;
@@ -63,12 +65,13 @@ impl PoolBreaker {
         admission
     }
 
-    /// A request that was no probe has failed; `sample` includes it. Returns whether that has opened the breaker.
+    /// Records a failed request that was not a probe; `sample` includes it. Returns true if this opened the
+    /// breaker.
     pub(crate) fn failed(&self, rule: &BreakerRule, now: Instant, sample: TrafficSample) -> bool {
         self.change(|breaker| breaker.judge(rule, self.since_start(now), sample))
     }
 
-    /// What became of a probe. Returns whether that has opened or closed the breaker.
+    /// Records the outcome of a probe; `None` = unknown. Returns true if this opened or closed the breaker.
     pub(crate) fn probed(
         &self,
         rule: &BreakerRule,
@@ -93,7 +96,7 @@ impl PoolBreaker {
     }
 
     fn lock(&self) -> MutexGuard<'_, Breaker> {
-        // No panic can leave it half done.
+        // No panic can interrupt a change, so the state is valid even if the lock is poisoned.
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,15 +1,18 @@
+//! Counts the open connections of each client.
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many connections each client of a listener has open, over all workers. Counted only where there is a limit.
+/// Number of open connections of each client of a listener, over all workers. Only listeners with a limit per
+/// client use it.
 #[derive(Debug, Default)]
 pub struct ClientConnections {
     open: Mutex<HashMap<IpAddr, u32>>,
 }
 
-/// A connection that counts until this is dropped.
+/// One counted client connection; dropping it decrements the count.
 #[derive(Debug)]
 pub(crate) struct CountedClient {
     clients: Arc<ClientConnections>,
@@ -17,7 +20,7 @@ pub(crate) struct CountedClient {
 }
 
 impl ClientConnections {
-    /// One connection more of this client, or `None` if it has as many as it may.
+    /// Counts one more connection of `client`. Returns `None` if the client already has `max` connections.
     pub(crate) fn enter(self: &Arc<Self>, client: IpAddr, max: u32) -> Option<CountedClient> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(client).or_default();

@@ -1,8 +1,11 @@
+//! Counters that only one thread writes.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use weir_http::RefusalRule;
 
-/// A counter with one writer and any number of readers: an addition is a load and a store, not a locked instruction.
+/// A counter with one writer and any number of readers. An addition is a load and a store, without a locked
+/// instruction.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
@@ -17,18 +20,18 @@ impl Counter {
         self.add(1);
     }
 
-    /// Takes `n` away: for gauges. Only the owning thread may call it.
+    /// Subtracts `n`, for gauges. Only the owning thread may call it.
     pub fn subtract(&self, n: u64) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_sub(n), Ordering::Relaxed);
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Responses by class of status: 1xx to 5xx, and anything else.
+/// Responses by status class: 1xx to 5xx, and all others.
 #[derive(Debug, Default)]
 pub struct StatusClasses([Counter; 6]);
 
@@ -42,23 +45,23 @@ impl StatusClasses {
         self.0[class].one();
     }
 
-    /// 1xx, 2xx, 3xx, 4xx, 5xx, other.
+    /// Returns the counts for 1xx, 2xx, 3xx, 4xx, 5xx and other.
     pub fn get(&self) -> [u64; 6] {
         std::array::from_fn(|class| self.0[class].get())
     }
 }
 
-/// Requests that were refused, by what was wrong with them.
+/// Refused requests, by the rule that refused them.
 #[derive(Debug)]
 pub struct RefusalCounts([Counter; RefusalRule::ALL.len()]);
 
 impl RefusalCounts {
-    /// Counts one request.
+    /// Counts one request that `rule` refused.
     pub fn count(&self, rule: RefusalRule) {
         self.0[rule as usize].one();
     }
 
-    /// How many `rule` has refused.
+    /// Returns how many requests `rule` has refused.
     pub fn of(&self, rule: RefusalRule) -> u64 {
         self.0[rule as usize].get()
     }

@@ -1,29 +1,34 @@
+//! Shares the process's limit of file descriptors among the workers.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// The descriptors that this process may have, and what its workers do for one another when few are left: each has idle connections of its
-/// own, and only it can close them.
+/// The descriptor limit of this process, and the messages by which workers ask each other to close idle
+/// connections when few descriptors are left. Each worker has its own idle connections, and only that worker
+/// can close them.
 #[derive(Debug)]
 pub struct Descriptors {
-    /// From this number on few are left. The kernel gives the lowest that is free (open(2)), so whoever gets this one knows that all before
-    /// it are taken, and nobody has to count.
+    /// Descriptor number from which few descriptors are left. The kernel returns the lowest free number
+    /// (open(2)). A new descriptor with this number therefore shows that all lower ones are in use, and no
+    /// counter is needed.
     few_from: u64,
     limit: u64,
-    /// One for each worker.
+    /// One signal for each worker.
     wanted: Box<[Notify]>,
     found: Notify,
     idle_closed: AtomicU64,
 }
 
-/// Kept free for checks, names, logs, pipes and those who operate it: this many, and of small limits a smaller part.
+/// Number of descriptors kept free for health checks, name resolution, logs, pipes and the control interface.
+/// Small limits reserve the share `1 / KEPT_FREE_SHARE` instead.
 const KEPT_FREE: u64 = 256;
 const KEPT_FREE_SHARE: u64 = 16;
 
 impl Descriptors {
-    /// `limit`: so many may be open, in so many `workers`.
+    /// Creates the state for a process with `workers` workers that may have `limit` open descriptors.
     pub(crate) fn new(limit: u64, workers: usize) -> Self {
         let kept_free = KEPT_FREE.min(limit / KEPT_FREE_SHARE);
         Self {
@@ -35,42 +40,43 @@ impl Descriptors {
         }
     }
 
-    /// So many may be open.
+    /// Returns the maximum number of open descriptors.
     pub(crate) fn limit(&self) -> u64 {
         self.limit
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     pub(crate) fn workers(&self) -> usize {
         self.wanted.len()
     }
 
-    /// Idle connections to servers that were closed for want of descriptors, since the start.
+    /// Returns how many idle connections to servers were closed for lack of descriptors since the start.
     pub fn idle_closed(&self) -> u64 {
         self.idle_closed.load(Ordering::Relaxed)
     }
 
-    /// Whether few were left when the kernel gave this one.
+    /// Returns true if few descriptors were left when the kernel returned the descriptor `newest`.
     pub(crate) fn are_few(&self, newest: u64) -> bool {
         newest >= self.few_from
     }
 
-    /// Has all workers but `asking` close what they can spare.
+    /// Asks all workers except `asking` to close connections that they can spare.
     pub(crate) fn ask_others(&self, asking: usize) {
         for (_, wanted) in self.wanted.iter().enumerate().filter(|(thread, _)| *thread != asking) {
             wanted.notify_one();
         }
     }
 
-    /// The same, and waits until some worker has, but no longer than `patience`.
+    /// Asks all other workers, as [`Self::ask_others`] does. Returns when a worker has closed something, or
+    /// after `patience`.
     pub(crate) async fn get_from_others(&self, asking: usize, patience: Duration) {
-        // Hears of what is closed from here on.
+        // Registers before asking, so that no notification is missed.
         let found = self.found.notified();
         self.ask_others(asking);
         let _ = timeout(patience, found).await;
     }
 
-    /// Returns when another worker asks this one.
+    /// Returns when another worker asks worker `thread` for descriptors.
     pub(crate) async fn are_wanted_of(&self, thread: usize) {
         match self.wanted.get(thread) {
             Some(wanted) => wanted.notified().await,
@@ -78,7 +84,7 @@ impl Descriptors {
         }
     }
 
-    /// Something has been closed, of it so many idle connections to servers.
+    /// Reports to waiting workers that descriptors were closed, `idle` of them idle connections to servers.
     pub(crate) fn closed(&self, idle: usize) {
         self.idle_closed.fetch_add(idle as u64, Ordering::Relaxed);
         self.found.notify_waiters();

@@ -1,3 +1,5 @@
+//! Counts the requests for which a route's expression failed.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -6,36 +8,37 @@ use weir_http::expression::EvaluationError;
 
 use super::{HttpListener, ListenerCounters};
 
-/// Requests for which one route's expression failed, until the control plane reports them. Workers add, the control plane
-/// takes.
+/// Requests for which the expression of one route failed since the last report. Workers add to it; the
+/// control plane takes the counts.
 #[derive(Debug, Default)]
 pub struct ExpressionFailures {
     requests: AtomicU64,
-    /// Why it failed for the first of them.
+    /// Cause of the first failure.
     cause: Mutex<Option<EvaluationError>>,
 }
 
 impl ExpressionFailures {
-    /// Adds one request.
+    /// Adds one request; the first cause since the last report is kept.
     pub fn add(&self, cause: &EvaluationError) {
         if self.requests.fetch_add(1, Ordering::Relaxed) == 0 {
             *self.cause.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause.clone());
         }
     }
 
-    /// Takes the requests since the last call, and the cause of the first of them.
+    /// Takes the number of requests since the last call, and the cause of the first one.
     pub fn take(&self) -> Option<(u64, EvaluationError)> {
         if self.requests.load(Ordering::Relaxed) == 0 {
             return None;
         }
-        // A worker that has counted but not written its cause yet is reported by the next call.
+        // A worker may have counted its request and not stored its cause yet. The next call reports that
+        // request.
         let cause = self.cause.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         Some((self.requests.swap(0, Ordering::Relaxed), cause))
     }
 }
 
 impl HttpListener {
-    /// Counts expressions that failed for a request.
+    /// Counts the expressions that failed for one request.
     #[cold]
     pub fn count_failures(&self, counters: &ListenerCounters, failures: &[ExpressionFailure]) {
         for failure in failures {

@@ -1,3 +1,5 @@
+//! Compiled listeners and routes, and the number of their open connections.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,63 +14,63 @@ use weir_net::tls::ServerTls;
 
 use super::{ClientConnections, CountedClient, ExpressionFailures, ListenerCounters, Shards};
 
-/// A listener as the workers see it. Immutable; a reload makes another.
+/// A listener as the workers see it. It is immutable; a reload creates another one.
 #[derive(Debug)]
 pub struct ListenerState {
-    /// Its settings.
+    /// Settings of the listener.
     pub plan: ListenerPlan,
-    /// What was counted, kept over reloads.
+    /// Counters; a reload keeps them.
     pub counters: Arc<Shards<ListenerCounters>>,
-    /// Connections that are open, over all workers, kept over reloads.
+    /// Open connections, over all workers; a reload keeps the count.
     pub open: Arc<OpenConnections>,
-    /// TLS towards clients.
+    /// TLS configuration towards clients.
     pub tls: Option<Arc<ServerTls>>,
-    /// What is spoken.
+    /// Protocol of the listener.
     pub mode: ModeState,
 }
 
-/// What a listener speaks, compiled.
+/// A listener's protocol with its compiled rules.
 #[derive(Debug)]
 pub enum ModeState {
     /// HTTP/1.
     Http(Arc<HttpListener>),
-    /// Bytes.
+    /// TCP: bytes are forwarded without parsing.
     Tcp(Arc<TcpPlan>),
 }
 
 /// An HTTP listener's routes and rules, compiled.
 #[derive(Debug)]
 pub struct HttpListener {
-    /// Its settings.
+    /// Settings of the HTTP listener.
     pub plan: HttpPlan,
-    /// Rewrites heads.
+    /// Rewriter for request and response heads.
     pub forwarder: Forwarder,
-    /// Finds the route.
+    /// Table that finds the route of a request.
     pub table: RouteTable,
-    /// By the index that `table` finds.
+    /// Routes, by the index that `table` returns.
     pub routes: Vec<Route>,
 }
 
 /// A route, compiled.
 #[derive(Debug)]
 pub struct Route {
-    /// Its settings.
+    /// Settings of the route.
     pub plan: RoutePlan,
-    /// Changes heads.
+    /// Rewriter for the heads of this route.
     pub rewriter: RouteRewriter,
-    /// The Location of a redirect.
+    /// Template for the Location of a redirect.
     pub location: Option<Template>,
-    /// What must not stand in the trailers of its requests.
+    /// Fields that the trailers of its requests must not contain.
     pub trailers: TrailerRules,
-    /// Requests for which its expression failed.
+    /// Requests for which the route's expression failed.
     pub failures: ExpressionFailures,
 }
 
-/// A client has as many connections as it may.
+/// Error: a client already has its maximum number of connections.
 #[derive(Debug)]
 pub(crate) struct TooMany;
 
-/// Connections open at one instant, and the most there ever were.
+/// Number of open connections, and the highest number so far.
 #[derive(Debug, Default)]
 pub struct OpenConnections {
     now: AtomicU32,
@@ -76,17 +78,17 @@ pub struct OpenConnections {
     clients: Arc<ClientConnections>,
 }
 
-/// Why a listener's rules cannot be compiled; `weir check` finds the same.
+/// Reason why a listener's rules cannot be compiled. `weir check` reports the same errors.
 #[derive(Debug)]
 pub enum CompileError {
-    /// The match of the route of this name.
+    /// The match of the route with this name is invalid.
     Match(String, RouteError),
-    /// The rules of the route of this name.
+    /// The rewrite rules of the route with this name are invalid.
     Rewrite(String, RewriteError),
 }
 
 impl HttpListener {
-    /// Compiles an HTTP listener's part.
+    /// Compiles the HTTP settings of a listener.
     pub fn compile(plan: &HttpPlan, scheme: Scheme) -> Result<Self, CompileError> {
         let routes = plan.routes.iter().map(|route| (&route.matches, &route.action));
         let table = RouteTable::compile(routes, plan.paths.as_ref()).map_err(|(index, error)| {
@@ -103,7 +105,7 @@ impl HttpListener {
 impl Route {
     fn compile(plan: &RoutePlan, forwarder: &Forwarder) -> Result<Self, CompileError> {
         let failed = |error| CompileError::Rewrite(plan.name.to_string(), error);
-        // What is answered here has no path at a server.
+        // A route that Weir answers itself has no path at a server to rewrite.
         let rewrite = plan.rewrite.as_ref();
         let rewrite = rewrite.filter(|_| matches!(plan.action, Action::Pool(_) | Action::Storage(_)));
         let rewriter = RouteRewriter::compile(rewrite, &plan.headers).map_err(failed)?;
@@ -121,7 +123,7 @@ impl Route {
 }
 
 impl ModeState {
-    /// Compiles what a listener speaks.
+    /// Compiles the protocol settings of a listener.
     pub fn compile(plan: &ListenerPlan) -> Result<Self, CompileError> {
         match &plan.mode {
             Mode::Tcp(tcp) => Ok(Self::Tcp(Arc::new(tcp.clone()))),
@@ -134,7 +136,7 @@ impl ModeState {
 }
 
 impl OpenConnections {
-    /// Counts one more, unless that were more than `limit`.
+    /// Counts one more connection. Returns false, without counting it, if that would exceed `limit`.
     pub fn enter(&self, limit: Option<u32>) -> bool {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         if limit.is_some_and(|limit| now > limit) {
@@ -147,17 +149,17 @@ impl OpenConnections {
         true
     }
 
-    /// Counts one less.
+    /// Counts one connection less.
     pub fn leave(&self) {
         self.now.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// How many are open.
+    /// Returns the number of open connections.
     pub fn now(&self) -> u32 {
         self.now.load(Ordering::Relaxed)
     }
 
-    /// The most that ever were open.
+    /// Returns the highest number of connections that were open at once.
     pub fn max(&self) -> u32 {
         self.max.load(Ordering::Relaxed)
     }
@@ -175,24 +177,25 @@ impl std::fmt::Display for CompileError {
 impl std::error::Error for CompileError {}
 
 impl ListenerState {
-    /// Tells it from other listeners, the same over reloads.
+    /// Returns a number that identifies the listener among all listeners, and that reloads do not change.
     pub(crate) fn number(&self) -> usize {
         Arc::as_ptr(&self.open).addr()
     }
 
-    /// Counts a connection of a client, where there is a limit for each. An error: it has as many as it may.
+    /// Counts a connection of a client, if the listener has a limit per client. Fails if the client has
+    /// reached the limit.
     pub(crate) fn count_client(&self, client: Option<SocketAddr>) -> Result<Option<CountedClient>, TooMany> {
         let (Some(max), Some(client)) = (self.plan.connections_per_client_max, client) else {
             return Ok(None);
         };
-        // Many clients share a proxy.
+        // Many clients share a trusted proxy, so the limit does not apply to its address.
         if matches!(&self.mode, ModeState::Http(http) if http.forwarder.peer(client).is_trusted()) {
             return Ok(None);
         }
         self.open.clients.enter(client_network(client.ip()), max).map(Some).ok_or(TooMany)
     }
 
-    /// Returns whether a peer tells its client by a PROXY header.
+    /// Returns true if this peer must send a PROXY header, which names the client.
     pub(crate) fn takes_proxy_header(&self, peer: Option<SocketAddr>) -> bool {
         let trusts = |rule: &ProxyProtocolIn| {
             peer.is_none_or(|peer| rule.trusted.iter().any(|net| net.contains(&peer.ip())))
@@ -200,7 +203,7 @@ impl ListenerState {
         self.plan.proxy_protocol.as_ref().is_some_and(trusts)
     }
 
-    /// How long a client may take before its first request, or its first byte in TCP mode.
+    /// Returns how long a client may take before its first request, or before its first byte in TCP mode.
     pub fn head_timeout(&self) -> Duration {
         match &self.mode {
             ModeState::Http(http) => http.plan.timeouts.head.duration(),

@@ -1,3 +1,5 @@
+//! The plan in force, and the state that all workers share.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,46 +14,47 @@ use super::listener::OpenConnections;
 use super::{Descriptors, ListenerState, MemoryState, PoolState, RoomRequests};
 use crate::access_log::LogPort;
 
-/// The plan in force, compiled. Immutable; a reload makes another.
+/// The compiled plan in force. It is immutable; a reload creates another one.
 #[derive(Debug)]
 pub struct Live {
-    /// In plan order.
+    /// Listeners, in plan order.
     pub listeners: Vec<Arc<ListenerState>>,
-    /// In plan order; routes refer to them by index.
+    /// Pools, in plan order; routes refer to them by index.
     pub pools: Vec<Arc<PoolState>>,
-    /// Bodies for errors that Weir answers with itself.
+    /// Bodies for the error responses that Weir sends itself.
     pub error_pages: BTreeMap<u16, ErrorPage>,
-    /// Where access log lines go; `None` = nowhere.
+    /// Destination of access log lines; `None` = no access log.
     pub access_log: Option<LogPort>,
 }
 
-/// What all workers and the control plane share.
+/// State that all workers and the control plane share.
 #[derive(Debug)]
 pub struct Shared {
-    /// Threads that count: the workers, and the control plane as the last one.
+    /// Number of threads that count: the workers, and the control plane as the last one.
     pub threads: usize,
     /// Client connections of all listeners.
     pub open: OpenConnections,
-    /// What `open` may be at most.
+    /// Maximum of `open`.
     pub connections_max: u32,
-    /// Those that this process may have.
+    /// Descriptor limit of this process.
     pub descriptors: Descriptors,
-    /// Whether memory is short.
+    /// Memory limit, and the flag for a memory shortage.
     pub memory: MemoryState,
-    /// Between workers, where `connections_max` or a listener's limit is reached.
+    /// Requests between workers for room, when `connections_max` or the limit of a listener is reached.
     pub(crate) room: RoomRequests,
-    /// Answers what routes give to storage areas; `None` = nobody does.
+    /// Service that answers the requests that routes send to storage areas; `None` = there is no such
+    /// service.
     pub service: Option<Arc<dyn Service>>,
-    /// Wakes the control plane: a server may have to be ejected.
+    /// Wakes the control plane because a server may have to be ejected.
     pub traffic_alarm: Notify,
-    /// What measurements count their time from.
+    /// Time at which [`Shared::millis`] is 0.
     started: Instant,
     live: ArcSwap<Live>,
     generation: AtomicU64,
 }
 
 impl Shared {
-    /// With a first plan.
+    /// Creates the state with a first plan.
     pub fn new(threads: usize, connections_max: u32, descriptors: Descriptors, live: Live) -> Self {
         Self {
             threads,
@@ -68,34 +71,34 @@ impl Shared {
         }
     }
 
-    /// With a service that answers within this process.
+    /// Sets the service that answers requests within this process.
     #[must_use]
     pub fn with_service(mut self, service: Option<Arc<dyn Service>>) -> Self {
         self.service = service;
         self
     }
 
-    /// What measurements count their time from.
+    /// Returns the time at which [`Shared::millis`] is 0.
     pub(crate) fn started(&self) -> Instant {
         self.started
     }
 
-    /// Milliseconds since the start that all workers share.
+    /// Returns the milliseconds at `now` since the start time that all workers share.
     pub fn millis(&self, now: Instant) -> u64 {
         now.saturating_duration_since(self.started).as_millis() as u64
     }
 
-    /// The plan in force.
+    /// Returns the plan in force.
     pub fn live(&self) -> Arc<Live> {
         self.live.load_full()
     }
 
-    /// Changes with every [`Shared::publish`].
+    /// Returns a number that changes with every [`Shared::publish`].
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// Makes `live` the plan that every worker follows from its next request on.
+    /// Makes `live` the plan that every worker follows from its next request.
     pub fn publish(&self, live: Live) {
         self.live.store(Arc::new(live));
         self.generation.fetch_add(1, Ordering::Release);

@@ -1,6 +1,7 @@
-//! What all workers share: the plan in force, servers and their states, counters.
+//! State that all workers share: the plan in force, the servers and their states, and the counters.
 //!
-//! Workers only read here, but for atomics and their own shard of the counters. The control plane is the one writer.
+//! Workers only read this state, except for atomics and their own shards of the counters. The control plane
+//! is the only other writer.
 
 mod breaker;
 mod client_connections;

@@ -1,3 +1,5 @@
+//! A pool as all workers see it, with its servers, its queue and its retry budget.
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,57 +16,60 @@ use super::{
 use crate::redirect::Redirect;
 use crate::sticky::StickyState;
 
-/// One pool as the workers see it: fixed settings, and a view of its servers that is swapped as a whole.
+/// A pool as the workers see it: fixed settings, and a view of its servers that is replaced as a whole.
 #[derive(Debug)]
 pub struct PoolState {
-    /// Its settings. The servers in here are those of the file; the true ones are in the view.
+    /// Settings of the pool. Its servers are those of the configuration file; the current servers are in the
+    /// view.
     pub plan: PoolPlan,
-    /// What its algorithm goes by; `None` = nothing.
+    /// Reader for the key that the algorithm hashes; `None` = the algorithm uses no key.
     pub key: Option<KeyReader>,
-    /// Requests for these make servers fetch, others compute; `None` = nobody asks.
+    /// Paths of static files. Servers only read for these requests and compute for all others. `None` = the
+    /// pool does not distinguish.
     pub static_paths: Option<PathSet>,
-    /// What was counted, kept over reloads.
+    /// Counters; a reload keeps them.
     pub counters: Arc<Shards<PoolCounters>>,
-    /// Those who wait for a server, kept over reloads.
+    /// Requests that wait for a server; a reload keeps them.
     pub queue: Arc<Padded<RequestQueue>>,
-    /// Who has which server; `None` = each request is balanced by itself.
+    /// Bindings of clients to servers; `None` = each request is balanced independently.
     pub sticky: Option<Arc<StickyState>>,
-    /// Requests in flight, where the pool as a whole has a limit; kept over reloads.
+    /// Requests in flight, if the pool as a whole has a limit; a reload keeps the count.
     pub room: Arc<PoolRoom>,
-    /// One for all workers: retries are rare, and only they look at it.
+    /// Retry budget, one for all workers: retries are rare, and only they take the lock.
     retry_budget: Mutex<RetryBudget>,
-    /// Requests that are being tried again; kept over reloads.
+    /// Number of requests that are being retried; a reload keeps it.
     retries: Arc<Retries>,
-    /// Since it was made; what a clock counts from here.
+    /// Creation time, the zero point of the budget's clock.
     started: Instant,
-    /// 95 of 100 responses begin within so many microseconds; 0 = not known. Kept over reloads.
+    /// 95th percentile of the time to the first response byte, in microseconds; 0 = unknown. A reload keeps
+    /// it.
     pub(crate) first_byte_p95_us: Arc<AtomicU64>,
-    /// Keeps requests away while too many fail; kept over reloads.
+    /// Circuit breaker, which refuses requests while too many fail; a reload keeps it.
     pub breaker: Arc<PoolBreaker>,
-    /// Sends clients on to the servers; `None` = it does not.
+    /// Rule that redirects clients to the servers; `None` = no redirects.
     pub redirect: Option<Redirect>,
     view: ArcSwap<PoolView>,
     generation: AtomicU64,
 }
 
-/// A pool's servers at one instant.
+/// A pool's servers at one moment.
 #[derive(Debug)]
 pub struct PoolView {
-    /// Who may be chosen.
+    /// Servers that may be chosen.
     pub roster: Arc<Roster>,
-    /// By slot. The very same from one view to the next as long as no server comes or goes.
+    /// Servers by slot. Successive views share the same allocation as long as no server is added or removed.
     pub servers: Arc<[Option<Arc<ServerState>>]>,
 }
 
 impl PoolState {
-    /// A pool with its first view.
+    /// Creates a pool with its first view.
     pub fn new(
         plan: PoolPlan,
         counters: Arc<Shards<PoolCounters>>,
         sticky: Option<Arc<StickyState>>,
         view: PoolView,
     ) -> Self {
-        // The config has let nothing through that does not compile.
+        // The configuration check has rejected every key that does not compile.
         let key = KeyReader::compile(&plan).ok();
         let weights = &plan.auto_weight;
         let static_paths = PathSet::compile(&weights.static_paths, Some(&PathRules::default()))
@@ -95,13 +100,14 @@ impl PoolState {
         }
     }
 
-    /// Sends clients on to its servers by this.
+    /// Sets the rule that redirects clients to the servers.
     pub fn redirecting(mut self, redirect: Option<Redirect>) -> Self {
         self.redirect = redirect;
         self
     }
 
-    /// In place of `former`, whose waiters wait for the same servers.
+    /// Takes over the state of `former`, the same pool before a reload, including the requests that wait for
+    /// its servers.
     pub fn succeeding(mut self, former: &Self) -> Self {
         self.queue = Arc::clone(&former.queue);
         self.room = Arc::clone(&former.room);
@@ -115,12 +121,14 @@ impl PoolState {
         self
     }
 
-    /// A second try beside the first one, if the budget permits it, and not too many are being made. Drop it when it is over.
+    /// Starts a second try beside the first one. Returns `None` if the budget does not permit it or too many
+    /// retries are in progress. The caller drops the result when the try is over.
     pub(crate) fn take_hedge(&self, now: Instant) -> Option<Retrying> {
         self.take_retry(now, |budget, now_ms, requests_total| budget.take(now_ms, requests_total))
     }
 
-    /// The same for a request whose server was lost: each one in flight may be tried again as often as the rule says.
+    /// Starts a retry of a request whose server was lost, as [`Self::take_hedge`] does. Each request in
+    /// flight may be retried as often as the retry rule says.
     pub(crate) fn take_retry_of_lost(&self, now: Instant) -> Option<Retrying> {
         let active = self.counters.sum(|shard| shard.active.get());
         let at_once = active.saturating_mul(self.plan.retry.attempts.into());
@@ -149,7 +157,8 @@ impl PoolState {
         u32::try_from(share).unwrap_or(u32::MAX).max(rule.at_once_min)
     }
 
-    /// How long a server may be silent before a second one is asked as well; `None` = for ever, or not known.
+    /// Returns how long a server may be silent before the request is also sent to a second one. `None` = no
+    /// second try, or the delay is not known yet.
     pub(crate) fn hedge_delay(&self) -> Option<Duration> {
         match self.plan.hedge.as_ref()?.delay {
             Some(delay) => Some(delay.duration()),
@@ -160,26 +169,27 @@ impl PoolState {
         }
     }
 
-    /// The servers now.
+    /// Returns the current servers.
     pub fn view(&self) -> Arc<PoolView> {
         self.view.load_full()
     }
 
-    /// Changes with every [`PoolState::publish`].
+    /// Returns a number that changes with every [`PoolState::publish`].
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }
 
-    /// Makes `view` the one that every worker uses from its next pick on. Only the control plane calls this.
+    /// Makes `view` the one that every worker uses from its next pick. Only the control plane calls this.
     pub fn publish(self: &Arc<Self>, view: PoolView) {
         let view = Arc::new(view);
         if let Some(sticky) = &self.sticky {
             sticky.follow(&view.servers);
         }
         let before = self.view.swap(Arc::clone(&view));
-        // Whoever enters a queue from now on sees that this has changed, or is seen in the queue below.
+        // A request that enters a queue from now on sees the new generation; a request that entered earlier
+        // is found in the queue below.
         self.generation.fetch_add(1, Ordering::SeqCst);
-        // Requests that began or ended while the roster was being made are not in its keys yet.
+        // The keys of the new roster miss the requests that began or ended while it was built.
         view.roster.refresh_all();
         if self.sticky.is_some() || !self.plan.hash.options.fallback {
             self.revise_all_bound(&before, &view);
@@ -190,9 +200,10 @@ impl PoolState {
         self.revise_queue();
     }
 
-    /// Calls those who wait for one server and may go there now, or have to look for another. O(number of servers).
+    /// Calls the requests that wait for one server if they may go there now or must choose another one.
+    /// O(number of servers).
     fn revise_all_bound(self: &Arc<Self>, before: &PoolView, view: &PoolView) {
-        // Another server may be the only one of their key.
+        // With changed hash shares, another server may be the only one for a key.
         let moved = !self.plan.hash.options.fallback && !view.roster.shares_like(&before.roster);
         for server in before.servers.iter().flatten().filter(|server| server.bound.length() > 0) {
             let is_gone = !view.has(server) || view.roster.standing(server.slot) == Standing::Gone;
@@ -204,11 +215,11 @@ impl PoolState {
         }
     }
 
-    /// Calls as many of those who wait as there is room for. O(number of servers) if anybody does.
+    /// Calls as many waiting requests as there is room for. O(number of servers) if any request waits.
     pub fn revise_queue(&self) {
         if self.queue.length() > 0 {
             let rooms = self.room.left();
-            // Without a server left they all learn it.
+            // If no server is left, all waiting requests are called, so that they fail at once.
             let places = self.view.load().roster.room().map_or(u64::MAX, |places| places.min(rooms));
             self.queue.changed(places, rooms);
         }

@@ -1,3 +1,5 @@
+//! Queues of the requests that wait for a server.
+
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
@@ -10,34 +12,37 @@ use weir_balance::{Admission, Departures, Next, Queue, Rank, RefusalCause, Ticke
 
 use super::ReservedPlace;
 
-/// Those who wait because a pool has no room, or because the one server has none that they are bound to; on whatever
-/// worker they are.
+/// Requests of all workers that wait because a pool has no room, or because the one server that they are
+/// bound to has none.
 ///
-/// While nobody waits this costs one look at a counter for each request that begins or ends. As soon as somebody does,
-/// nobody else may choose a server: whoever comes takes a place behind. A server's place that becomes free is granted to
-/// the one who is next, and to no other: that one is woken, chooses by its worker's own picker, and tells with
-/// `served` that it did. So a newcomer cannot overtake, and nobody is woken in vain.
+/// While no request waits, each request reads only one counter when it begins or ends. While a request waits,
+/// no other request may choose a server: a new request enters the queue behind it. When a place at a server
+/// becomes free, it is granted to the next request only. That request is woken, chooses with its worker's own
+/// picker, and confirms with `served`. A new request therefore cannot overtake, and no request is woken in
+/// vain.
 ///
-/// In the queue of one server that would not do: newcomers who wait for nothing may choose that server, too. There the
-/// place itself is given to the one who is next, and is never free in between.
+/// The queue of one server works differently, because new requests that do not wait may choose that server
+/// too. There the place itself is handed to the next request and is never free in between.
 ///
-/// In a pool's queue there are two kinds: those whom any server suits, and those who have a server with a place for them,
-/// and wait for room in the pool. Of the two who are next of their kinds the one goes that can; if both can, the one that
-/// would be next if they were in one queue, but that clients get their turns within each kind.
+/// A pool's queue holds two kinds of requests: those that any server suits, and those that have a server with
+/// a free place and wait for room in the pool. If only the next request of one kind can proceed, it does. If
+/// both can, the one that would be first in a common queue proceeds; clients take turns only within each
+/// kind.
 ///
-/// Why no place stays free while somebody waits: who enters counts itself first and looks for room then; who ends a
-/// request makes room first and looks for waiters then. Both are sequentially consistent, so one of them sees the other.
-/// And whoever was granted a place looks for more room when it has used it, or given it up.
+/// No place stays free while a request waits. A request that enters counts itself first and then looks for
+/// room. A request that ends makes room first and then looks for waiting requests. Both steps are
+/// sequentially consistent, so one of the two sees the other. A request that was granted a place looks for
+/// more room when it has used the place or given it up.
 ///
-/// What each request looks at stands first: a server has it beside what else is looked at for each request.
+/// The field that each request reads comes first, because a server stores it beside its other hot fields.
 #[derive(Debug)]
 #[repr(C)]
 pub struct RequestQueue {
-    /// Who waits, those included who have been granted a place and have not chosen yet.
+    /// Number of waiting requests, including those that have been granted a place and have not chosen yet.
     waiting: AtomicU32,
-    /// In a pool's queue: who waits for one of its servers, in that server's queue.
+    /// In a pool's queue: number of requests that wait in the queues of its servers.
     bound: AtomicU32,
-    /// The most that waited at once.
+    /// Highest number of requests that waited at once.
     most: AtomicU32,
     refused_full: AtomicU64,
     refused_hopeless: AtomicU64,
@@ -48,76 +53,76 @@ pub struct RequestQueue {
 
 #[derive(Debug, Default)]
 struct Line {
-    /// Those who wait for a place at a server.
+    /// Requests that wait for a place at a server.
     places: Queue<oneshot::Sender<Grant>>,
-    /// In a pool's queue: those who wait for room in the pool.
+    /// In a pool's queue: requests that wait for room in the pool.
     rooms: Queue<oneshot::Sender<Grant>>,
     departures: Departures,
-    /// Who has been granted a place and has not chosen yet.
+    /// Number of requests that have been granted a place and have not chosen yet.
     granted: u64,
 }
 
-/// A place at a server has become free for one who waited.
+/// Message to a waiting request: a place at a server has become free for it.
 #[derive(Debug, Default)]
 pub(crate) struct Grant {
-    /// How many of its kind were served while it waited.
+    /// Number of requests of its kind that were served while it waited.
     pub(crate) served_before: u32,
-    /// The place, where it waited for one server. Without it, it has to see for itself.
+    /// The place, if the request waited for one server. Without it, the request must choose for itself.
     pub(crate) place: Option<ReservedPlace>,
 }
 
-/// Who may go of those who wait.
+/// Kinds of waiting requests that can proceed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Free {
-    /// Who waits for a place at a server.
+    /// True if a request that waits for a place at a server can proceed.
     pub(crate) places: bool,
-    /// Who waits for room in the pool.
+    /// True if a request that waits for room in the pool can proceed.
     pub(crate) rooms: bool,
 }
 
-/// What there is for one who waits for a certain server.
+/// Result for the next request that waits for a certain server.
 #[derive(Debug)]
 pub(crate) enum Offer {
-    /// It has to wait on.
+    /// There is no place; the request waits on.
     Nothing,
-    /// Its server is not what it was, or the pool has no room: it has to see for itself.
+    /// The server has changed, or the pool has no room: the request must choose for itself.
     Look,
-    /// This.
+    /// This place.
     Place(ReservedPlace),
 }
 
-/// How many were served while a request waited.
+/// Number of requests that were served while a request waited.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct QueueAhead {
-    /// In the queue of the server that it is bound to.
+    /// In the queue of the server that the request is bound to.
     pub(crate) server: u32,
-    /// In its pool's queue.
+    /// In the queue of its pool.
     pub(crate) pool: u32,
 }
 
-/// A place in the queue, and the way by which its owner is called.
+/// A position in the queue, and the channel on which its owner is called.
 pub(crate) type Entered = (Spot, oneshot::Receiver<Grant>);
 
-/// Where one stands.
+/// Position of a request in a queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spot {
     ticket: Ticket,
     for_room: bool,
 }
 
-/// How one may wait.
+/// Conditions under which a request waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terms {
     pub(crate) rank: Rank,
-    /// How long it is going to wait at most.
+    /// Longest time that the request will wait.
     pub(crate) patience: Duration,
 }
 
-/// Why one may not wait.
+/// Reason why a request may not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) cause: RefusalCause,
-    /// How long the wait would be, if that is known.
+    /// Expected wait, if known.
     pub(crate) wait: Option<Duration>,
 }
 
@@ -146,18 +151,18 @@ impl fmt::Display for Refusal {
 }
 
 impl RequestQueue {
-    /// How many wait.
+    /// Returns the number of waiting requests.
     pub fn length(&self) -> u32 {
         self.waiting.load(Ordering::SeqCst)
     }
 
-    /// How many wait, those included who wait for one server of the pool.
+    /// Returns the number of waiting requests, including those that wait for one server of the pool.
     pub fn length_in_all(&self) -> u32 {
         self.length().saturating_add(self.bound.load(Ordering::SeqCst))
     }
 
-    /// One more, or one less, waits for one server of the pool. As for those who wait for any server, a look at what is free must
-    /// follow.
+    /// Counts one more request, or one less, that waits for one server of the pool. The caller must then
+    /// check for free places, as after [`Self::enter`].
     pub(crate) fn count_bound(&self, comes: bool) {
         if comes {
             self.bound.fetch_add(1, Ordering::SeqCst);
@@ -167,18 +172,18 @@ impl RequestQueue {
         }
     }
 
-    /// In a pool's queue: whether somebody waits for one of its servers. Until then no server's own queue needs a look, which with
-    /// thousands of servers is in no cache.
+    /// In a pool's queue: returns true if a request waits for one of its servers. Otherwise callers need not
+    /// read the servers' own queues, which with thousands of servers are not in the CPU cache.
     pub(crate) fn has_bound(&self) -> bool {
         self.bound.load(Ordering::SeqCst) > 0
     }
 
-    /// The most that ever waited at once.
+    /// Returns the highest number of requests that waited at once.
     pub fn most(&self) -> u32 {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// How long the one has been waiting who waits longest.
+    /// Returns how long the longest-waiting request has waited.
     pub fn longest_wait(&self) -> Duration {
         if self.length() == 0 {
             return Duration::ZERO;
@@ -187,17 +192,19 @@ impl RequestQueue {
         Duration::from_micros(self.line().longest_wait_us(now_us).unwrap_or(0))
     }
 
-    /// Requests that were refused because as many waited as may, and because their wait would have been too long.
+    /// Returns how many requests were refused because the queue was full, and how many because their wait
+    /// would have been too long.
     pub fn refused(&self) -> (u64, u64) {
         (self.refused_full.load(Ordering::Relaxed), self.refused_hopeless.load(Ordering::Relaxed))
     }
 
-    /// A client's number for [`Rank::client`]: nobody outside can choose one.
+    /// Returns a client's number for [`Rank::client`]. The hash is keyed, so a client cannot choose its
+    /// number.
     pub(crate) fn client_number(&self, client: impl Hash) -> u64 {
         self.hasher.hash_one(client)
     }
 
-    /// One may not wait.
+    /// Counts a request that may not wait.
     pub(crate) fn count_refusal(&self, cause: RefusalCause) {
         match cause {
             RefusalCause::Full => self.refused_full.fetch_add(1, Ordering::Relaxed),
@@ -205,8 +212,9 @@ impl RequestQueue {
         };
     }
 
-    /// Takes a place, if one may; more than `length_max` may not wait at once. `for_room`: it has a server with a place for
-    /// it, and waits for room in the pool. A look at what is free must follow: a server may have become free in between.
+    /// Enters the queue, unless `length_max` requests wait already or the wait would be too long. `for_room`:
+    /// the request has a server with a free place and waits for room in the pool. The caller must then check
+    /// for free places, because one may have become free in between.
     pub(crate) fn enter(
         &self,
         terms: &Terms,
@@ -229,8 +237,8 @@ impl RequestQueue {
         Ok((Spot { ticket, for_room }, called))
     }
 
-    /// Something may have changed: if there is room that has not been granted, the next one gets it. That one looks for
-    /// more.
+    /// Grants free room to the next request, unless a grant is pending. That request then looks for more
+    /// room. Called when room may have become free.
     pub(crate) fn revise(&self, free: impl FnOnce() -> Free) {
         if self.length() > 0 {
             let mut line = self.line();
@@ -240,7 +248,8 @@ impl RequestQueue {
         }
     }
 
-    /// A request has ended. `freed`: whom that has made a place for; `free`: whom there is any for.
+    /// Grants room after a request has ended. `freed` returns the kinds that its place suits; `free` returns
+    /// the kinds that any room suits.
     pub(crate) fn ended(&self, freed: impl FnOnce() -> Free, free: impl FnOnce() -> Free) {
         if self.length() > 0 {
             let mut line = self.line();
@@ -250,7 +259,8 @@ impl RequestQueue {
         }
     }
 
-    /// Servers have come, gone, or changed, and have room for so many more requests now; the pool, for so many.
+    /// Grants room after a change of servers: the servers have room for `places` more requests, the pool for
+    /// `rooms`.
     pub(crate) fn changed(&self, places: u64, rooms: u64) {
         if self.length() > 0 {
             let mut line = self.line();
@@ -263,17 +273,18 @@ impl RequestQueue {
         }
     }
 
-    /// Calls everybody: their server is no longer theirs, or is gone.
+    /// Calls all waiting requests, because their server is gone or no longer theirs.
     pub(crate) fn call_all(&self) {
         self.changed(u64::MAX, u64::MAX);
     }
 
-    /// The pace that was measured was that of other servers.
+    /// Forgets the measured pace, which was that of other servers.
     pub(crate) fn forget_pace(&self) {
         self.line().departures.forget();
     }
 
-    /// In a server's queue: gives to those who are next what `offer` has for them. Returns whether anybody was called.
+    /// In a server's queue: gives the next requests what `offer` returns for them. Returns true if any
+    /// request was called.
     pub(crate) fn hand_out(&self, mut offer: impl FnMut() -> Offer) -> bool {
         if self.length() == 0 {
             return false;
@@ -290,18 +301,18 @@ impl RequestQueue {
             }
             was_called |= unwanted.is_none();
         }
-        // A place that is dropped looks for the next one who waits.
+        // Dropping a place looks for the next waiting request, which takes the lock.
         drop(line);
         drop(unwanted);
         was_called
     }
 
-    /// In a server's queue: gives a place to the one who is next. It comes back if nobody is.
+    /// In a server's queue: gives a place to the next request. Returns the place if no request waits.
     pub(crate) fn hand_over(&self, place: ReservedPlace) -> Option<ReservedPlace> {
         self.line().give(place)
     }
 
-    /// Who was granted a place has chosen a server.
+    /// Records that a request that was granted a place has chosen a server.
     pub(crate) fn served(&self, now: Instant) {
         let now_us = self.micros(now);
         let mut line = self.line();
@@ -310,7 +321,8 @@ impl RequestQueue {
         self.left(&mut line, true);
     }
 
-    /// Gives a place up. Returns whether it had been granted one: then a look at what is free must follow.
+    /// Gives up a position. Returns true if a place had been granted to it; the caller must then check for
+    /// free places.
     pub(crate) fn leave(&self, spot: &Spot) -> bool {
         let mut line = self.line();
         let was_granted = line.kind(spot.for_room).leave(&spot.ticket).is_none();
@@ -318,7 +330,8 @@ impl RequestQueue {
         was_granted
     }
 
-    /// Who was granted a place found none: it waits on where it was. A look at what is free must follow.
+    /// Returns a request to its former position, because it was granted a place and found none. The caller
+    /// must then check for free places.
     pub(crate) fn put_back(&self, spot: Spot) -> oneshot::Receiver<Grant> {
         let (caller, called) = oneshot::channel();
         let mut line = self.line();
@@ -338,7 +351,7 @@ impl RequestQueue {
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
-        // No panic can leave it half done.
+        // No panic can interrupt a change, so the state is valid even if the lock is poisoned.
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -348,7 +361,7 @@ impl RequestQueue {
 }
 
 impl Line {
-    /// Calls the one who is next of those who may go. False if there is none.
+    /// Calls the next request among the kinds that can proceed. Returns false if there is none.
     fn grant(&mut self, free: Free) -> bool {
         let place = free.places.then(|| self.places.first()).flatten();
         let room = free.rooms.then(|| self.rooms.first()).flatten();
@@ -360,19 +373,20 @@ impl Line {
         self.call(for_room, Grant::default()).is_none()
     }
 
-    /// Gives the place to the one who is next. It comes back if there is none.
+    /// Gives the place to the next request. Returns the place if no request waits.
     fn give(&mut self, place: ReservedPlace) -> Option<ReservedPlace> {
         self.call(false, Grant { place: Some(place), served_before: 0 })?.place
     }
 
-    /// Tells the one who is next of its kind. The grant comes back if there is none.
+    /// Sends the grant to the next request of its kind. Returns the grant if there is none.
     fn call(&mut self, for_room: bool, mut grant: Grant) -> Option<Grant> {
         while let Some(Next { who, served_before, .. }) = self.kind(for_room).take_next() {
             self.granted += 1;
             grant.served_before = u32::try_from(served_before).unwrap_or(u32::MAX);
             match who.send(grant) {
                 Ok(()) => return None,
-                // Who has gone in this moment finds itself out of the queue when it leaves: the place is the next one's.
+                // The request is just leaving and will find itself out of the queue. The place goes to the
+                // next one.
                 Err(back) => grant = back,
             }
         }

@@ -1,3 +1,5 @@
+//! Places at servers that pass from a finished request to a waiting one.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -6,28 +8,28 @@ use weir_balance::{ServerLoad, Standing};
 use super::queue::{Free, Offer};
 use super::{PoolState, PoolView, ServerState};
 
-/// A place at a server for one who has waited for it: counted as taken all the time, in the server's load and against the
-/// pool's limit. Dropped unused, it goes to the next one who waits.
+/// A place at a server, reserved for a request that has waited for it. It counts as taken all the time, in
+/// the server's load and against the pool's limit. Dropped unused, it goes to the next waiting request.
 pub(crate) struct ReservedPlace {
-    /// `None` = it has been used, or was never taken.
+    /// `None` = the place has been used, or was never taken.
     held: Option<Reservation>,
 }
 
 struct Reservation {
     pool: Arc<PoolState>,
     server: Arc<ServerState>,
-    /// The pool has a limit, and this counts against it.
+    /// True if the pool has a limit and this place counts against it.
     in_room: bool,
 }
 
-/// A place that somebody has at a server. With thousands of servers the server itself is in no cache: what each request needs of it
-/// is here.
+/// A place that a request holds at a server. With thousands of servers, the server state itself is not in the
+/// CPU cache, so this struct has the fields that each request needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Held<'a> {
     pub(crate) server: &'a Arc<ServerState>,
     pub(crate) slot: usize,
     pub(crate) load: &'a Arc<ServerLoad>,
-    /// The pool has a limit, and this counts against it.
+    /// True if the pool has a limit and this place counts against it.
     pub(crate) in_room: bool,
 }
 
@@ -37,12 +39,13 @@ impl ReservedPlace {
         Self { held: Some(Reservation { pool, server, in_room }) }
     }
 
-    /// Whose place it is: the server's unique id, and its slot.
+    /// Returns the unique id and the slot of the place's server.
     pub(crate) fn server(&self) -> Option<(u64, usize)> {
         self.held.as_ref().map(|held| (held.server.uid, held.server.slot))
     }
 
-    /// Makes it somebody else's business to give it back. Returns whether it counts against the pool's limit.
+    /// Hands the duty to give back the place to the caller. Returns true if it counts against the pool's
+    /// limit.
     pub(crate) fn take(mut self) -> bool {
         self.held.take().is_some_and(|held| held.in_room)
     }
@@ -64,7 +67,7 @@ impl fmt::Debug for ReservedPlace {
 }
 
 impl PoolState {
-    /// A request is over: its place goes to the one who is next, if somebody waits. O(1) while nobody waits.
+    /// Ends a request and gives its place to the next waiting request, if any. O(1) while no request waits.
     pub(crate) fn end(self: &Arc<Self>, view: &PoolView, held: Held<'_>) {
         let Held { server, slot, load, in_room } = held;
         if self.queue.has_bound() && server.bound.length() > 0 && self.pass_on(view, server, in_room) {
@@ -75,7 +78,8 @@ impl PoolState {
         if in_room {
             self.room.give_back();
         }
-        // Somebody may have come since; and who waits for this very server is not helped by any other.
+        // A request may have entered the queue since the check above. A request that waits for this server
+        // cannot use a place at another one.
         if self.queue.has_bound() && self.revise_bound(view, server) {
             return;
         }
@@ -86,27 +90,28 @@ impl PoolState {
         self.queue.ended(freed, || self.free(view));
     }
 
-    /// Whom there is something for of those who wait in the pool's queue.
+    /// Returns the kinds of requests in the pool's queue that can proceed.
     pub(crate) fn free(&self, view: &PoolView) -> Free {
         let rooms = self.room.left() > 0;
-        // Where no server is left, everybody is to learn it.
+        // If no server is left, all waiting requests must be called, so that they fail.
         let nobody = view.roster.members().is_empty();
         Free { places: nobody || (rooms && !view.roster.is_busy()), rooms }
     }
 
-    /// Calls those who wait for `server`, as long as there is something for them. Returns whether anybody was called.
+    /// Calls requests that wait for `server`, as long as there are places for them. Returns true if any
+    /// request was called.
     pub(crate) fn revise_bound(self: &Arc<Self>, view: &PoolView, server: &Arc<ServerState>) -> bool {
         let mut gave_back = false;
         let was_called = server.bound.hand_out(|| self.offer(view, server, &mut gave_back));
         if gave_back {
-            // Somebody may have seen the pool full in between.
+            // Another worker may have seen the pool full in between.
             self.queue.revise(|| self.free(view));
         }
         was_called
     }
 
-    /// The place of a request that ends becomes another one's without ever being free. False if nobody waits for it, or it
-    /// is one too many by now.
+    /// Passes the place of an ending request to a waiting request without freeing it in between. Returns
+    /// false if no request waits for it, or if a lowered limit no longer permits the place.
     fn pass_on(self: &Arc<Self>, view: &PoolView, server: &Arc<ServerState>, in_room: bool) -> bool {
         let is_whole = || !in_room || !self.room.is_exceeded();
         if !view.has(server) || !view.roster.may_succeed(server.slot) || !is_whole() {
@@ -141,7 +146,7 @@ impl PoolState {
 }
 
 impl PoolView {
-    /// Whether this very server is in its slot.
+    /// Returns true if this very server still occupies its slot.
     pub(crate) fn has(&self, server: &ServerState) -> bool {
         let there = self.servers.get(server.slot).and_then(Option::as_ref);
         there.is_some_and(|there| there.uid == server.uid)

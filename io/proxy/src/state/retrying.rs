@@ -1,18 +1,20 @@
+//! Limits how many requests of a pool are retried at once.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many of a pool's requests are being tried again right now.
+/// Number of a pool's requests that are being retried now.
 #[derive(Debug, Default)]
 pub struct Retries {
     at_once: AtomicU32,
 }
 
-/// One of them, until dropped.
+/// One retry in progress; dropping it decrements the number.
 #[derive(Debug)]
 pub(crate) struct Retrying(Arc<Retries>);
 
 impl Retries {
-    /// One more, unless that would be more than `max`.
+    /// Begins a retry. Returns `None` if `max` retries are in progress.
     pub(crate) fn begin(self: &Arc<Self>, max: u32) -> Option<Retrying> {
         let one_more = |at_once: u32| (at_once < max).then(|| at_once + 1);
         let begun = self.at_once.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);

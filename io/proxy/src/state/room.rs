@@ -1,7 +1,9 @@
+//! Limits the requests that a pool has in flight.
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many requests a pool as a whole may have in flight. Where it has no limit nothing is counted, and workers share
-/// nothing here but the knowledge of that.
+/// Limit of the requests that a pool as a whole may have in flight. Without a limit nothing is counted, and
+/// the workers share only the fact that there is none.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct PoolRoom {
@@ -9,26 +11,26 @@ pub struct PoolRoom {
     max: AtomicU32,
 }
 
-/// No limit.
+/// Value of `max` that means "no limit".
 const ANY: u32 = u32::MAX;
 
 impl PoolRoom {
-    /// With this limit; `None` = none.
+    /// Creates the state with this limit; `None` = no limit.
     pub fn new(max: Option<u32>) -> Self {
         Self { active: AtomicU32::new(0), max: AtomicU32::new(max.unwrap_or(ANY)) }
     }
 
-    /// Changes the limit. Requests that began while there was none are not counted against it; they end in time.
+    /// Changes the limit. Requests that began while there was no limit do not count against it.
     pub fn limit(&self, max: Option<u32>) {
         self.max.store(max.unwrap_or(ANY), Ordering::SeqCst);
     }
 
-    /// Whether there is a limit.
+    /// Returns true if there is a limit.
     pub(crate) fn is_limited(&self) -> bool {
         self.max.load(Ordering::Relaxed) != ANY
     }
 
-    /// How many more requests may begin; `u64::MAX` = any number.
+    /// Returns how many more requests may begin; `u64::MAX` = no limit.
     pub fn left(&self) -> u64 {
         match self.max.load(Ordering::SeqCst) {
             ANY => u64::MAX,
@@ -36,12 +38,13 @@ impl PoolRoom {
         }
     }
 
-    /// Whether more are in flight than may be: the limit was lowered.
+    /// Returns true if more requests are in flight than the limit permits, because it was lowered.
     pub(crate) fn is_exceeded(&self) -> bool {
         self.active.load(Ordering::SeqCst) > self.max.load(Ordering::SeqCst)
     }
 
-    /// Claims a place. `None` = there is none; else whether it was counted, and has to be given back.
+    /// Claims room for one request. Returns `None` if there is none. `Some(true)` = the claim was counted and
+    /// must be given back; `Some(false)` = there is no limit.
     pub(crate) fn claim(&self) -> Option<bool> {
         let max = self.max.load(Ordering::SeqCst);
         if max == ANY {
@@ -52,7 +55,7 @@ impl PoolRoom {
         claimed.is_ok().then_some(true)
     }
 
-    /// Gives back a place that was counted.
+    /// Gives back a claim that was counted.
     pub(crate) fn give_back(&self) {
         let one_less = |active: u32| active.checked_sub(1);
         let _ = self.active.fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less);

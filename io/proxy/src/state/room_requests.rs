@@ -1,23 +1,25 @@
+//! Requests among workers to close a connection in favour of a new one.
+
 use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
 
-/// What must have room for a newcomer: the process, or the listener with this number.
+/// The limit that is reached: that of the process, or that of the listener with this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Full {
     Process,
     Listener(usize),
 }
 
-/// Requests that a worker has not looked at yet. Further ones are refused.
+/// Maximum number of requests that a worker has not handled yet. Further ones are refused.
 const WAITING_MAX: usize = 256;
 
-/// What workers ask of one another where no more connections may be open: each has connections of its own, and only it can end
-/// them.
+/// Inboxes for requests among workers when no more connections may be open. Each worker has its own
+/// connections, and only that worker can close them.
 #[derive(Debug)]
 pub(crate) struct RoomRequests {
-    /// One for each worker.
+    /// One inbox for each worker.
     inboxes: Box<[Inbox]>,
 }
 
@@ -27,15 +29,15 @@ struct Inbox {
     arrived: Notify,
 }
 
-/// A worker has a newcomer, and no connection that could give way to it.
+/// Request of a worker with a new connection, for which none of its own connections can be closed.
 #[derive(Debug)]
 pub(crate) struct RoomRequest {
     pub(crate) full: Full,
-    /// Whose the newcomer is, if that is known.
+    /// Client of the new connection, if known.
     pub(crate) client: Option<IpAddr>,
-    /// So many connections of that client wait in the worker that asks.
+    /// Number of connections of that client that wait in the asking worker.
     pub(crate) waiting: u32,
-    /// Told when a connection gives way. Dropped: none does.
+    /// Channel that receives a message when a connection is closed. Dropping it means that none is.
     pub(crate) made: oneshot::Sender<()>,
 }
 
@@ -44,12 +46,12 @@ impl RoomRequests {
         Self { inboxes: (0..workers).map(|_| Inbox::default()).collect() }
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     pub(crate) fn workers(&self) -> usize {
         self.inboxes.len()
     }
 
-    /// Asks this worker.
+    /// Sends `request` to this worker.
     pub(crate) fn ask(&self, worker: usize, request: RoomRequest) {
         let Some(inbox) = self.inboxes.get(worker) else { return };
         let mut requests = inbox.requests.lock().unwrap_or_else(PoisonError::into_inner);

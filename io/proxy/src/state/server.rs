@@ -1,3 +1,5 @@
+//! A server as all workers see it: address, load, counters and health probes.
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,82 +13,86 @@ use weir_net::tls::TlsConnector;
 
 use super::{RequestQueue, ServerCounters, Shards};
 
-/// One server as the workers see it. Lives as long as anyone talks to it, reloads included.
+/// One server as the workers see it. It lives as long as any connection or request uses it, also across
+/// reloads.
 ///
-/// With thousands of servers no cache holds them, and each line of memory that a request needs has to be waited for. So a worker has at
-/// hand what each request needs, and three counts for all servers together, which all caches hold, say whether anything else has to
-/// be looked at: `MOVES`, `HALF_OPEN` and `FAILING`. What is looked at then stands together, and is hardly ever written; what
-/// each request writes, once a millisecond at most, is on the second line.
+/// With thousands of servers, the CPU cache cannot hold their state, and each cache line that a request reads
+/// costs a memory access. Each worker therefore has its own copy of the fields that every request needs.
+/// Three process-wide counters, which all caches hold, show whether a request must read more: `MOVES`,
+/// `HALF_OPEN` and `FAILING`. The fields that are then read are on one cache line and are rarely written. The
+/// fields that requests write, at most once a millisecond, are on the second line.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct ServerState {
     /// Requests in flight.
     pub load: Arc<ServerLoad>,
-    /// What was counted.
+    /// Counters of the server, one shard for each thread.
     pub counters: Shards<ServerCounters>,
-    /// Its name in its pool.
+    /// Name of the server in its pool.
     pub name: ServerName,
-    /// Its place in the pool's rosters.
+    /// Slot of the server in the pool's rosters.
     pub slot: usize,
     endpoint_version: AtomicU64,
     /// Failures since the last success, over all workers.
     pub consecutive_failures: AtomicU32,
-    /// While it is half open: so many requests have to succeed; 0 = it is not.
+    /// Number of requests that must succeed while the server is half open; 0 = it is not half open.
     probes_wanted: AtomicU32,
-    /// When it last ended a request, in milliseconds since `started`; 0 = never.
+    /// Time at which the server last ended a request, in milliseconds since `started`; 0 = never.
     last_used_ms: AtomicU64,
     started: Instant,
-    /// Unique in the process; a server that is removed and added again gets another.
+    /// Unique id in the process; a server that is removed and added again gets a new one.
     pub uid: u64,
     endpoint: ArcSwap<Endpoint>,
-    /// TLS towards it; none = plaintext.
+    /// TLS configuration for connections to the server; none = plaintext.
     connector: ArcSwapOption<TlsConnector>,
     rotation: AtomicU32,
-    /// Requests that are bound to it, and wait because it is at its limit.
+    /// Requests that are bound to this server and wait because it is at its limit.
     pub bound: RequestQueue,
-    /// What its requests took, if that is to be known: see [`ServerState::service_times`].
+    /// Service times of its requests, once they are wanted: see [`ServerState::service_times`].
     times: OnceLock<Box<ServiceTimes>>,
-    /// So many have succeeded while it is half open.
+    /// Number of probes that have succeeded while it is half open.
     probes_passed: AtomicU32,
-    /// So many have failed.
+    /// Number of probes that have failed.
     probes_failed: AtomicU32,
-    /// How many requests it still had from before.
+    /// Number of older requests that the server still had when it became half open.
     probes_beside: AtomicU32,
-    /// Differs for each time that it was half open, so that requests of another time are known.
+    /// Number that changes each time the server becomes half open, so that requests of an earlier time are
+    /// recognised.
     probe_turn: AtomicU32,
-    /// The limit that its latency permits, where the pool has that looked for.
+    /// Concurrency limit that the server's latency permits, if the pool measures it.
     concurrency: Mutex<Option<Concurrency>>,
     address: ArcSwap<String>,
 }
 
-/// Moves of all servers of this process so far, and changes of how they are spoken to: while there are no more, no server is elsewhere.
+/// Number of address and TLS changes of all servers of this process. While it is constant, no server has
+/// moved.
 static MOVES: AtomicU64 = AtomicU64::new(0);
-/// Servers of this process that are half open.
+/// Number of servers of this process that are half open.
 static HALF_OPEN: AtomicU32 = AtomicU32::new(0);
-/// Servers of this process that have failed since their last success.
+/// Number of servers of this process that have failed since their last success.
 static FAILING: AtomicU32 = AtomicU32::new(0);
 
-/// Where a server was at some time; see [`ServerState::is_still_at`].
+/// Version of a server's address at some time; see [`ServerState::is_still_at`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whereabouts {
-    /// Of all servers, before the version was read.
+    /// Value of `MOVES`, read before the version.
     moves: u64,
     version: u64,
 }
 
-/// Where a server can be reached right now.
+/// Current address of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
-    /// At any of these; at least one.
+    /// Internet addresses; at least one.
     Inet(Vec<SocketAddr>),
-    /// At a Unix socket.
+    /// Path of a Unix socket.
     Unix(PathBuf),
-    /// Nowhere: its name has never been resolved.
+    /// No address yet: the server's name has never been resolved.
     Unresolved,
 }
 
 impl ServerState {
-    /// A server that has done nothing yet.
+    /// Creates a server without any history.
     pub fn new(
         uid: u64,
         name: ServerName,
@@ -120,51 +126,54 @@ impl ServerState {
         }
     }
 
-    /// What its requests take. From the first call on, [`ServerState::took`] keeps it.
+    /// Returns the service times of its requests. From the first call, [`ServerState::took`] records them.
     pub fn service_times(&self) -> &ServiceTimes {
         self.times.get_or_init(Box::default)
     }
 
-    /// A request was answered after so long.
+    /// Records the service time of a request.
     pub fn took(&self, class: RequestClass, time_us: u32) {
         if let Some(times) = self.times.get() {
             times.add(class, time_us.into());
         }
     }
 
-    /// The address as configured, or as changed at runtime, for people.
+    /// Returns the address as configured, or as changed at runtime, for display.
     pub fn address(&self) -> Guard<Arc<String>> {
         self.address.load()
     }
 
-    /// Changes what [`ServerState::address`] tells.
+    /// Changes the address that [`ServerState::address`] returns.
     pub fn set_address(&self, address: String) {
         self.address.store(Arc::new(address));
     }
 
-    /// Where it is now.
+    /// Returns the current address.
     pub fn endpoint(&self) -> Arc<Endpoint> {
         self.endpoint.load_full()
     }
 
-    /// Changes with every [`ServerState::move_to`]; connections made before it are not used again.
+    /// Returns a number that changes with every [`ServerState::move_to`]. Connections made before a change
+    /// are not reused.
     pub fn endpoint_version(&self) -> u64 {
         self.endpoint_version.load(Ordering::Acquire)
     }
 
-    /// It is somewhere else now. Requests in flight end where they are.
+    /// Changes the server's address. Requests in flight finish at the old address.
     pub fn move_to(&self, endpoint: Endpoint) {
         self.endpoint.store(Arc::new(endpoint));
         self.has_moved();
     }
 
-    /// Where it is, for [`ServerState::is_still_at`]. To be asked before the endpoint is.
+    /// Returns the address version for [`ServerState::is_still_at`]. Callers must read it before they read
+    /// the endpoint.
     pub fn whereabouts(&self) -> Whereabouts {
         let moves = MOVES.load(Ordering::Acquire);
         Whereabouts { moves, version: self.endpoint_version() }
     }
 
-    /// Whether it has not moved since. It is looked at only if any server has.
+    /// Returns true if the server has not moved since `known` was read. Reads the server's own version only
+    /// if any server has moved.
     pub fn is_still_at(&self, known: &mut Whereabouts) -> bool {
         let moves = MOVES.load(Ordering::Acquire);
         if moves == known.moves {
@@ -182,32 +191,34 @@ impl ServerState {
         MOVES.fetch_add(1, Ordering::Release);
     }
 
-    /// How TLS is spoken to it; `None` = plaintext.
+    /// Returns the TLS configuration for connections to the server; `None` = plaintext.
     pub fn connector(&self) -> Option<Arc<TlsConnector>> {
         self.connector.load_full()
     }
 
-    /// Changes how TLS is spoken to it; connections made before are not used again.
+    /// Changes the TLS configuration; connections made before are not reused.
     pub fn set_connector(&self, connector: Option<TlsConnector>) {
         self.connector.store(connector.map(Arc::new));
         self.has_moved();
     }
 
-    /// Notes that a request has ended.
+    /// Records the time at which a request has ended.
     pub fn touch(&self, now: Instant) {
         let ms = now.saturating_duration_since(self.started).as_millis() as u64;
-        // Within one millisecond the first request says it for all: a store would take the line from the other workers.
+        // Only the first request within a millisecond stores the time, because a store takes the cache line
+        // from the other workers.
         if self.last_used_ms.load(Ordering::Relaxed) != ms.max(1) {
             self.last_used_ms.store(ms.max(1), Ordering::Relaxed);
         }
     }
 
-    /// When it last ended a request, in milliseconds since it was made; 0 = never.
+    /// Returns the time at which the server last ended a request, in milliseconds since its creation; 0 =
+    /// never.
     pub(crate) fn last_used_ms(&self) -> u64 {
         self.last_used_ms.load(Ordering::Relaxed)
     }
 
-    /// How long ago a request last ended; `None` = there was none.
+    /// Returns the time since a request last ended; `None` = there was none.
     pub fn idle_for(&self) -> Option<Duration> {
         match self.last_used_ms.load(Ordering::Relaxed) {
             0 => None,
@@ -215,7 +226,8 @@ impl ServerState {
         }
     }
 
-    /// The limit to begin with under a rule, or the one that was found under it; none without a rule.
+    /// Returns the initial concurrency limit under `rule`, or the limit already found under it. Without a
+    /// rule there is no limit.
     pub fn limit_to_start_with(&self, rule: Option<&ConcurrencyRule>) -> u32 {
         let mut concurrency = self.concurrency.lock().unwrap_or_else(PoisonError::into_inner);
         match rule {
@@ -227,8 +239,8 @@ impl ServerState {
         }
     }
 
-    /// A request has ended after so long. Returns the limit, if it was judged anew. Under contention one request more or
-    /// less does not matter: nobody waits.
+    /// Records the latency of an ended request. Returns the limit if it was recomputed. Under contention the
+    /// request is skipped instead of waiting for the lock, because one request more or less does not matter.
     pub(crate) fn learn(
         &self,
         rule: &ConcurrencyRule,
@@ -237,19 +249,19 @@ impl ServerState {
         failed: bool,
     ) -> Option<u32> {
         let mut concurrency = self.concurrency.try_lock().ok()?;
-        // A request of a plan that is no longer in force must not bring a limit back.
+        // A request of an outdated plan must not restore a limit.
         let concurrency = concurrency.as_mut()?;
         let now_us = now.saturating_duration_since(self.started).as_micros() as u64;
         let judged = concurrency.ended(rule, now_us, latency.as_micros() as u64, self.load.active(), failed);
         judged.then(|| concurrency.limit(rule))
     }
 
-    /// The next of several addresses to try.
+    /// Returns a counter that selects the next of several addresses to try.
     pub fn next_rotation(&self) -> usize {
         self.rotation.fetch_add(1, Ordering::Relaxed) as usize
     }
 
-    /// Half open from now on, until so many requests have succeeded; 0 = no longer.
+    /// Makes the server half open until `wanted` requests have succeeded; 0 = no longer half open.
     pub fn want_probes(&self, wanted: u32) {
         self.probe_turn.fetch_add(1, Ordering::Relaxed);
         self.probes_passed.store(0, Ordering::Relaxed);
@@ -263,43 +275,44 @@ impl ServerState {
         };
     }
 
-    /// While it is half open: how many requests have to succeed; 0 = it is not.
+    /// Returns how many requests must succeed while the server is half open; 0 = it is not half open.
     pub fn probes_wanted(&self) -> u32 {
         self.probes_wanted.load(Ordering::Relaxed)
     }
 
-    /// While it is half open: no more requests are to be with it at once. What it had before is not over yet, and must not keep
-    /// it from being probed.
+    /// Returns how many requests a half-open server may have at once. Requests that it had before are added,
+    /// because they must not block its probes.
     pub fn probe_limit(&self) -> Option<u32> {
         let wanted = self.probes_wanted();
         (wanted > 0).then(|| wanted.saturating_add(self.probes_beside.load(Ordering::Relaxed)))
     }
 
-    /// The turn that a request belongs to which it is given now; none while it is not half open.
+    /// Returns the half-open turn that a new request belongs to; `None` = the server is not half open.
     pub(crate) fn probe_turn(&self) -> Option<u32> {
         let is_half_open = HALF_OPEN.load(Ordering::Relaxed) > 0 && self.probes_wanted() > 0;
         is_half_open.then(|| self.probe_turn.load(Ordering::Relaxed))
     }
 
-    /// How many have succeeded.
+    /// Returns how many probes have succeeded.
     pub fn probes_passed(&self) -> u32 {
         self.probes_passed.load(Ordering::Relaxed)
     }
 
-    /// How many have failed.
+    /// Returns how many probes have failed.
     pub fn probes_failed(&self) -> u32 {
         self.probes_failed.load(Ordering::Relaxed)
     }
 
-    /// A request of that turn has succeeded. Returns whether that was the last one that was wanted.
+    /// Records the success of a request of that turn. Returns true if it was the last success required.
     pub(crate) fn probe_passed(&self, turn: Option<u32>) -> bool {
-        // Nearly always none: then nothing is looked at that no cache may hold.
+        // The turn is almost always `None`, and then no cache line is read that may be missing from the
+        // cache.
         turn.is_some()
             && turn == self.probe_turn()
             && self.probes_passed.fetch_add(1, Ordering::Relaxed).saturating_add(1) == self.probes_wanted()
     }
 
-    /// A request of that turn has failed. Returns whether that concerns the present one.
+    /// Records the failure of a request of that turn. Returns true if the turn is the present one.
     pub(crate) fn probe_failed(&self, turn: Option<u32>) -> bool {
         let concerns = turn.is_some() && turn == self.probe_turn();
         if concerns {
@@ -308,9 +321,9 @@ impl ServerState {
         concerns
     }
 
-    /// Notes a success, for passive ejection.
+    /// Records a success, for passive ejection.
     pub fn succeeded(&self) {
-        // Nearly always zero already, and then no other worker's cache line is touched.
+        // The count is almost always zero already, and then no other worker's cache line is touched.
         if FAILING.load(Ordering::Relaxed) > 0
             && self.consecutive_failures.load(Ordering::Relaxed) > 0
             && self.consecutive_failures.swap(0, Ordering::Relaxed) > 0
@@ -319,7 +332,7 @@ impl ServerState {
         }
     }
 
-    /// Notes a failure; returns how many there were in a row.
+    /// Records a failure. Returns the number of failures in a row.
     pub fn failed(&self) -> u32 {
         let before = self.consecutive_failures.fetch_add(1, Ordering::Relaxed);
         if before == 0 {

@@ -1,3 +1,5 @@
+//! Counters of listeners, pools and servers, one copy for each thread.
+
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -5,7 +7,8 @@ use weir_stats::{HistogramPair, SharedHistogram, Side};
 
 use super::{Counter, RefusalCounts, StatusClasses};
 
-/// One copy of `T` for each thread that counts, on cache lines of its own; readers sum them up. A clone has the same copies.
+/// One copy of `T` for each counting thread, on its own cache lines; readers add the copies. A clone shares
+/// the same copies.
 #[derive(Debug)]
 pub struct Shards<T>(Arc<[Padded<T>]>);
 
@@ -15,7 +18,7 @@ impl<T> Clone for Shards<T> {
     }
 }
 
-/// Keeps neighbours off each other's cache lines (128 bytes: the prefetcher fetches them in pairs).
+/// Keeps neighbours on different cache lines (128 bytes, because the prefetcher fetches lines in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Padded<T>(T);
@@ -29,75 +32,75 @@ impl<T> Deref for Padded<T> {
 }
 
 impl<T: Default> Shards<T> {
-    /// `count` fresh copies, at least one.
+    /// Creates `count` copies, at least one.
     pub fn new(count: usize) -> Self {
         Self((0..count.max(1)).map(|_| Padded::default()).collect())
     }
 }
 
 impl<T> Shards<T> {
-    /// The copy of thread `index`.
+    /// Returns the copy of thread `index`.
     #[inline]
     pub fn of(&self, index: usize) -> &T {
-        // A dozen times for each request, and a division takes longer than what is counted.
+        // Each request calls this a dozen times, and a division would take longer than the counting.
         match self.0.get(index) {
             Some(padded) => &padded.0,
             None => self.of_fewer(index),
         }
     }
 
-    /// Where there are fewer copies than threads, which is nowhere but in tests, these share them.
+    /// Shares the copies if there are fewer than threads, which happens only in tests.
     #[cold]
     fn of_fewer(&self, index: usize) -> &T {
         &self.0[index % self.0.len()].0
     }
 
-    /// Every copy.
+    /// Iterates over all copies.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|padded| &padded.0)
     }
 
-    /// The sum of one counter over all copies.
+    /// Returns the sum of one counter over all copies.
     pub fn sum(&self, counter: impl Fn(&T) -> u64) -> u64 {
         self.iter().map(counter).fold(0, u64::wrapping_add)
     }
 }
 
-/// A histogram that takes memory once it is used: of 10,000 servers most may be idle.
+/// A histogram that allocates at its first use: of 10,000 servers, most may be idle.
 #[derive(Debug, Default)]
 pub struct LazyHistogram(OnceLock<Box<SharedHistogram>>);
 
 impl LazyHistogram {
-    /// Counts a value, in microseconds.
+    /// Records a value, in microseconds.
     pub fn record(&self, micros: u64) {
         self.0.get_or_init(Box::default).record(micros);
     }
 
-    /// Reads what [`LazyHistogram::record`] would change, so that it is in the processor's cache by then.
+    /// Reads the memory that [`LazyHistogram::record`] would change, to load it into the CPU cache.
     pub fn peek(&self, micros: u64) -> u64 {
         self.get().map_or(0, |histogram| histogram.peek(micros))
     }
 
-    /// The histogram, if anything was ever recorded.
+    /// Returns the histogram, if any value was recorded.
     pub fn get(&self) -> Option<&SharedHistogram> {
         self.0.get().map(Box::as_ref)
     }
 }
 
-/// What one thread has counted for a listener. What every request changes stands first: the kernel's work in between leaves little of it in the
-/// first cache, so that each line counts.
+/// Counters of one thread for a listener. The fields that every request changes come first. Kernel code
+/// evicts most of the L1 cache between requests, so each cache line counts.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct ListenerCounters {
-    /// Requests (TCP: connections) that were read.
+    /// Requests read (TCP: connections).
     pub requests: Counter,
-    /// From clients.
+    /// Bytes received from clients.
     pub bytes_in: Counter,
-    /// To clients.
+    /// Bytes sent to clients.
     pub bytes_out: Counter,
     /// Responses sent.
     pub responses: StatusClasses,
-    /// From the head's last byte to the response's last byte.
+    /// Time from the last byte of the request head to the last byte of the response.
     pub duration: LazyHistogram,
     /// Connections accepted.
     pub connections: Counter,
@@ -105,7 +108,7 @@ pub struct ListenerCounters {
     pub connections_open: Counter,
     /// Connections refused because of a limit.
     pub connections_denied: Counter,
-    /// Requests that could not be understood, or did not come in time.
+    /// Requests that could not be parsed, or did not arrive in time.
     pub request_errors: Counter,
     /// Requests that a rule refused.
     pub requests_denied: Counter,
@@ -113,13 +116,13 @@ pub struct ListenerCounters {
     pub expressions_denied: Counter,
     /// Requests that a route did not take because its expression failed.
     pub expressions_passed_over: Counter,
-    /// Requests that were refused for what was wrong with them.
+    /// Requests refused because they were malformed, by rule.
     pub refused: RefusalCounts,
-    /// Requests answered without a server being asked.
+    /// Requests answered without contacting a server.
     pub intercepted: Counter,
-    /// Answers of Weir's own by class, those included that it gave in a server's place.
+    /// Responses that Weir generated, by class, including those sent in place of a server's response.
     pub answered: StatusClasses,
-    /// Clients that went away before the end.
+    /// Requests whose client disconnected before the end.
     pub client_aborts: Counter,
     /// TLS handshakes completed.
     pub tls_handshakes: Counter,
@@ -129,20 +132,20 @@ pub struct ListenerCounters {
     pub tls_failures: Counter,
 }
 
-/// What one thread has counted for a pool as a whole.
+/// Counters of one thread for a pool as a whole.
 #[derive(Debug, Default)]
 pub struct PoolCounters {
-    /// Requests that came here, each once.
+    /// Requests to the pool; a retried request counts once.
     pub requests: Counter,
-    /// Tries that are under way at its servers.
+    /// Tries in progress at its servers.
     pub active: Counter,
     /// Requests for which no server was left.
     pub nobody_left: Counter,
     /// Requests for which every server was at its limit.
     pub busy: Counter,
-    /// Further tries.
+    /// Retries.
     pub retries: Counter,
-    /// Further tries that went to another server.
+    /// Retries that went to another server.
     pub redispatches: Counter,
     /// Requests that waited for a server.
     pub queued: Counter,
@@ -150,77 +153,78 @@ pub struct PoolCounters {
     pub retries_denied: Counter,
     /// Requests that went to the server they were bound to.
     pub sticky_hits: Counter,
-    /// Requests that were bound to no server, or to one that nobody knows.
+    /// Requests that were bound to no server, or to an unknown one.
     pub sticky_misses: Counter,
-    /// Requests that could not have the server they were bound to, and got another.
+    /// Requests that could not get the server they were bound to, and got another one.
     pub sticky_redispatches: Counter,
-    /// Requests with an outcome that the breaker goes by, where there is one.
+    /// Requests with an outcome that the breaker counts, if the pool has one.
     pub outcomes: Counter,
-    /// Of these, the failures.
+    /// Failures among `outcomes`.
     pub failures: Counter,
-    /// Outcomes of tries that count for passive ejection, of all its servers.
+    /// Failed tries that count for passive ejection, over all its servers.
     pub server_failures: Counter,
-    /// Requests whose clients were sent on to a server themselves.
+    /// Requests whose clients were redirected to a server.
     pub sent_on: Counter,
-    /// Second tries beside a slow first one.
+    /// Second tries started beside a slow first one.
     pub hedges: Counter,
-    /// Of these, those whose response was passed on.
+    /// Second tries whose response was forwarded to the client.
     pub hedges_won: Counter,
-    /// Responses in whose place a file was sent that the server named, and uploads that were stored for it.
+    /// Responses replaced by a file that the server named, and uploads stored on behalf of the server.
     pub offloads: Counter,
-    /// Responses that named a file which could not be sent, or a place where an upload could not be stored.
+    /// Responses that named a file that could not be sent, or a path at which an upload could not be stored.
     pub offloads_failed: Counter,
-    /// From the request's last byte to the response's first, where second tries go by it.
+    /// Time from the last byte of the request to the first byte of the response, if second tries depend on
+    /// it.
     pub first_byte: LazyHistogram,
-    /// How long requests waited for a server that had to.
+    /// Waiting times of the requests that waited for a server.
     pub queue_time: LazyHistogram,
 }
 
-/// What one thread has counted for a server. What every request changes stands first: with thousands of servers no cache holds these counters, and each
-/// line of memory that a request needs has to be waited for.
+/// Counters of one thread for a server. The fields that every request changes come first. With thousands of
+/// servers these counters are not in the CPU cache, and each cache line costs a memory access.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct ServerCounters {
-    /// Tries that it was chosen for: a request that is tried here again counts again.
+    /// Tries for which the server was chosen: a request that is retried here counts again.
     pub requests: Counter,
-    /// Requests sent over a connection that had been used before.
+    /// Requests sent over a reused connection.
     pub reuses: Counter,
-    /// Idle connections kept.
+    /// Idle connections kept open.
     pub idle: Counter,
-    /// To the server.
+    /// Bytes sent to the server.
     pub bytes_out: Counter,
-    /// From the server.
+    /// Bytes received from the server.
     pub bytes_in: Counter,
     /// Responses by class.
     pub responses: StatusClasses,
-    /// How long responses took: [`ServerCounters::FIRST_BYTE`] and [`ServerCounters::TOTAL`].
+    /// Response times: [`ServerCounters::FIRST_BYTE`] and [`ServerCounters::TOTAL`].
     pub times: HistogramPair,
     /// Connections opened.
     pub connections: Counter,
-    /// From the start of a connect to its end, TLS included.
+    /// Time from the start of a connect to its end, including the TLS handshake.
     pub connect: LazyHistogram,
     /// Connections that could not be opened.
     pub connect_errors: Counter,
-    /// Responses that did not come, or came broken.
+    /// Responses that did not arrive, or were malformed.
     pub response_errors: Counter,
-    /// Requests that were tried again after failing here.
+    /// Requests that were retried after failing here.
     pub retries: Counter,
-    /// Of these, the ones that failed because no connection could be opened.
+    /// Retries because no connection could be opened.
     pub connect_retries: Counter,
-    /// Of these, the ones that went on to another server.
+    /// Retries that went to another server.
     pub redispatches: Counter,
-    /// Clients that went away while this server worked for them.
+    /// Requests whose client disconnected while this server worked on them.
     pub client_aborts: Counter,
-    /// Responses that this server broke off, or let stall, after they had begun.
+    /// Responses that this server aborted, or stalled, after they had begun.
     pub server_aborts: Counter,
-    /// Outcomes that count for passive ejection.
+    /// Failed tries that count for passive ejection.
     pub failures: Counter,
 }
 
 impl ServerCounters {
-    /// From the request's last byte to the response's first.
+    /// Time from the last byte of the request to the first byte of the response.
     pub const FIRST_BYTE: Side = Side::First;
-    /// From the choice of the server to the response's last byte.
+    /// Time from the choice of the server to the last byte of the response.
     pub const TOTAL: Side = Side::Second;
 }
 

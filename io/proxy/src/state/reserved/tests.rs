@@ -1,3 +1,5 @@
+//! Tests of the places that pass from a finished request to a waiting one.
+
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -16,7 +18,7 @@ struct Rig {
     servers: [Arc<ServerState>; 2],
 }
 
-/// How a server of the rig is put up for choice.
+/// Settings of one server of the rig.
 #[derive(Clone, Copy)]
 struct Shape {
     max: u32,
@@ -55,7 +57,7 @@ impl Rig {
         self.pool.publish(PoolView { roster: Arc::new(roster), servers });
     }
 
-    /// A request to a server begins; false if there is no place.
+    /// Begins a request at a server. Returns false if there is no place.
     fn begin(&self, server: usize) -> bool {
         self.pool.view().roster.try_begin(server)
     }
@@ -65,14 +67,14 @@ impl Rig {
         self.pool.end(&self.pool.view(), Held { server, slot: server.slot, load: &server.load, in_room });
     }
 
-    /// One who waits for that server.
+    /// Enters the queue of that server.
     fn waits_for(&self, server: usize) -> (Spot, oneshot::Receiver<Grant>) {
         let entered = self.servers[server].bound.enter(&TERMS, false, u32::MAX, Instant::now()).unwrap();
         self.pool.queue.count_bound(true);
         entered
     }
 
-    /// One who waits in the pool's queue.
+    /// Enters the pool's queue.
     fn waits(&self, for_room: bool) -> (Spot, oneshot::Receiver<Grant>) {
         self.pool.queue.enter(&TERMS, for_room, u32::MAX, Instant::now()).unwrap()
     }
@@ -130,7 +132,7 @@ fn a_place_goes_on_to_the_next_one_when_its_waiter_goes_in_that_moment() {
     let (first, first_called) = rig.waits_for(0);
     let (second, mut second_called) = rig.waits_for(0);
     rig.end(0, false);
-    // As a place in a queue does when it is dropped.
+    // A queue position does the same when it is dropped.
     assert!(rig.servers[0].bound.leave(&first));
     drop(first_called);
     let grant = second_called.try_recv().expect("the second one is called");
@@ -228,7 +230,7 @@ fn the_pace_outlives_a_change_of_weights_and_not_one_of_servers() {
     let rig = Rig::new("");
     assert!(rig.begin(0) && rig.begin(1));
     let started = Instant::now();
-    // A second apart.
+    // The departures are one second apart.
     for departure in 0..20 {
         let (spot, _) = rig.waits(false);
         let _later = rig.waits(false);
