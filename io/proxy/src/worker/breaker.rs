@@ -1,3 +1,5 @@
+//! Admits requests through a pool's circuit breaker and reports their outcomes.
+
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -5,7 +7,8 @@ use weir_health::{Admission, Probe, TrafficSample};
 
 use super::LocalPool;
 
-/// What the pool's breaker has let a request pass as. Dropped without an outcome, a probe says nothing.
+/// A request's admission by the pool's breaker. A probe that is dropped without an outcome counts neither as
+/// success nor as failure.
 pub(crate) struct Pass {
     pool: Rc<LocalPool>,
     probe: Option<Probe>,
@@ -13,7 +16,8 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
-    /// For a request to `pool`; `None` where there is no breaker. Refused for so long; zero = nobody knows.
+    /// Asks the breaker of `pool` to admit a request. Returns `None` if the pool has no breaker. The error is
+    /// the time until a retry makes sense; zero = unknown.
     pub(crate) fn ask(pool: &Rc<LocalPool>, now: Instant) -> Result<Option<Self>, Duration> {
         let Some(rule) = &pool.shared.plan.breaker else { return Ok(None) };
         let probe = match pool.shared.breaker.admit(rule, now) {
@@ -24,7 +28,7 @@ impl Pass {
         Ok(Some(Self { pool: Rc::clone(pool), probe, has_ended: false }))
     }
 
-    /// What became of the request after all its tries. Only the first word counts.
+    /// Reports the outcome of the request after all its tries. Only the first call counts.
     pub(crate) fn end(&mut self, good: bool, now: Instant) {
         if self.has_ended {
             return;
@@ -59,10 +63,11 @@ impl Drop for Pass {
 }
 
 impl LocalPool {
-    /// What became of the pool's requests, over all workers.
+    /// Returns the outcomes of the pool's requests, over all workers.
     fn outcomes(&self) -> TrafficSample {
         let counters = &self.shared.counters;
-        // Failures first: a request that ends in between must not count as a failure without being a request.
+        // Failures are read first: a request that ends in between must not count as a failure without
+        // counting as a request.
         let failures_total = counters.sum(|shard| shard.failures.get());
         let requests_total = counters.sum(|shard| shard.outcomes.get());
         TrafficSample { requests_total, failures_total, ..TrafficSample::default() }

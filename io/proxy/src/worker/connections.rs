@@ -1,8 +1,10 @@
-//! The client connections of a worker: whose they are, and since when they wait for their client. When no more may be open, those of the
-//! client that has most of them waiting give way to a newcomer.
+//! The client connections of a worker: the client of each, and since when it waits for that client. When no
+//! more connections may be open, connections of the client with the most waiting ones are closed in favour of
+//! a new one.
 //!
-//! A connection waits between two requests, until the head of its first one has come, and while the client stops sending the body of a
-//! request. With any other request on its way it gives way to nobody.
+//! A connection waits between two requests, until the head of its first request has arrived, and while the
+//! client stops sending a request body. A connection with any other request in progress is never closed for a
+//! new one.
 
 mod victims;
 
@@ -16,12 +18,12 @@ use weir_net::Timers;
 use crate::state::Full;
 use victims::{Victims, Waiting};
 
-/// Whose a connection is; [`Source::ALONE`] = its own, whoever else has some.
+/// Identifies the client of a connection. [`Source::ALONE`] = the connection is not grouped with any other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Source(u64);
 
 impl Source {
-    /// Of a Unix socket, or of a proxy that many clients share.
+    /// Source for connections from a Unix socket, or from a proxy that many clients share.
     pub(crate) const ALONE: Self = Self(0);
 }
 
@@ -30,31 +32,32 @@ impl Source {
 pub(crate) struct ConnectionTable {
     entries: RefCell<Entries>,
     victims: RefCell<Victims>,
-    /// Clients cannot make their addresses collide.
+    /// Hasher with random keys, so that clients cannot make their addresses collide.
     hasher: RandomState,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
     all: Vec<Entry>,
-    /// Numbers of those that are nobody's.
+    /// Numbers of unused entries.
     free: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Entry {
     source: Source,
-    /// Its listener, the same over reloads.
+    /// Number of its listener, which reloads do not change.
     listener: usize,
-    /// [`BUSY`] while it has a request, [`FREE`] if it is no connection's.
+    /// Start of the wait in milliseconds; [`BUSY`] while the connection has a request, [`FREE`] if the entry
+    /// is unused.
     waits_since_ms: u64,
     deadline: u32,
-    /// It waits for the body of a request.
+    /// True if the connection waits for the body of a request.
     has_request: bool,
     gives_way: GivesWay,
 }
 
-/// Whether a connection has to end, and where others need its room.
+/// State of a connection's closing in favour of a new one: the limit for which it is closed, if any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GivesWay {
     No,
@@ -74,7 +77,7 @@ impl GivesWay {
 const BUSY: u64 = u64::MAX;
 const FREE: u64 = u64::MAX - 1;
 
-/// The body of a request has stalled if no byte of it has come for so long.
+/// Time without a byte after which a request body counts as stalled, in milliseconds.
 const STALLED_MS: u64 = 1_000;
 
 impl Entries {
@@ -119,7 +122,7 @@ impl Entries {
             .collect()
     }
 
-    /// Whether it still waits as when it was looked at.
+    /// Returns true if the connection still waits as it did when it was listed.
     fn is_still(&self, waiting: &Waiting) -> bool {
         let entry = self.all.get(waiting.number as usize);
         entry.is_some_and(|entry| entry.waits_since_ms == waiting.since_ms && entry.gives_way == GivesWay::No)
@@ -134,12 +137,12 @@ impl Entries {
 }
 
 impl ConnectionTable {
-    /// The source that all of a client's addresses have.
+    /// Returns the source of a client; all addresses of a client's network have the same one.
     pub(crate) fn source_of(&self, client: Option<IpAddr>) -> Source {
         client.map_or(Source::ALONE, |client| Source(self.hasher.hash_one(client_network(client)) | 1))
     }
 
-    /// A connection that waits for its client from now on. Returns its number.
+    /// Adds a connection that starts to wait for its client. Returns its number.
     pub(crate) fn enter(&self, source: Source, listener: usize, now_ms: u64) -> u32 {
         let entry = Entry {
             source,
@@ -152,44 +155,45 @@ impl ConnectionTable {
         self.entries.borrow_mut().insert(entry)
     }
 
-    /// The connection is gone.
+    /// Removes a closed connection.
     pub(crate) fn leave(&self, number: u32) {
         self.entries.borrow_mut().remove(number);
     }
 
-    /// The deadline that wakes the connection's task.
+    /// Sets the deadline that wakes the connection's task.
     pub(crate) fn woken_by(&self, number: u32, deadline: u32) {
         self.with(number, |entry| entry.deadline = deadline);
     }
 
-    /// It has become known whose it is.
+    /// Sets the client of a connection once it is known.
     pub(crate) fn belongs_to(&self, number: u32, source: Source) {
         self.with(number, |entry| entry.source = source);
     }
 
-    /// It has a request, and waits for more of its body from now on.
+    /// Records that the connection has a request and starts to wait for more of its body.
     pub(crate) fn waits_for_body(&self, number: u32, now_ms: u64) {
         self.with(number, |entry| (entry.has_request, entry.waits_since_ms) = (true, now_ms));
     }
 
-    /// It has a request, and does not wait for its client.
+    /// Records that the connection has a request and does not wait for its client.
     pub(crate) fn is_busy(&self, number: u32) {
         self.with(number, |entry| entry.waits_since_ms = BUSY);
     }
 
-    /// It waits for its client again.
+    /// Records that the connection starts to wait for its client again.
     pub(crate) fn waits(&self, number: u32, now_ms: u64) {
         self.with(number, |entry| (entry.has_request, entry.waits_since_ms) = (false, now_ms));
     }
 
-    /// Returns whether it has to end, because others need its room.
+    /// Returns true if the connection must close because new connections need its room.
     pub(crate) fn gives_way(&self, number: u32) -> bool {
         let entries = self.entries.borrow();
         entries.all.get(number as usize).is_some_and(|entry| entry.gives_way != GivesWay::No)
     }
 
-    /// Makes room for a newcomer, if another client has more connections waiting than it would have: `elsewhere` = so many it has in
-    /// another worker. Whether it has.
+    /// Makes room for a new connection by closing a waiting one. Does so only if another client has more
+    /// waiting connections than the client of the new one would have. `elsewhere`: number of connections of
+    /// that client in another worker. Returns true if a connection is being closed.
     #[cold]
     pub(crate) fn make_room(
         &self,
@@ -205,13 +209,13 @@ impl ConnectionTable {
         found.is_some_and(|number| entries.give_way(number, full, timers))
     }
 
-    /// How many connections of this client waited when room was last looked for.
+    /// Returns how many connections of this client were waiting at the last search for room.
     pub(crate) fn counted(&self, full: Full, source: Source) -> u32 {
         self.victims.borrow().counted(full, source)
     }
 
-    /// Has another connection of the same client give way in place of this one, whose next request has just come. Returns whether there is
-    /// one; if not, this one has to give way all the same.
+    /// Closes another connection of the same client instead of this one, because this one has just received a
+    /// request. Returns false if there is no other one; this connection must then close.
     #[cold]
     pub(crate) fn passes_on(&self, number: u32, timers: &Timers) -> bool {
         let mut entries = self.entries.borrow_mut();

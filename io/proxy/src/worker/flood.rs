@@ -1,16 +1,17 @@
-//! After a flood of connections, memory goes back to the kernel.
+//! Detects the end of a flood of connections, after which memory is returned to the kernel.
 
-/// Fewer connections than this leave too little behind to be worth it.
+/// Minimum number of connections that must have closed; fewer leave too little memory to be worth the work.
 const FLOOD: u32 = 1_000;
 
-/// Watches how many connections are open.
+/// Tracks the highest number of open connections.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Flood {
     highest: u32,
 }
 
 impl Flood {
-    /// So many are open now. Whether a flood is over: at least half of them, and [`FLOOD`], have gone since the last one.
+    /// Records the number of open connections. Returns true if a flood is over: at least half of the highest
+    /// number of connections, and at least [`FLOOD`], have closed since the last flood.
     pub(super) fn is_over(&mut self, open: u32) -> bool {
         self.highest = self.highest.max(open);
         let gone = self.highest - open;

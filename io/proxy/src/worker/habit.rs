@@ -1,5 +1,7 @@
-/// What the responses over one connection to a server were like of late: the next one's head is read accordingly. A guess, of
-/// which nothing but the number of calls depends.
+//! Predicts the next response on a server connection.
+
+/// Recent responses on one connection to a server. They determine how much of the next response to read
+/// first. A wrong guess only changes the number of system calls.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Habit {
     spliced_in_a_row: u8,
@@ -7,22 +9,23 @@ pub(crate) struct Habit {
 }
 
 impl Habit {
-    /// After so many long bodies in a row another one is expected. A wrong guess costs two calls more for a body that is shorter
-    /// than expected, a right one saves that some KiB are copied in and out: it must be right far more often than not.
+    /// Number of long bodies in a row after which another one is expected. A wrong guess costs two extra
+    /// calls for a body that is shorter than expected; a right one saves copying some KiB in and out. The
+    /// guess must therefore be right far more often than not.
     const SPLICED_MIN: u8 = 4;
-    /// So much longer the next head may be than the last.
+    /// Number of bytes by which the next head may exceed the last one.
     const HEAD_GROWTH_BYTES: usize = 512;
-    /// Reading less saves nothing.
+    /// Minimum size of the first read; a smaller read saves nothing.
     const READ_BYTES_MIN: usize = 1024;
 
-    /// Notes a response with a head of so many bytes, most of whose body was spliced, or not.
+    /// Records a response: the size of its head, and whether most of its body was spliced.
     pub(crate) fn saw(&mut self, head_bytes: u32, spliced: bool) {
         self.spliced_in_a_row = if spliced { self.spliced_in_a_row.saturating_add(1) } else { 0 };
         self.head_bytes = head_bytes;
     }
 
-    /// So many bytes are enough for the next head, and leave its long body where it can be spliced from. `None` = who knows how
-    /// long it is.
+    /// Returns how many bytes to read first: enough for the next head, while most of its long body stays in
+    /// the socket to be spliced. `None` = no prediction.
     pub(crate) fn first_read_bytes(self) -> Option<usize> {
         let wanted = self.head_bytes as usize + Self::HEAD_GROWTH_BYTES;
         (self.spliced_in_a_row >= Self::SPLICED_MIN).then_some(wanted.max(Self::READ_BYTES_MIN))

@@ -1,13 +1,17 @@
-/// Things that are kept to be used again, the one that was put in last first: those that are not needed are then the oldest.
+//! A stack that stores its last item inline.
+
+/// A stack of reusable items: the last one in is the first one out, so items that are not needed become the
+/// oldest.
 ///
-/// One is kept right here, and only further ones are in memory of their own. With thousands of servers most have one idle connection at a
-/// time, no cache holds them, and each line of memory that a request needs has to be waited for.
+/// The last item is stored inline, and only further ones are allocated. With thousands of servers, most have
+/// one idle connection at a time and none of them is in the CPU cache, so each cache line that a request
+/// needs costs a memory access.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Kept<T> {
-    /// None although there are others, once it was taken.
+    /// Last item; `None` after it was taken, even if there are others.
     last: Option<T>,
-    /// In the order in which they were put in.
+    /// Other items, oldest first.
     others: Vec<T>,
 }
 
@@ -22,12 +26,12 @@ impl<T> Kept<T> {
         usize::from(self.last.is_some()) + self.others.len()
     }
 
-    /// The one that was put in last, if it is still there.
+    /// Returns the last item if it is stored inline.
     pub(super) fn last(&self) -> Option<&T> {
         self.last.as_ref()
     }
 
-    /// All, the ones that were put in first before the others.
+    /// Iterates over all items, oldest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.others.iter().chain(&self.last)
     }
@@ -40,7 +44,7 @@ impl<T> Kept<T> {
         self.last.take().or_else(|| self.others.pop())
     }
 
-    /// Drops those that `is_good` says no to; asks those first that were put in first.
+    /// Drops the items for which `is_good` returns false; tests the oldest first.
     pub(super) fn retain(&mut self, mut is_good: impl FnMut(&mut T) -> bool) {
         self.others.retain_mut(&mut is_good);
         self.last.take_if(|last| !is_good(last));

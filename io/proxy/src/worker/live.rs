@@ -1,3 +1,5 @@
+//! The plan as one worker sees it.
+
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,25 +13,25 @@ use crate::access_log::AccessLogBatch;
 use crate::socket_name::SocketName;
 use crate::state::{HttpListener, ListenerCounters, ListenerState, Live, ModeState, Shared};
 
-/// The plan in force, as one worker sees it.
+/// A plan as one worker sees it.
 pub(crate) struct LocalLive {
     pub(crate) shared: Arc<Live>,
     generation: u64,
     listeners: Vec<LocalListener>,
     pools: Vec<Rc<LocalPool>>,
-    /// This worker's access log lines; `None` = nobody wants them. What is left is handed over when this plan goes.
+    /// This worker's access log lines; `None` = no access log. Dropping the plan hands over the rest.
     pub(crate) log: Option<RefCell<AccessLogBatch>>,
 }
 
-/// Generations in force begin at 1.
+/// Generation of a plan that is no longer in force; real generations begin at 1.
 const REPLACED: u64 = 0;
 
-/// A listener, as one worker sees it.
+/// A listener as one worker sees it.
 #[derive(Clone)]
 pub(crate) enum LocalListener {
     /// Speaks HTTP.
     Http(Rc<LocalHttp>),
-    /// Passes bytes.
+    /// TCP.
     Tcp(Rc<LocalTcp>),
 }
 
@@ -46,14 +48,16 @@ pub(crate) struct LocalTcp {
 }
 
 impl LocalLive {
-    /// What did not change since `previous` is kept, with its idle connections and the state of its algorithm.
+    /// Creates this worker's view of the plan in force. Pools that did not change since `previous` are kept,
+    /// with their idle connections and the state of their algorithm.
     pub(crate) fn new(process: &Arc<Shared>, thread: usize, seed: u64, previous: Option<&Self>) -> Self {
-        // First the number: a plan that comes between the two is looked at once more.
+        // Reads the generation before the plan: if a new plan is published in between, the worker looks once
+        // more.
         let generation = process.generation();
         Self::of(process, (process.live(), generation), thread, seed, previous)
     }
 
-    /// A plan that is no longer in force. What it shares with `current` is kept.
+    /// Creates a view of a plan that is no longer in force. Pools that it shares with `current` are kept.
     pub(crate) fn replaced(
         process: &Arc<Shared>,
         plan: &Arc<Live>,
@@ -92,7 +96,7 @@ impl LocalLive {
         self.generation
     }
 
-    /// The pool of this index in the plan.
+    /// Returns the pool with this index in the plan.
     pub(crate) fn pool(&self, index: usize) -> Option<&Rc<LocalPool>> {
         self.pools.get(index)
     }
@@ -101,7 +105,7 @@ impl LocalLive {
         &self.pools
     }
 
-    /// The listener that an open socket belongs to.
+    /// Returns the listener that an open socket belongs to.
     pub(crate) fn listener_of(&self, socket: &SocketName) -> Option<&LocalListener> {
         let (index, _) = socket.owner(self.shared.listeners.iter().map(|listener| &listener.plan))?;
         self.listeners.get(index)
@@ -134,7 +138,7 @@ impl LocalHttp {
         self.shared.plan.name.as_str()
     }
 
-    /// This worker's counters for it.
+    /// Returns this worker's counters for the listener.
     pub(crate) fn counters(&self, worker: &Worker) -> &ListenerCounters {
         self.shared.counters.of(worker.thread)
     }
@@ -145,7 +149,7 @@ impl LocalHttp {
 }
 
 impl LocalTcp {
-    /// This worker's counters for it.
+    /// Returns this worker's counters for the listener.
     pub(crate) fn counters(&self, worker: &Worker) -> &ListenerCounters {
         self.shared.counters.of(worker.thread)
     }

@@ -1,5 +1,5 @@
-//! One worker: a thread with its own event loop, buffers, timers, server connections and counters. Nothing in here is
-//! shared; what is shared is behind [`Shared`].
+//! One worker: a thread with its own event loop, buffers, timers, server connections and counters. Workers
+//! share only the state behind [`Shared`].
 
 mod breaker;
 mod connections;
@@ -40,66 +40,66 @@ use crate::state::{Full, Live, Shared};
 use crate::turns::Turns;
 use flood::Flood;
 
-/// All servers' idle connections are looked at in so many turns of housekeeping, once a second.
+/// Number of housekeeping turns in which the idle connections of all servers are checked once a second.
 const SWEEP_TURNS: usize = 5;
-/// Where memory is short, so many connections give way in one turn of housekeeping.
+/// Number of connections that one housekeeping turn closes while memory is short.
 const SAVED_AT_A_TURN: usize = 256;
-/// In more turns where these would be more servers in one.
+/// Maximum number of servers checked in one turn; with more servers, a round takes more turns.
 const SWEPT_AT_A_TURN: usize = 400;
 
-/// What a worker's tasks share among themselves.
+/// State that the tasks of one worker share.
 pub(crate) struct Worker {
-    /// Its number, from 0: which shard of each counter is its own.
+    /// Number of the worker, from 0; it selects the worker's shard of each counter.
     pub(crate) thread: usize,
     pub(crate) shared: Arc<Shared>,
     pub(crate) scratch: RefCell<Scratch>,
-    /// Heads are written here before they are sent.
+    /// Buffer in which heads are written before they are sent.
     pub(crate) out: RefCell<Vec<u8>>,
     pub(crate) headers: RefCell<HeaderTable>,
     pub(crate) buffers: BufferPool,
-    /// Clients' connections live in here.
+    /// Allocations for client connections.
     pub(crate) connections: BoxPool<Connection>,
-    /// Whose they are, and which of them are idle.
+    /// Client and waiting time of each client connection.
     pub(crate) table: ConnectionTable,
-    /// Requests on their way live in here.
+    /// Allocations for requests in progress.
     pub(crate) exchanges: BoxPool<Exchange>,
     pub(crate) pipes: PipePool,
     pub(crate) timers: Rc<Timers>,
-    /// Connections and sessions that are open here.
+    /// Number of connections and sessions open in this worker.
     pub(crate) open: Cell<usize>,
-    /// How far stopping has come.
+    /// Progress of the shutdown.
     pub(crate) drain: Cell<Drain>,
-    /// Told when a connection has ended.
+    /// Notified when a connection has ended.
     pub(crate) ended: Notify,
-    /// The clock as of the last look.
+    /// Time of the last [`Worker::look_at_clock`].
     clock: Cell<Instant>,
-    /// Of the time that all workers share.
+    /// Converts times to milliseconds since the start that all workers share.
     millis: Ticks,
-    /// The date as text, and when its second ends; `None` = it was never asked for.
+    /// Date as text, and the end of its second; `None` = not computed yet.
     date: RefCell<(Option<Instant>, Rc<str>)>,
     random: Cell<u64>,
-    /// Which part of the servers is looked after next.
+    /// Part of the servers to check next.
     sweep_turns: Cell<Turns>,
     flood: Cell<Flood>,
-    /// When it last asked other workers for descriptors.
+    /// Time at which this worker last asked other workers for descriptors.
     others_asked: Cell<Option<Instant>>,
-    /// Newcomers that wait for what other workers say.
+    /// Number of new connections that wait for answers of other workers.
     room_seekers: Cell<u32>,
     live: RefCell<Rc<LocalLive>>,
-    /// Plans that are no longer in force. Idle connections, and requests on their way, still hold them.
+    /// Plans that are no longer in force, but are still used by idle connections or requests in progress.
     retired: RefCell<Vec<Weak<LocalLive>>>,
 }
 
-/// How far a worker has come in stopping.
+/// Progress of a worker's shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Drain {
-    /// Not at all.
+    /// The worker runs normally.
     No,
-    /// Nothing new is accepted, and every response says that its connection ends.
+    /// The worker accepts no connections, and every response announces the end of its connection.
     Finish,
     /// Connections without a request are closed.
     CloseIdle,
-    /// The deadline has passed: everything ends.
+    /// The deadline has passed: all connections are closed.
     Cut,
 }
 
@@ -135,7 +135,7 @@ impl Worker {
         })
     }
 
-    /// The plan in force.
+    /// Returns the plan in force.
     pub(crate) fn live(&self) -> Rc<LocalLive> {
         let generation = self.shared.generation();
         if self.live.borrow().generation() != generation {
@@ -148,7 +148,7 @@ impl Worker {
         Rc::clone(&self.live.borrow())
     }
 
-    /// This worker's view of a plan that may have been replaced before the worker looked.
+    /// Returns this worker's view of a plan that may have been replaced before the worker saw it.
     pub(crate) fn live_of(&self, plan: &Arc<Live>) -> Rc<LocalLive> {
         let held = self.all_live();
         if let Some(held) = held.iter().find(|live| Arc::ptr_eq(&live.shared, plan)) {
@@ -160,7 +160,7 @@ impl Worker {
         missed
     }
 
-    /// The plan in force, and those that are still held.
+    /// Returns the plan in force and the older ones that are still in use.
     fn all_live(&self) -> Vec<Rc<LocalLive>> {
         let mut all = vec![self.live()];
         self.retired.borrow_mut().retain(|retired| {
@@ -172,39 +172,41 @@ impl Worker {
         all
     }
 
-    /// Whether `live` is still the plan in force.
+    /// Returns true if `live` is still the plan in force.
     pub(crate) fn is_current(&self, live: &LocalLive) -> bool {
         live.generation() == self.shared.generation()
     }
 
-    /// The time of the last [`Worker::look_at_clock`]. A request asks for the time at a dozen places; what lies
-    /// between them is well under a microsecond, and a look costs more than that much thought.
+    /// Returns the time of the last [`Worker::look_at_clock`]. A request needs the time in a dozen places
+    /// that are well under a microsecond apart, and reading the clock would cost more than the precision is
+    /// worth.
     pub(crate) fn now(&self) -> Instant {
         self.clock.get()
     }
 
-    /// The same, in milliseconds since the start that all workers share ([`Shared::millis`]).
+    /// Returns the same time in milliseconds since the start that all workers share ([`Shared::millis`]).
     pub(crate) fn now_ms(&self) -> u64 {
         self.millis.of(self.clock.get())
     }
 
-    /// The time now. To be called when an event is taken up.
+    /// Reads the clock. Call it when the handling of an event begins.
     pub(crate) fn look_at_clock(&self) -> Instant {
         let now = Instant::now();
         self.clock.set(now);
         now
     }
 
-    /// A connection has ended; while stopping, it may have been the last.
+    /// Records the end of a connection; during shutdown it may be the last one.
     pub(crate) fn connection_ended(&self) {
         if self.drain.get() != Drain::No {
             self.ended.notify_one();
         }
     }
 
-    /// Closes idle server connections that are no longer good, and hands log lines over. Some servers at a time.
+    /// Closes idle server connections that are no longer usable, for a part of the servers at a time, and
+    /// hands over log lines.
     pub(crate) fn keep_house(&self) {
-        // What is swept out of a gauge must be in it.
+        // Notes must be counted first: a gauge must include a connection before its removal is subtracted.
         count_what_was_noted();
         let all = self.all_live();
         let now = self.look_at_clock();
@@ -228,7 +230,7 @@ impl Worker {
         }
     }
 
-    /// Gives back what is only kept for later, and has connections that wait for their clients give way.
+    /// Frees memory that is kept for reuse, and closes client connections that wait for their clients.
     #[cold]
     fn save_memory(&self) {
         self.buffers.clear();
@@ -249,18 +251,18 @@ impl Worker {
         }
     }
 
-    /// After a flood of connections, what they needed goes back to the kernel.
+    /// Returns the freed memory to the kernel after a flood of connections.
     fn return_memory(&self) {
         let mut flood = self.flood.get();
         if flood.is_over(self.shared.open.now()) {
             let thread = std::thread::Builder::new().name("memory".to_owned());
-            // Without a thread for it, the memory is used again by the next flood.
+            // If the thread cannot be started, the memory stays for the next flood.
             let _ = thread.spawn(weir_net::return_freed_memory);
         }
         self.flood.set(flood);
     }
 
-    /// The time for a Date header, worked out once a second.
+    /// Returns the time for a Date header, formatted once a second.
     pub(crate) fn http_date(&self) -> Rc<str> {
         let now = self.now();
         let mut date = self.date.borrow_mut();
@@ -273,7 +275,7 @@ impl Worker {
         Rc::clone(&date.1)
     }
 
-    /// Hands log lines over.
+    /// Hands over the log lines.
     pub(crate) fn flush_log(&self) {
         for live in self.all_live() {
             if let Some(log) = &live.log {
@@ -282,7 +284,7 @@ impl Worker {
         }
     }
 
-    /// 64 random bits (xorshift64*, Vigna 2014): for choices, never for secrets.
+    /// Returns 64 random bits (xorshift64*, Vigna 2014), for choices and never for secrets.
     pub(crate) fn random(&self) -> u64 {
         let mut state = self.random.get();
         state ^= state >> 12;

@@ -1,3 +1,5 @@
+//! A pool as one worker sees it, and the worker's claims on its servers.
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -24,44 +26,44 @@ pub(crate) struct LocalPool {
     picker: RefCell<Picker>,
 }
 
-/// The servers at one instant.
+/// A pool's servers at one moment.
 pub(crate) struct LocalView {
     shared: Arc<PoolView>,
     servers: Rc<[Option<Rc<LocalServer>>]>,
 }
 
-/// A request's claim on a server: counted as active until dropped.
+/// A request's claim on a server, which counts as an active request until it is dropped.
 pub(crate) struct Lease {
     pool: Rc<LocalPool>,
     pub(crate) server: Rc<LocalServer>,
     watch: RefCell<Watch>,
-    /// The pool has a limit, and this counts against it.
+    /// True if the pool has a limit and this claim counts against it.
     in_room: bool,
-    /// The server was half open when it was given this request, in that turn.
+    /// Half-open turn of the server in which it got this request, if it was half open.
     probe_turn: Option<u32>,
 }
 
-/// What a worker's pick came to.
+/// Result of choosing a server.
 pub(crate) enum Choice {
-    /// This one.
+    /// This server is claimed.
     Server(Lease),
     /// Every server is at its limit.
     Busy,
-    /// The only one that may have this request is at its limit.
+    /// The only server that may have this request is at its limit.
     Full(Rc<LocalServer>),
-    /// No server is left.
+    /// No server is available.
     Nobody,
 }
 
-/// What a claim to a certain server came to.
+/// Result of claiming a certain server.
 pub(crate) enum Claim {
-    /// It is this request's.
+    /// The server is claimed.
     Server(Lease),
-    /// It is at its limit.
+    /// The server is at its limit.
     Busy(Rc<LocalServer>),
     /// The pool is at its limit.
     Full,
-    /// It takes nothing, or is no longer there.
+    /// The server accepts no requests, or no longer exists.
     Gone,
 }
 
@@ -85,18 +87,19 @@ impl LocalPool {
         }
     }
 
-    /// This worker's counters for it.
+    /// Returns this worker's counters for the pool.
     pub(crate) fn counters(&self) -> &PoolCounters {
         self.shared.counters.of(self.thread)
     }
 
-    /// Chooses a server for a request that goes by `key`, and claims it. Servers in `exclude` are chosen only if no other member has room.
+    /// Chooses a server by `key` and claims it. Servers in `exclude` are chosen only if no other member has
+    /// room.
     pub(crate) fn choose(self: &Rc<Self>, worker: &Worker, key: Option<Key>, exclude: &[usize]) -> Choice {
         self.choose_with(worker, key, exclude, false)
     }
 
-    /// As [`choose`](Self::choose), for a request that the servers in `exclude` have failed: once these are all members, it goes to the
-    /// next tier.
+    /// Chooses a server as [`choose`](Self::choose) does, for a request that the servers in `failed` have
+    /// failed. If these are all members, it chooses from the next tier.
     pub(super) fn choose_after(
         self: &Rc<Self>,
         worker: &Worker,
@@ -129,7 +132,7 @@ impl LocalPool {
         }
     }
 
-    /// A server of those that take no part, where all members have failed the request.
+    /// Claims a server outside the active tier, after all members have failed the request.
     #[cold]
     fn claim_beyond(&self, view: &LocalView, failed: &[usize]) -> Option<Rc<LocalServer>> {
         let slot = view.shared.roster.next_in_line(failed)?;
@@ -154,14 +157,15 @@ impl LocalPool {
         Err(self.busy(view, input))
     }
 
-    /// Who is to be waited for.
+    /// Returns the server to wait for, or `Busy` if any server will do.
     fn busy(&self, view: &LocalView, input: &PickInput<'_>) -> Choice {
         let only = Picker::awaited_server(&view.shared.roster, input);
         let server = only.and_then(|slot| view.servers.get(slot)?.as_ref());
         server.map_or(Choice::Busy, |server| Choice::Full(Rc::clone(server)))
     }
 
-    /// Claims a certain server, be it in rotation or draining. `is_called`: the request has waited, and it is its turn.
+    /// Claims a certain server, which may be in rotation or draining. `is_called`: the request has waited,
+    /// and it is its turn.
     pub(crate) fn claim(self: &Rc<Self>, known: Known, is_called: bool) -> Claim {
         let view = self.view();
         let server = view.servers.get(known.slot).and_then(Option::as_ref);
@@ -170,7 +174,7 @@ impl LocalPool {
         if standing == Standing::Gone {
             return Claim::Gone;
         }
-        // Nobody overtakes those who wait.
+        // A new request must not overtake the waiting ones.
         if standing == Standing::Busy || (!is_called && server.shared.bound.length() > 0) {
             return Claim::Busy(Rc::clone(server));
         }
@@ -186,7 +190,8 @@ impl LocalPool {
         Claim::Server(self.lease(&view, Rc::clone(server), now_ms, in_room))
     }
 
-    /// The lease of a place that was reserved; `None` = its server takes nothing any more, or is gone.
+    /// Turns a reserved place into a lease. Returns `None` if its server accepts no more requests, or is
+    /// gone.
     pub(super) fn redeem(self: &Rc<Self>, place: ReservedPlace) -> Option<Lease> {
         let view = self.view();
         let (uid, slot) = place.server()?;
@@ -198,7 +203,7 @@ impl LocalPool {
         Some(self.lease(&view, Rc::clone(server), now_ms, place.take()))
     }
 
-    /// The lease of a server that has been counted as having the request.
+    /// Creates the lease of a server that already counts the request.
     fn lease(
         self: &Rc<Self>,
         view: &LocalView,
@@ -212,19 +217,20 @@ impl LocalPool {
         Lease { pool: Rc::clone(self), server, watch, in_room, probe_turn }
     }
 
-    /// A claim on the pool's room was for nothing.
+    /// Gives back an unused claim on the pool's room.
     fn give_back(&self, in_room: bool) {
         if in_room {
             self.shared.room.give_back();
-            // Somebody may have seen the pool full in between.
+            // Another request may have seen the pool full in between.
             self.revise_queue();
         }
     }
 
-    /// How often a pick may lose a race for a server's last place before all are taken to be busy.
+    /// Number of times that a pick may lose the race for a server's last place before all servers count as
+    /// busy.
     const PICKS_MAX: usize = 4;
 
-    /// Notes what a server's response says about its health, once it is over.
+    /// Records whether a completed response was a success or a failure of the server.
     pub(crate) fn server_answered(&self, lease: &Lease, status: u16) {
         if TrafficOutcome::of_status(status).is_failure() {
             self.server_failed(lease);
@@ -233,14 +239,15 @@ impl LocalPool {
         }
     }
 
-    /// Notes that a server has begun to serve a request: the response may take hours, and a probe is not to.
+    /// Records that a server has begun to serve a request. A probe passes at this point, because the response
+    /// may take hours.
     pub(crate) fn server_serves(&self, lease: &Lease) {
         if lease.server.shared.probe_passed(lease.probe_turn) {
             self.alarm();
         }
     }
 
-    /// Notes that a server has failed a request; the control plane may eject it.
+    /// Records that a server has failed a request; the control plane may eject it.
     pub(crate) fn server_failed(&self, lease: &Lease) {
         let server = &lease.server;
         server.counters().failures.one();
@@ -254,7 +261,7 @@ impl LocalPool {
         }
     }
 
-    /// A server has answered after so long, or failed: its limit may change.
+    /// Records the latency of an answered or failed request, which may change the server's concurrency limit.
     pub(crate) fn learn(&self, server: &LocalServer, now: Instant, latency: Duration, failed: bool) {
         if let Some(rule) = &self.shared.plan.concurrency
             && let Some(limit) = server.shared.learn(rule, now, latency, failed)
@@ -265,8 +272,9 @@ impl LocalPool {
         }
     }
 
-    /// As [`learn`](Self::learn), of a request that was given up after so long and would have taken longer: no sign of a
-    /// server that is fast, however short that was.
+    /// Records a request that was given up after `waited`, as [`learn`](Self::learn) does. The real latency
+    /// would have been longer, so only a wait that the rule considers too long is recorded; a short one does
+    /// not show that the server is fast.
     pub(crate) fn learn_at_least(&self, server: &LocalServer, now: Instant, waited: Duration) {
         let is_bad = self.shared.plan.concurrency.is_some_and(|rule| rule.is_too_long(waited));
         if is_bad {
@@ -274,12 +282,12 @@ impl LocalPool {
         }
     }
 
-    /// Has the control plane look at the traffic.
+    /// Wakes the control plane to check the traffic.
     pub(super) fn alarm(&self) {
         self.process.traffic_alarm.notify_one();
     }
 
-    /// The servers, as of the last change.
+    /// Returns the current view of the servers.
     pub(crate) fn view(&self) -> Rc<LocalView> {
         let generation = self.shared.generation();
         if generation != self.generation.get() {
@@ -291,7 +299,7 @@ impl LocalPool {
     }
 }
 
-/// A worker's servers by their unique id, so that idle connections outlive a change of plan.
+/// A worker's servers by their unique id. It lets idle connections outlive a change of plan.
 pub(crate) type KnownServers = HashMap<u64, Rc<LocalServer>>;
 
 impl LocalView {
@@ -305,8 +313,8 @@ impl LocalView {
         Self { shared, servers }
     }
 
-    /// The pool's next view. A server keeps its slot, so that each is to be found where it was; where none has come or gone, nothing
-    /// is looked at.
+    /// Creates the view for the pool's next state. A server keeps its slot, so it is looked up by slot. If no
+    /// server was added or removed, the servers are shared without a look-up.
     fn next(&self, shared: Arc<PoolView>, thread: usize) -> Self {
         if Arc::ptr_eq(&shared.servers, &self.shared.servers) {
             return Self { shared, servers: Rc::clone(&self.servers) };
@@ -321,27 +329,27 @@ impl LocalView {
         Self { shared, servers }
     }
 
-    /// What all workers see.
+    /// Returns the view that all workers share.
     pub(super) fn shared(&self) -> &PoolView {
         &self.shared
     }
 
-    /// Who may be chosen.
+    /// Returns the servers that may be chosen.
     pub(super) fn roster(&self) -> &Roster {
         &self.shared.roster
     }
 
-    /// The servers that there are.
+    /// Iterates over the servers.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &Rc<LocalServer>> {
         self.servers.iter().flatten()
     }
 
-    /// How many places for servers there are; some may be empty.
+    /// Returns the number of slots; some may be empty.
     pub(crate) fn slots(&self) -> usize {
         self.servers.len()
     }
 
-    /// Those in these slots.
+    /// Iterates over the servers in these slots.
     pub(crate) fn in_slots(&self, slots: Range<usize>) -> impl Iterator<Item = &Rc<LocalServer>> {
         self.servers[slots].iter().flatten()
     }
@@ -352,8 +360,8 @@ impl LocalView {
 }
 
 impl Lease {
-    /// The response's head has come: measures it, where the algorithm goes by that.
-    /// A tunnel's first byte counts as one with status 200.
+    /// Measures the time to the response's head, if the algorithm uses it. The first byte of a tunnel counts
+    /// as a head with status 200.
     pub(crate) fn answered(&self, now: Instant, round_trip_us: u32, status: u16) {
         self.measure(|watch, roster| {
             let (now_ms, counts) = (self.pool.process.millis(now), counts(status));
@@ -361,8 +369,8 @@ impl Lease {
         });
     }
 
-    /// Nothing of a response has come `waited_us` after the request was sent, and it is not waited for any longer: another server was
-    /// faster.
+    /// Records that no response had arrived `waited_us` after the request was sent, and that another server
+    /// was faster.
     pub(crate) fn overtaken(&self, now: Instant, waited_us: u32) {
         self.measure(|watch, roster| {
             let now_ms = self.pool.process.millis(now);
@@ -370,21 +378,21 @@ impl Lease {
         });
     }
 
-    /// A request of this class was answered after so long: notes it, where weights are found by that.
+    /// Records the service time of a request of this class, if weights are computed from it.
     pub(crate) fn took(&self, class: RequestClass, time_us: u32, status: u16) {
         if counts(status) {
             self.server.shared.took(class, time_us);
         }
     }
 
-    /// So many bytes have been moved in both directions so far.
+    /// Records the number of bytes transferred in both directions so far.
     pub(crate) fn moved(&self, now: Instant, bytes: u64) {
         self.measure(|watch, roster| {
             watch.moved(roster, &self.server.load, self.pool.process.millis(now), bytes);
         });
     }
 
-    /// The response's last byte has come.
+    /// Records that the last byte of the response has arrived.
     pub(crate) fn completed(&self, now: Instant, status: u16) {
         self.measure(|watch, roster| {
             let now_ms = self.pool.process.millis(now);
@@ -392,7 +400,7 @@ impl Lease {
         });
     }
 
-    /// Whether the algorithm goes by measurements.
+    /// Returns true if the algorithm uses measurements.
     pub(crate) fn is_measured(&self) -> bool {
         self.watch.borrow().is_on()
     }
@@ -405,7 +413,7 @@ impl Lease {
     }
 }
 
-/// A server that fails fast shall not look fast.
+/// Returns false for failures: a server that fails fast must not look fast.
 fn counts(status: u16) -> bool {
     !TrafficOutcome::of_status(status).is_failure()
 }
@@ -429,7 +437,7 @@ mod tests {
     use super::*;
     use crate::state::Endpoint;
 
-    /// One with this unique id; the name is the same for all.
+    /// Creates a server with this unique id; the name is the same for all.
     fn server(uid: u64, slot: usize) -> Option<Arc<ServerState>> {
         let name = ServerName::new("s").unwrap();
         Some(Arc::new(ServerState::new(uid, name, String::new(), slot, Endpoint::Unresolved, 1)))
@@ -451,7 +459,7 @@ mod tests {
         let second = first.next(view(&before), 0);
         assert!(Rc::ptr_eq(&first.servers, &second.servers), "nobody came or went");
 
-        // Server 2 has gone, 4 has its slot; 3 has gone, and nobody has its; 5 is behind all.
+        // Server 2 is gone and 4 has its slot; 3 is gone and its slot is empty; 5 has a new slot.
         let after: Arc<[_]> = vec![before[0].clone(), server(4, 1), None, server(5, 3)].into();
         let third = second.next(view(&after), 0);
         assert_eq!(uids(&third), [Some(1), Some(4), None, Some(5)]);
@@ -462,7 +470,7 @@ mod tests {
         assert!(same(0) && !same(1), "its idle connections are for whom they were made to");
         assert_eq!(third.known().len(), 3);
 
-        // One that comes back under another id is another one; fewer slots are no matter.
+        // A server that returns with another id is a different server; a smaller number of slots is valid.
         let fewer: Arc<[_]> = vec![server(6, 0)].into();
         let fourth = third.next(view(&fewer), 0);
         assert_eq!(uids(&fourth), [Some(6)]);

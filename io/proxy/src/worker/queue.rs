@@ -1,3 +1,5 @@
+//! A request's position in the queue of a pool or of a server.
+
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -14,26 +16,26 @@ use super::{Choice, Lease, LocalPool, LocalServer, Worker};
 use crate::state::{Grant, QueueAhead, Refusal, RequestQueue, ReservedPlace, Spot, Terms};
 use crate::sticky::Known;
 
-/// A place in the queue in front of a pool, or of one of its servers. Dropping it gives it up.
+/// A position in the queue of a pool, or of one of its servers. Dropping it gives up the position.
 pub(crate) struct QueuePlace {
     pool: Rc<LocalPool>,
     wanted: Wanted,
     spot: Spot,
     called: oneshot::Receiver<Grant>,
-    /// What it was called for.
+    /// Place for which the request was called.
     place: Option<ReservedPlace>,
-    /// It was the one who chose.
+    /// True once the request has chosen a server.
     is_served: bool,
 }
 
-/// What a request waits for.
+/// Resource for which a request waits.
 #[derive(Clone)]
 pub(crate) enum Wanted {
-    /// Any server with a place.
+    /// Any server with a free place.
     Any,
-    /// Room in the pool: the server that it is bound to has a place.
+    /// Room in the pool; the server that the request is bound to has a free place.
     Room,
-    /// A place at this server, and no other will do.
+    /// A place at this server only.
     Server(Rc<LocalServer>),
 }
 
@@ -55,7 +57,7 @@ impl Wanted {
 }
 
 impl QueuePlace {
-    /// Waits in front of `pool`, or of one of its servers, if one may.
+    /// Enters the queue of `pool`, or of one of its servers, if the limits permit.
     pub(crate) fn enter(
         pool: &Rc<LocalPool>,
         wanted: Wanted,
@@ -79,20 +81,20 @@ impl QueuePlace {
         Ok(place)
     }
 
-    /// Whether it waits for any server that the pool has room for.
+    /// Returns true if the request waits in the pool's queue.
     pub(crate) fn is_for_any(&self) -> bool {
         self.wanted.server().is_none()
     }
 
-    /// Whether this is what it waits for.
+    /// Returns true if the request waits for `wanted`.
     pub(crate) fn is_for(&self, wanted: &Wanted) -> bool {
         self.wanted.is(wanted)
     }
 
-    /// Ready when there is room for this one: choose at once. Says how many were served meanwhile. Not to be called again
-    /// until [`QueuePlace::wait_on`].
+    /// Becomes ready when there is room for this request; the caller must then choose at once. Returns how
+    /// many requests were served meanwhile. Must not be called again before [`QueuePlace::wait_on`].
     pub(crate) fn poll_called(&mut self, cx: &mut Context<'_>) -> Poll<QueueAhead> {
-        // The queue goes only with what is held here: its end of the channel is never dropped unused.
+        // The queue lives as long as this position, so its end of the channel is never dropped unused.
         let called = Pin::new(&mut self.called).poll(cx);
         called.map(|called| {
             let grant = called.unwrap_or_default();
@@ -104,27 +106,29 @@ impl QueuePlace {
         })
     }
 
-    /// The place that it was called for, if it is still good for a request that is bound to `known`, or else goes by `key`.
+    /// Returns the lease of the place for which the request was called. Returns `None` if the place does not
+    /// suit a request that is bound to `known`, or else uses `key`.
     pub(crate) fn redeem(&mut self, known: Option<Known>, key: Option<Key>) -> Option<Lease> {
         let place = self.place.take()?;
         let (uid, slot) = place.server()?;
         let is_its_own = match known {
             Some(known) => known.uid == uid,
-            // The servers may have changed, and the key's with them.
+            // The servers may have changed, and with them the server of the key.
             None => Picker::only_server(self.pool.view().roster(), key) == Some(slot),
         };
-        // Where it is not, the place goes to the next one.
+        // A place that does not suit goes to the next request.
         if is_its_own { self.pool.redeem(place) } else { None }
     }
 
-    /// A server was chosen.
+    /// Records that a server was chosen.
     pub(crate) fn served(mut self, now: Instant) {
         self.is_served = true;
         self.queue().served(now);
         self.revise();
     }
 
-    /// There was no room after all: a limit was lowered, or a server went.
+    /// Waits on at the same position, because there was no room after all: a limit was lowered, or a server
+    /// was removed.
     pub(crate) fn wait_on(&mut self) {
         self.called = self.queue().put_back(self.spot);
         self.revise();
@@ -151,17 +155,17 @@ impl Drop for QueuePlace {
         if !self.is_served && self.queue().leave(&self.spot) {
             self.revise();
             if self.wanted.server().is_some() {
-                // Nobody else may have waited for that server.
+                // If no other request waits for that server, its place goes to the pool's queue.
                 self.pool.revise_queue();
             }
         }
-        // A place that it was given, and did not use, goes to the next one as it is dropped.
+        // A place that was given and not used goes to the next request when it is dropped.
     }
 }
 
 impl LocalPool {
-    /// Whose request it is, for the pool's queue to be fair; the same for all where it need not be. `header` yields the
-    /// value of a request header.
+    /// Returns the number of the client that the fair queue uses; without fairness it is the same for all.
+    /// `header` returns the value of a request header.
     pub(crate) fn queue_client<'a>(
         &self,
         source: Option<IpAddr>,
@@ -178,16 +182,17 @@ impl LocalPool {
         }
     }
 
-    /// Whether a request may wait for this server: where as many wait as may, only one that has done so until now (`queued`). Two
-    /// workers may both see the last place.
+    /// Returns true if a request may wait for this server. If the server's queue is full, only a request that
+    /// already waits there (`queued`) may stay. Two workers may both see the last free position.
     pub(crate) fn may_wait_for(&self, server: &Rc<LocalServer>, queued: Option<&QueuePlace>) -> bool {
         let waits_there = || queued.is_some_and(|place| place.is_for(&Wanted::Server(Rc::clone(server))));
         let max = self.shared.plan.queue.server_length_max;
         max.is_none_or(|max| server.shared.bound.length() < max) || waits_there()
     }
 
-    /// As [`choose_after`](Self::choose_after); where the key's own server has no room, and as many wait for it as may, another one is sought, as
-    /// if that one had failed the request. `queued`: where the request has waited until now, which it may go on doing.
+    /// Chooses as [`choose_after`](Self::choose_after) does. If the key's own server has no room and its
+    /// queue is full, another server is chosen, as if that one had failed the request. `queued`: position
+    /// where the request has waited so far, which it may keep.
     pub(crate) fn choose_or_divert(
         self: &Rc<Self>,
         worker: &Worker,
@@ -204,7 +209,7 @@ impl LocalPool {
         self.choose(worker, key, &exclude)
     }
 
-    /// If there is room that has not been granted, the next one in the queue gets it.
+    /// Grants free room to the next request in the queue, unless a grant is pending.
     pub(super) fn revise_queue(&self) {
         let queue = &self.shared.queue;
         if queue.length() > 0 {
@@ -213,7 +218,7 @@ impl LocalPool {
         }
     }
 
-    /// The same for those who wait for this server.
+    /// Gives free places at this server to the requests that wait for it.
     pub(super) fn revise_bound(&self, server: &LocalServer) {
         if server.shared.bound.length() > 0 {
             self.shared.revise_bound(self.view().shared(), &server.shared);
@@ -221,8 +226,8 @@ impl LocalPool {
     }
 }
 
-/// How many may wait for what is wanted, where there is nothing else for them; others have gone elsewhere when they found that
-/// full.
+/// Returns how many requests may wait for `wanted`. The limit applies here only if they cannot use another
+/// server; other requests have already been diverted when that queue was full.
 fn bound_max(pool: &LocalPool, wanted: &Wanted) -> u32 {
     let plan = &pool.shared.plan;
     let key_has_no_other = plan.algorithm.keeps_to_one_server() && !plan.hash.options.fallback;

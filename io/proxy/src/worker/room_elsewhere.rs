@@ -1,4 +1,5 @@
-//! Room for a newcomer in other workers: where a limit is reached and no connection of this worker can give way, one of theirs does.
+//! Finds room for a new connection in other workers, when a limit is reached and this worker cannot close any
+//! of its own connections.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,21 +10,22 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Worker;
 use crate::state::{Full, RoomRequest};
 
-/// A newcomer waits for so long. A worker answers when its turn ends.
+/// Maximum wait of a new connection. A busy worker answers only at the end of its turn.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// So many wait at a time. Others are refused at once.
+/// Maximum number of new connections that wait at a time. Others are refused at once.
 const SEEKING_MAX: u32 = 16;
-/// All are asked once more after this pause: a worker that has just looked in vain does not look again before that.
+/// Pause before all workers are asked once more: a worker whose search has just failed does not search again
+/// before that.
 const ONCE_MORE: Duration = Duration::from_millis(20);
 
 impl Worker {
-    /// Whether it is worth asking other workers for room.
+    /// Returns true if this worker may ask other workers for room.
     pub(crate) fn may_seek_room(&self) -> bool {
         self.shared.room.workers() > 1 && self.room_seekers.get() < SEEKING_MAX
     }
 
-    /// Asks the other workers, one after the other, to have a connection give way to one of this client, if it is known. Returns whether
-    /// one does.
+    /// Asks the other workers in turn to close a connection in favour of one of `client`. Returns true if one
+    /// does.
     pub(crate) async fn seek_room(&self, full: Full, client: Option<IpAddr>) -> bool {
         self.room_seekers.set(self.room_seekers.get() + 1);
         let until = Instant::now() + PATIENCE;
@@ -52,12 +54,12 @@ impl Worker {
         false
     }
 
-    /// Answers what other workers ask.
+    /// Answers the requests of other workers.
     pub(crate) fn make_room_for_others(&self) {
         self.look_at_clock();
         for RoomRequest { full, client, waiting, made } in self.shared.room.take(self.thread) {
             let newcomer = (self.table.source_of(client), waiting);
-            // Nothing is ended for one that does not wait any more.
+            // Closes no connection for a client that no longer waits.
             if !made.is_closed() && self.table.make_room(full, newcomer, self.now_ms(), &self.timers) {
                 let _ = made.send(());
             }
@@ -86,7 +88,7 @@ mod tests {
         Some(IpAddr::from([192, 0, 2, last]))
     }
 
-    /// Whether a newcomer of `client` in `here` finds room in `there`.
+    /// Returns true if a new connection of `client` in `here` finds room in `there`.
     async fn finds_room(here: &Worker, there: &Worker, client: Option<IpAddr>) -> bool {
         let answers = async {
             loop {
@@ -107,7 +109,7 @@ mod tests {
         let numbers = [0; 3].map(|_| table.enter(table.source_of(client(1)), 0, 0));
         assert!(finds_room(&here, &there, client(2)).await);
         assert_eq!(numbers.map(|number| table.gives_way(number)), [true, false, false]);
-        // A client does not take the room of its own connections.
+        // A client does not displace its own connections.
         assert!(!finds_room(&here, &there, client(1)).await);
     }
 
@@ -115,7 +117,7 @@ mod tests {
     async fn a_worker_that_has_just_looked_in_vain_is_asked_once_more() {
         let (here, there) = workers();
         let table = &there.table;
-        // Nothing waits, so that the first look pauses the search.
+        // No connection waits, so the first search starts a pause.
         there.look_at_clock();
         assert!(!table.make_room(Full::Process, (Source::ALONE, 0), there.now_ms(), &there.timers));
         let numbers = [0; 2].map(|_| table.enter(table.source_of(client(1)), 0, 0));

@@ -1,16 +1,18 @@
+//! A worker's read buffer.
+
 use weir_net::PageBuffer;
 
-/// A worker's read buffer. Borrowed within one poll, never across an await.
+/// A worker's read buffer. It is borrowed within one poll, never across an await.
 ///
-/// A message is read behind a gap, so that its rewritten head, which may be longer than the one it came with, can be
-/// put in front of the body bytes that were read with it, and both be sent by one call.
+/// Messages are read behind a gap. The rewritten head, which may be longer than the original, is placed in
+/// front of the body bytes that were read with it, so that one call sends both.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     bytes: PageBuffer,
 }
 
 impl Scratch {
-    /// How much longer a head may become without a copy of the body bytes behind it.
+    /// Number of bytes by which a head may grow without copying the body bytes behind it.
     const HEADROOM: usize = 4 * 1024;
     const BODY: usize = 256 * 1024;
 
@@ -18,13 +20,13 @@ impl Scratch {
         Self { bytes: PageBuffer::zeroed(Self::HEADROOM + Self::BODY) }
     }
 
-    /// Where messages are read to.
+    /// Returns the buffer to read messages into.
     pub(crate) fn body(&mut self) -> &mut [u8] {
         &mut self.bytes[Self::HEADROOM..]
     }
 
-    /// Puts `head` right in front of the bytes `from..to` of [`Scratch::body`], over the `from` bytes there and the
-    /// headroom, and returns the whole. `None` = it does not fit.
+    /// Places `head` right before the bytes `from..to` of [`Scratch::body`], over the `from` bytes there and
+    /// the headroom. Returns head and body bytes together, or `None` if the head does not fit.
     pub(crate) fn splice_head(&mut self, head: &[u8], from: usize, to: usize) -> Option<&[u8]> {
         let end_of_head = Self::HEADROOM + from;
         let start = end_of_head.checked_sub(head.len())?;

@@ -1,3 +1,5 @@
+//! A server as one worker sees it, with the worker's idle connections to it.
+
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -15,11 +17,11 @@ use crate::state::{ServerCounters, ServerState, Shards, Whereabouts};
 
 /// A server as one worker sees it: the shared state, and this worker's idle connections to it.
 ///
-/// What each request needs stands first, with what there is of the shared state: with thousands of servers no cache holds either, and
-/// each line of memory has to be waited for.
+/// The fields that each request needs come first, copied from the shared state where necessary. With
+/// thousands of servers neither is in the CPU cache, and each cache line costs a memory access.
 #[repr(C)]
 pub(crate) struct LocalServer {
-    /// Its place in the pool's rosters.
+    /// Slot of the server in the pool's rosters.
     pub(crate) slot: usize,
     /// Requests in flight.
     pub(crate) load: Arc<ServerLoad>,
@@ -36,13 +38,13 @@ pub(crate) struct ServerConnection {
     pub(crate) stream: Stream,
     /// Requests sent over it so far.
     pub(crate) requests: u32,
-    /// What its responses were like.
+    /// Statistics about its recent responses.
     habit: Habit,
     born: Instant,
     whereabouts: Whereabouts,
 }
 
-/// Where a server is connected to while it has not moved: its one address, without TLS.
+/// Cached address of a server that has only this address and no TLS, valid while the server has not moved.
 #[derive(Debug, Clone, Copy)]
 struct Direct {
     whereabouts: Whereabouts,
@@ -68,13 +70,15 @@ impl LocalServer {
         }
     }
 
-    /// This worker's counters for it. What every request counts is noted instead: see [`LocalServer::note`].
+    /// Returns this worker's counters for the server. Events that every request counts go through
+    /// [`LocalServer::note`] instead.
     pub(crate) fn counters(&self) -> &ServerCounters {
         self.counters.of(self.thread)
     }
 
-    /// Reads what a request to it needs at first, so that all of that comes from memory at the same time. Else each line is waited for
-    /// behind the one before: the requests in flight are counted by a locked instruction, which nothing behind it overtakes.
+    /// Reads the memory that a request needs first, so that all cache lines are fetched in parallel.
+    /// Otherwise each line would wait for the one before, because the active requests are counted by a locked
+    /// instruction, which later loads cannot overtake.
     pub(crate) fn look(&self) -> u64 {
         let idle = self.idle.borrow();
         let has_input = idle.last().is_some_and(|one| one.connection.stream.has_pending_input());
@@ -82,15 +86,16 @@ impl LocalServer {
         counted.wrapping_add(has_input.into())
     }
 
-    /// Has it counted before this thread waits for events.
+    /// Notes an event, which is counted before this thread waits for events.
     pub(crate) fn note(self: &Rc<Self>, done: Done) {
         self.tally.note(self, done);
     }
 
-    /// Its address, if it was last seen to have no other, and to be spoken to without TLS, and has not moved since; and since when.
+    /// Returns the cached address and its version, if the server had only this address, without TLS, and has
+    /// not moved since.
     ///
-    /// Kept here because with thousands of servers no cache holds where each of them is, and each line of memory on the way there would
-    /// have to be waited for.
+    /// It is cached here because with thousands of servers the shared address is not in the CPU cache, and
+    /// each cache line on the way to it would cost a memory access.
     pub(crate) fn direct_address(&self) -> Option<(SocketAddr, Whereabouts)> {
         let Direct { mut whereabouts, address } = self.direct.get()?;
         let before = whereabouts;
@@ -101,14 +106,15 @@ impl LocalServer {
         known.map(|known| (known.address, known.whereabouts))
     }
 
-    /// It has this address only, and no TLS. Its whereabouts must have been read before both were.
+    /// Caches the server's only address, which has no TLS. `whereabouts` must have been read before the
+    /// address and the TLS settings.
     pub(crate) fn note_direct_address(&self, whereabouts: Whereabouts, address: SocketAddr) {
         self.direct.set(Some(Direct { whereabouts, address }));
     }
 
-    /// An idle connection that is still good, the one used last: the others may then time out.
-    /// With `sure`, the kernel is asked whether the server has ended it meanwhile: a request that must not be sent
-    /// twice shall not be lost to a connection that was closed for idleness.
+    /// Takes the most recently used idle connection that is still usable; the others may then time out. With
+    /// `sure`, also asks the kernel if the server has closed it meanwhile: a request that must not be sent
+    /// twice must not be lost to a connection that was closed for idleness.
     pub(crate) fn take_idle(
         self: &Rc<Self>,
         rules: &ConnectionReuse,
@@ -146,8 +152,8 @@ impl LocalServer {
         }
     }
 
-    /// Closes idle connections that are no longer good. Called now and then, so that a server's own idle timeout does
-    /// not leave half-closed connections here.
+    /// Closes idle connections that are no longer usable. It is called periodically, so that a server's own
+    /// idle timeout does not leave half-closed connections here.
     pub(crate) fn sweep(&self, rules: &ConnectionReuse, now: Instant) {
         let mut idle = self.idle.borrow_mut();
         let before = idle.len();
@@ -158,12 +164,12 @@ impl LocalServer {
         self.fewer_idle(before - idle.len());
     }
 
-    /// Adds since when each of its idle connections is one.
+    /// Adds the start of the idle time of each idle connection to `since`.
     pub(super) fn tell_idle_since(&self, since: &mut Vec<Instant>) {
         since.extend(self.idle.borrow().iter().map(|one| one.since));
     }
 
-    /// Closes idle connections that were used no later than `last`, and no more than `most`. How many.
+    /// Closes at most `most` idle connections that were last used at `last` or before. Returns their number.
     pub(super) fn close_idle_since(&self, last: Instant, most: usize) -> usize {
         let mut idle = self.idle.borrow_mut();
         let before = idle.len();
@@ -186,7 +192,7 @@ impl LocalServer {
         self.tally.one_more_idle();
     }
 
-    /// So many idle connections were taken out, be it to be used or to be closed.
+    /// Counts idle connections that were taken out, to be used or to be closed.
     pub(super) fn fewer_idle(&self, count: usize) {
         self.counters().idle.subtract(count as u64);
         self.tally.fewer_idle(count);
@@ -210,7 +216,7 @@ impl ServerConnection {
         Self { stream, requests: 0, habit: Habit::default(), born: Instant::now(), whereabouts }
     }
 
-    /// Notes a response that has come whole: how long its head was, and whether most of its body was spliced.
+    /// Records a complete response: the size of its head, and whether most of its body was spliced.
     pub(crate) fn saw(&mut self, head_bytes: u32, spliced: bool) {
         let expected = self.first_read_bytes().is_some();
         self.habit.saw(head_bytes, spliced);
@@ -219,7 +225,7 @@ impl ServerConnection {
         }
     }
 
-    /// How much of the next response to read at first, if its body is likely to be a long one.
+    /// Returns how much of the next response to read first, if its body is likely to be long.
     pub(crate) fn first_read_bytes(&self) -> Option<usize> {
         self.habit.first_read_bytes()
     }
@@ -227,7 +233,8 @@ impl ServerConnection {
 
 impl IdleConnection {
     fn is_good(&mut self, rules: &ConnectionReuse, now: Instant, server: &ServerState) -> bool {
-        // A sum is compared sooner than a difference. What is too far away to be told never comes.
+        // Comparing a sum is faster than comparing a difference. A sum that overflows lies too far in the
+        // future to matter.
         let is_within = |since: Instant, max: Duration| since.checked_add(max).is_none_or(|end| now < end);
         server.is_still_at(&mut self.connection.whereabouts)
             && is_within(self.since, rules.idle_timeout.duration())

@@ -1,4 +1,5 @@
-//! Descriptors run out: idle connections to servers are given up for those that are needed now, the ones first that nobody has used for longest.
+//! Handles a shortage of descriptors: closes the idle connections to servers that were unused for longest, to
+//! free descriptors that are needed now.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,30 +13,32 @@ use super::Worker;
 use super::tally::{count_what_was_noted, idle_here};
 use crate::report::Seldom;
 
-/// At a time this part of them is closed, as if each server had one more: to find the oldest, all servers have to be looked at, and what
-/// that costs is to be worth it.
+/// Share of the idle connections that is closed at a time, computed as if each server had one more. To find
+/// the oldest ones, all servers must be visited, and the result must be worth that cost.
 const CLOSED_SHARE: usize = 16;
-/// And no more than this: to close one takes some microseconds, in which everybody else waits.
+/// Maximum number closed at a time: closing one takes some microseconds, during which all other tasks of the
+/// worker wait.
 const CLOSED_MAX: usize = 64;
-/// Other workers are asked this often by one that has got what it needed.
+/// Minimum time between two requests to other workers when nothing is waiting for the result.
 const ASKED_EVERY: Duration = Duration::from_millis(10);
-/// So often one connection has others closed for itself: what does not help by then is no matter of idle connections.
+/// Number of times that one connection may have others closed. If that does not help, idle connections are
+/// not the cause.
 const ROUNDS_MAX: usize = 4;
 
-/// Operators are told of it this often.
+/// Rate limit of the warning to operators.
 static TOLD: Seldom = Seldom::every(Duration::from_secs(60));
 
-/// Whether the kernel says that descriptors or memory have run out here.
+/// Returns true if the kernel reports a lack of descriptors or memory.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM))
 }
 
-/// Whether descriptors have.
+/// Returns true if the kernel reports a lack of descriptors.
 fn is_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Room that is made for one connection to a server.
+/// Search for a descriptor for one connection to a server.
 pub(crate) struct Room {
     worker: Rc<Worker>,
     patience: Duration,
@@ -44,12 +47,13 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// It may wait for so long for what other workers close, in all.
+    /// Creates a search that may wait for other workers for `patience` in total.
     pub(crate) fn new(worker: Rc<Worker>, patience: Duration) -> Self {
         Self { worker, patience, rounds: 0, has_waited: false }
     }
 
-    /// The connection could not be opened for this reason. Whether it is worth another try.
+    /// Tries to free a descriptor after the connection could not be opened because of `why`. Returns true if
+    /// another try makes sense.
     #[cold]
     pub(crate) async fn make(&mut self, why: &io::Error) -> bool {
         if !is_of_descriptors(why) || self.has_waited || self.rounds == ROUNDS_MAX {
@@ -63,7 +67,7 @@ impl Room {
         if descriptors.workers() < 2 {
             return false;
         }
-        // Found or not: meanwhile one may have become free.
+        // Even if no worker closed a connection, a descriptor may have become free meanwhile.
         self.has_waited = true;
         descriptors.get_from_others(self.worker.thread, self.patience).await;
         true
@@ -71,7 +75,8 @@ impl Room {
 }
 
 impl Worker {
-    /// `socket` has just been opened. If few descriptors are left, room is made for those who will need one next.
+    /// Checks the descriptor number of a newly opened socket. If few descriptors are left, closes idle
+    /// connections for the next sockets.
     pub(crate) fn opened(&self, socket: &Socket) {
         let number = u64::try_from(socket.as_fd().as_raw_fd()).unwrap_or(0);
         if self.shared.descriptors.are_few(number) {
@@ -81,7 +86,8 @@ impl Worker {
 
     #[cold]
     fn keep_some_free(&self) {
-        // One alone stays: the client that would come in instead would find no connection to a server.
+        // A single idle connection stays: a client accepted in its place would find no connection to a
+        // server.
         let closed = self.close_idle(2);
         let now = self.now();
         let is_time = self.others_asked.get().is_none_or(|last| now.duration_since(last) >= ASKED_EVERY);
@@ -91,13 +97,15 @@ impl Worker {
         }
     }
 
-    /// A client could not be accepted for this reason: makes room for it and its connection to a server. Whether it has.
+    /// Frees descriptors for a client that could not be accepted because of `why`, and for its connection to
+    /// a server. Returns true if it succeeded.
     #[cold]
     pub(crate) fn make_room_for_client(&self, why: &io::Error) -> bool {
         is_of_descriptors(why) && self.close_idle(2) > 0
     }
 
-    /// Nothing could be done here: waits so long, or until another worker has closed something where that helps.
+    /// Waits for `patience` because this worker could free nothing. If descriptors are short, returns early
+    /// when another worker has closed something.
     #[cold]
     pub(crate) async fn wait_for_room(&self, why: &io::Error, patience: Duration) {
         if is_of_descriptors(why) {
@@ -107,15 +115,15 @@ impl Worker {
         }
     }
 
-    /// Another worker needs descriptors.
+    /// Closes idle connections because another worker needs descriptors.
     pub(crate) fn give_up_some(&self) {
         self.close_idle(2);
     }
 
-    /// Closes the idle connections to servers that were used longest ago: at least `least`. If there are fewer, pipes that are not in use
-    /// instead. How many.
+    /// Closes the idle connections to servers that were unused for longest, `least` or more. If there are
+    /// fewer, closes free pipes instead. Returns the number closed.
     fn close_idle(&self, least: usize) -> usize {
-        // What is taken out of a gauge must be in it.
+        // Notes must be counted first: a gauge must include a connection before its removal is subtracted.
         count_what_was_noted();
         let connections = if idle_here() < least { 0 } else { self.close_oldest(least) };
         let closed = if connections > 0 { connections } else { self.pipes.close_free() };
@@ -136,7 +144,7 @@ impl Worker {
     fn close_oldest(&self, least: usize) -> usize {
         let all = self.all_live();
         let mut pools: Vec<_> = all.iter().flat_map(|live| live.pools()).collect();
-        // Plans that are no longer in force have pools in common with the one that is.
+        // Older plans share pools with the plan in force.
         pools.sort_by_key(|pool| Rc::as_ptr(pool));
         pools.dedup_by(|one, other| Rc::ptr_eq(one, other));
         let views: Vec<_> = pools.iter().map(|pool| pool.view()).collect();
@@ -164,7 +172,7 @@ impl Worker {
     }
 }
 
-/// How many of so many idle connections to so many servers are closed at a time.
+/// Returns how many of `idle` connections to `servers` servers are closed at a time.
 fn batch(idle: usize, servers: usize, least: usize) -> usize {
     ((idle + servers) / CLOSED_SHARE).clamp(least, CLOSED_MAX).min(idle)
 }

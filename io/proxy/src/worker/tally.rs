@@ -1,8 +1,8 @@
-//! What servers have done, counted for many of them at a time.
+//! Counts the events of many servers in batches.
 //!
-//! With thousands of servers no cache holds their counters, and a request that counts at once waits for each line of memory in turn. A
-//! worker notes what is to be counted instead, and counts it before it waits for events: the lines of all notes come from memory at the
-//! same time.
+//! With thousands of servers, their counters are not in the CPU cache, and a request that counted at once
+//! would wait for each cache line in turn. A worker therefore notes each event and counts all of them before
+//! it waits for new events, so that the lines for all notes are fetched in parallel.
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use super::server::LocalServer;
 use crate::state::ServerCounters;
 
-/// A worker's notes.
+/// The notes of one worker.
 #[derive(Default)]
 pub(super) struct Tally {
     notes: RefCell<Vec<Note>>,
-    /// Idle connections on this thread, as far as notes are counted.
+    /// Idle connections on this thread, according to the notes already counted.
     idle: Cell<usize>,
 }
 
@@ -25,41 +25,41 @@ struct Note {
     done: Done,
 }
 
-/// What is to be counted for a server.
+/// Event to count for a server.
 #[derive(Debug)]
 pub(crate) enum Done {
-    /// It was chosen.
+    /// The server was chosen.
     Chosen,
-    /// Of its idle connections so many were taken out, and the last one is used if `reused`.
+    /// `taken` idle connections were taken out, and the last one is used if `reused`.
     TakenIdle { taken: u32, reused: bool },
-    /// A connection to it was opened.
+    /// A connection was opened, in this time.
     Connected(Duration),
-    /// A connection to it is kept, idle.
+    /// An idle connection was kept.
     KeptIdle,
-    /// It has done what it does for a request.
+    /// The server has finished its work for a request.
     Served(Served),
 }
 
-/// What a server has done for one request.
+/// The work of a server for one request.
 #[derive(Debug)]
 pub(crate) struct Served {
-    /// When it ended.
+    /// End of the work.
     pub(crate) at: Instant,
-    /// To the server.
+    /// Bytes sent to the server.
     pub(crate) bytes_out: u64,
-    /// What came back, if anything did.
+    /// The response, if one arrived.
     pub(crate) response: Option<Response>,
-    /// From the request's last byte to the response's first.
+    /// Time from the last byte of the request to the first byte of the response.
     pub(crate) first_byte_us: Option<u32>,
 }
 
-/// A response as it is counted.
+/// A response, as far as it is counted.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
-    /// From the choice of the server to the last byte.
+    /// Time from the choice of the server to the last byte.
     pub(crate) total_us: u32,
-    /// Head and body.
+    /// Bytes of head and body.
     pub(crate) bytes_in: u64,
 }
 
@@ -67,17 +67,18 @@ thread_local! {
     static TALLY: Rc<Tally> = Rc::default();
 }
 
-/// Counts what was noted on this thread.
+/// Counts all notes of this thread.
 pub(crate) fn count_what_was_noted() {
     TALLY.with(|tally| tally.count());
 }
 
-/// Idle connections to servers on this thread, as far as notes are counted.
+/// Returns the number of idle connections to servers on this thread, according to the notes already counted.
 pub(super) fn idle_here() -> usize {
     TALLY.with(|tally| tally.idle.get())
 }
 
-/// So many notes are not left waiting: a multiple of what a processor fetches from memory at the same time.
+/// Maximum number of notes before they are counted: a multiple of the memory accesses that a processor has in
+/// flight at once.
 const NOTES_MAX: usize = 64;
 
 impl Tally {
@@ -106,9 +107,10 @@ impl Tally {
         if self.notes.borrow().is_empty() {
             return;
         }
-        // Taken out, because a server that is held by a note alone is dropped here: whatever that does may come back to the notes.
+        // The notes are taken out first. A server that only a note holds is dropped here, and its destructor
+        // may add notes.
         let mut notes = self.notes.take();
-        // None of these looks waits for the one before.
+        // These reads do not depend on each other, so the processor fetches the lines in parallel.
         black_box(notes.iter().map(Note::look).fold(0, u64::wrapping_add));
         notes.drain(..).for_each(Note::count);
         notes.append(&mut self.notes.take());
@@ -117,7 +119,7 @@ impl Tally {
 }
 
 impl Note {
-    /// Reads what [`Note::count`] will change, so that it is here by then.
+    /// Reads the memory that [`Note::count`] will change, to load it into the CPU cache.
     fn look(&self) -> u64 {
         let counters = self.server.counters();
         match &self.done {

@@ -1,20 +1,23 @@
-//! Chooses the connections that give way: first those of the client that has most of them waiting, those without a request before those
-//! with one, the longest wait first.
+//! Chooses the connections to close in favour of new ones. Connections of the client with the most waiting
+//! ones come first; among these, connections without a request come before those with one, and longer waits
+//! before shorter ones.
 
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use super::{Full, Source};
 
-/// So many are chosen at a time: to choose, all connections have to be looked at.
+/// Number of connections chosen at a time, because a search must visit all connections.
 const CHOSEN_MAX: usize = 256;
-/// The pause after a search, in milliseconds.
+/// Pause after a search, in milliseconds.
 const SEARCH_EVERY_MS: u64 = 10;
-/// The pause after a search that has found all there were is a millisecond for each so many connections that wait: searches in vain take
-/// a small part of the time, however many there are.
+/// Number of waiting connections for which the pause after an exhaustive search grows by one millisecond.
+/// Searches without result thus take a small part of the time, regardless of the number of connections.
 const SEARCHED_PER_MS: usize = 200;
-/// What was chosen is what has to give way for so long: others wait for longer by then.
+/// Age after which a choice is discarded, in milliseconds, because other connections have waited longer by
+/// then.
 const CHOSEN_FOR_MS: u64 = 1_000;
-/// A client's only connection may wait this long before it gives way: its request may be on its way.
+/// Time that a client's only connection may wait before it can be closed, in milliseconds: its request may be
+/// in transit.
 const GRACE_MS: u64 = 1_000;
 
 /// A connection that waits for its client.
@@ -22,41 +25,43 @@ const GRACE_MS: u64 = 1_000;
 pub(super) struct Waiting {
     pub(super) number: u32,
     pub(super) source: Source,
-    /// It waits for the body of a request.
+    /// True if the connection waits for the body of a request.
     pub(super) has_request: bool,
     pub(super) since_ms: u64,
 }
 
 impl Waiting {
-    /// Those with the lowest go first: an idle connection costs its client less than a request.
+    /// Returns the sort key; the lowest goes first. Closing an idle connection costs the client less than
+    /// aborting a request.
     fn rank(&self) -> (bool, u64) {
         (self.has_request, self.since_ms)
     }
 }
 
-/// Connections that were chosen, and have not given way yet.
+/// Connections that were chosen and are not closed yet.
 #[derive(Debug, Default)]
 pub(super) struct Victims {
-    /// One for each, so that two that are full do not discard each other's choice.
+    /// One choice for each limit, so that two reached limits do not discard each other's choice.
     chosen: HashMap<Full, Chosen>,
 }
 
 #[derive(Debug)]
 struct Chosen {
     at_ms: u64,
-    /// Once the row is empty there is no search for so long after `at_ms`.
+    /// Time after `at_ms` without a new search once the row is empty, in milliseconds.
     pause_ms: u64,
-    /// With how many its client had waiting, itself included.
+    /// Chosen connections, each with the number of waiting connections of its client, itself included.
     row: VecDeque<(Waiting, u32)>,
-    /// The next one of each client in the row that has more.
+    /// For each client in the row that has more connections, the next one.
     spare: HashMap<Source, Waiting>,
-    /// How many each client had waiting, those that were let in since included.
+    /// Number of waiting connections of each client, including those accepted since.
     waiting: HashMap<Source, u32>,
 }
 
 impl Victims {
-    /// The next one, if its client has more waiting than the newcomer, whose client has so many besides. `is_still`: whether it waits as when it was chosen. `all`: every
-    /// connection that waits.
+    /// Returns the next connection to close, if its client has more waiting connections than the client of
+    /// the new one. The latter has `newcomer.1` more in other workers. `is_still` returns true if a
+    /// connection still waits as when it was chosen. `all` returns every waiting connection.
     pub(super) fn next(
         &mut self,
         full: Full,
@@ -73,19 +78,19 @@ impl Victims {
                 return chosen.take(newcomer);
             }
         }
-        // Those that are no longer full leave nothing behind.
+        // Removes the choices for limits that are no longer reached.
         self.chosen.retain(|_, chosen| chosen.age_ms(now_ms) < CHOSEN_FOR_MS);
         self.chosen.entry(full).insert_entry(Chosen::of(now_ms, &all())).get_mut().take(newcomer)
     }
 
-    /// How many of this client waited at the last look, those that were let in since included.
+    /// Returns how many connections of this client waited at the last search, including those accepted since.
     pub(super) fn counted(&self, full: Full, source: Source) -> u32 {
         let chosen = self.chosen.get(&full);
         chosen.and_then(|chosen| chosen.waiting.get(&source)).copied().unwrap_or(0)
     }
 
-    /// Another one of those that were chosen, in place of one of this client: of the same client, or if that had no other, of those that
-    /// are their clients' only ones.
+    /// Returns another chosen connection to replace one of this client: one of the same client or, if the
+    /// client had no other, one of those that are their client's only one.
     pub(super) fn instead(
         &mut self,
         full: Full,
@@ -155,8 +160,8 @@ impl Chosen {
     }
 }
 
-/// Whose connections give way, one after the other, as long as a client has more than one of them: each time the client that has most, with
-/// how many it has.
+/// Returns the clients whose connections are closed, in order, as long as a client has more than one. Each
+/// step takes the client with the most connections left, and returns that number with it.
 fn order(waiting: &HashMap<Source, u32>) -> Vec<(Source, u32)> {
     let several = waiting.iter().filter(|(_, count)| **count > 1);
     let mut most: BinaryHeap<(u32, u64)> = several.map(|(source, count)| (*count, source.0)).collect();
@@ -174,7 +179,8 @@ fn order(waiting: &HashMap<Source, u32>) -> Vec<(Source, u32)> {
 mod tests {
     use super::*;
 
-    /// `count` connections of a client, numbered from `first` on, that wait since then, each a millisecond less than the one before.
+    /// Creates `count` connections of a client, numbered from `first`, that wait since `since_ms`, each a
+    /// millisecond less than the one before.
     fn waiting(source: u64, first: u32, count: u32, since_ms: u64) -> Vec<Waiting> {
         let one = |at| Waiting {
             number: first + at,
@@ -194,7 +200,7 @@ mod tests {
         let all = [waiting(7, 0, 3, 500), waiting(9, 10, 5, 900), waiting(11, 20, 1, 0)].concat();
         let mut victims = Victims::default();
         let order: Vec<_> = (100..105).map(|newcomer| next(&mut victims, newcomer, 1_000, &all)).collect();
-        // Down to three, then by turns; which of two that have as many is first does not matter.
+        // Down to three, then in turns; the order of two clients with the same number is not defined.
         assert_eq!(order[..2], [Some(10), Some(11)]);
         let mut then: Vec<_> = order[2..4].to_vec();
         then.sort();
@@ -226,7 +232,7 @@ mod tests {
         let all = waiting(7, 0, 3, 0);
         let mut victims = Victims::default();
         let let_in: Vec<_> = (0..4).map(|_| next(&mut victims, 9, 5_000, &all).is_some()).collect();
-        // 3 and 0, 2 and 1, then as many for each.
+        // 3 and 0, then 2 and 1; then each client has the same number.
         assert_eq!(let_in, [true, true, false, false]);
     }
 
@@ -292,11 +298,12 @@ mod tests {
             };
             victims.next(Full::Process, (Source(1_000 + newcomer), 0), 5_000, |_| true, &mut look);
         }
-        // After the first choice nothing more is looked for within the same moment, or all that were found have given way.
+        // After the first choice, no further search happens at the same time, unless all chosen connections
+        // have been closed.
         assert!(looks <= 600_usize.div_ceil(CHOSEN_MAX), "{looks} looks");
     }
 
-    /// How often all connections are looked at when a newcomer comes each millisecond, to each of `full` in turn.
+    /// Counts the searches when a new connection arrives each millisecond, for each limit in `full` in turn.
     fn looks(full: &[Full], all: &[Waiting], newcomers: u64) -> usize {
         let mut victims = Victims::default();
         let mut looks = 0;
@@ -319,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_search_among_many_that_was_in_vain_is_not_repeated_at_once() {
-        // Each client has one, too short a time for it to give way.
+        // Each client has one connection, which has not waited long enough to be closed.
         let all = |count| (1..=count).flat_map(|at| waiting(at, at as u32, 1, 5_000)).collect::<Vec<_>>();
         assert_eq!(looks(&[Full::Process], &all(10), 900), 90);
         assert_eq!(looks(&[Full::Process], &all(20_000), 900), 9);

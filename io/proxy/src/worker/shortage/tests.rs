@@ -1,3 +1,5 @@
+//! Tests of closing idle connections when descriptors run out.
+
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -24,7 +26,7 @@ fn servers(worker: &Worker) -> Vec<Rc<LocalServer>> {
     worker.live().pools()[0].view().servers().map(Rc::clone).collect()
 }
 
-/// Keeps a connection to that one of the worker's servers that was used so many seconds ago; its other end.
+/// Keeps an idle connection to this server of the worker, last used `seconds` ago. Returns its other end.
 fn keep(worker: &Worker, server: usize, seconds: u64) -> UnixStream {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let server = &servers(worker)[server];
@@ -36,7 +38,7 @@ fn keep(worker: &Worker, server: usize, seconds: u64) -> UnixStream {
     theirs
 }
 
-/// How many idle connections each of the worker's servers has.
+/// Returns the number of idle connections of each server of the worker.
 fn idle(worker: &Worker) -> Vec<usize> {
     let count = |server: &Rc<LocalServer>| {
         let mut since = Vec::new();
@@ -46,7 +48,7 @@ fn idle(worker: &Worker) -> Vec<usize> {
     servers(worker).iter().map(count).collect()
 }
 
-/// Whether its other end is closed.
+/// Returns true if the worker has closed its end.
 fn is_closed(mut peer: &UnixStream) -> bool {
     peer.set_nonblocking(true).unwrap();
     matches!(peer.read(&mut [0]), Ok(0))
@@ -68,7 +70,7 @@ async fn room_is_made_by_closing_what_nobody_has_used_for_longest_whichever_serv
         assert_eq!((gauge(), idle_here()), (3 - round as u64, 3 - round));
         assert_eq!(others.iter().filter(|peer| is_closed(peer)).count(), round + 1);
     }
-    // Nobody else is there to be waited for.
+    // There is no other worker to wait for.
     assert!(!Room::new(worker, LONG).make(&out_of_descriptors()).await);
 }
 
@@ -149,7 +151,7 @@ async fn who_cannot_be_let_in_waits_and_others_are_asked_only_for_descriptors() 
 
 #[test]
 fn the_more_there_is_to_look_at_the_more_is_closed_within_bounds() {
-    // Idle connections, servers, at least, closed.
+    // Idle connections, servers, minimum, number closed.
     for (idle, servers, least, closed) in
         [(1, 3, 1, 1), (2, 3, 2, 2), (160, 0, 2, 10), (30, 10_000, 2, 30), (5_000, 10_000, 1, 64)]
     {
