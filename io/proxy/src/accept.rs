@@ -17,52 +17,54 @@ use crate::socket_name::SocketName;
 use crate::state::{CountedClient, Full, Live};
 use crate::worker::{Drain, LocalListener, LocalLive, Worker};
 
-/// What a listening socket is told.
+/// Order to a listening socket.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SocketOrder {
-    /// A plan is in force that has it: listen with these options.
+    /// Listen with these options, because the plan in force has a listener for the socket.
     Listen(ListenOptions),
-    /// It is no longer needed.
+    /// Close the socket, because it is no longer needed.
     Close,
 }
 
-/// How long nothing is accepted after the process has run out of descriptors or memory.
+/// Pause in accepting after the process has run out of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
-/// How often that is borne before a socket is closed although clients are queued in it.
+/// Maximum number of these pauses before a socket is closed although clients are queued in it.
 const EXHAUSTED_PAUSES_MAX: usize = 10;
 
-/// So few connections are not why memory is short: then further clients come in all the same.
+/// Number of connections below which they cannot be the cause of a memory shortage; new ones are then still
+/// accepted.
 const FEW: u32 = 64;
 
-/// How long a socket that is to be closed is accepted from. A client that has connected and was silent so far comes out
-/// when the kernel repeats its SYN-ACK: 1 s after the first one, a tick of its timers and the way there and back.
+/// Time for which a closing socket still accepts. A client that connected and stayed silent appears when the
+/// kernel repeats its SYN-ACK: 1 s after the first one, plus a timer tick and a round trip.
 const CLOSING: Duration = Duration::from_millis(1_500);
-/// At the end of that time nobody new is let begin for so long: whose handshake is under way gets through, also from far away,
-/// and has time to ask for something before a stop closes connections without a request.
+/// Last part of that time, in which no new handshake may begin. Handshakes in progress can complete, even
+/// over long distances. Their clients still have time to send a request before a shutdown closes connections
+/// without one.
 const LAST: Duration = Duration::from_millis(500);
 
-/// A listening socket, and whom it is accepted for.
+/// A listening socket and the listener for which it accepts.
 pub(crate) struct Post {
     worker: Rc<Worker>,
     name: SocketName,
-    /// The listener it belongs to, and the last plan in which it belonged to one.
+    /// Listener that the socket belongs to, with the last plan that had it.
     serving: Option<(Rc<LocalLive>, LocalListener)>,
 }
 
 impl Post {
-    /// `plan`: the one for which the socket was opened.
+    /// Creates the post; `plan` is the plan for which the socket was opened.
     pub(crate) fn new(worker: &Rc<Worker>, name: SocketName, plan: &Arc<Live>) -> Self {
         let mut post = Self { worker: Rc::clone(worker), name, serving: None };
         post.look_at_plan();
         if post.serving.is_none() {
-            // The next plan is in force already, and has no listener for it.
+            // The next plan is in force already and has no listener for the socket.
             post.follow(&worker.live_of(plan));
         }
         post
     }
 
-    /// Accepts until one of the two says stop: the socket's own orders, or the process's end. Then takes whoever has connected
-    /// already, and closes the socket.
+    /// Accepts until the socket is ordered to close or the process stops. Then accepts the clients that have
+    /// already connected, and closes the socket.
     pub(crate) async fn accept(
         mut self,
         socket: Listener,
@@ -73,7 +75,8 @@ impl Post {
         let (mut orders, mut stopping) = (orders, stopping);
         loop {
             let told = {
-                // Asked anew only when they have said something: to get in line for that, and out of it again, takes longer than to accept.
+                // The futures are created again only after an order: registering and deregistering them takes
+                // longer than an accept.
                 let mut changed = pin!(orders.changed());
                 let mut stops = pin!(stopping.wait_for(|drain| *drain != Drain::No));
                 loop {
@@ -99,7 +102,8 @@ impl Post {
         worker.connection_ended();
     }
 
-    /// Follows the plan in force. If that has no listener for this socket any more, whoever is in its queue is served as before.
+    /// Follows the plan in force. If that has no listener for this socket any more, its queued clients are
+    /// served as before.
     fn look_at_plan(&mut self) {
         self.follow(&self.worker.live());
     }
@@ -117,7 +121,7 @@ impl Post {
         }
     }
 
-    /// What cannot be changed stays as it is.
+    /// Reports a failed change of the socket; its former options stay in force.
     fn changed(&self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
             report::line(&format!("{}: change of a listening socket: {error}", self.label()));
@@ -130,14 +134,15 @@ impl Post {
             Err(error) if is_clients_fault(&error) => {}
             Err(error) if self.worker.make_room_for_client(&error) => {}
             Err(error) => {
-                // The connection stays in the kernel's queue: the next one that ends makes room for it, in whichever worker.
+                // The connection stays in the kernel's queue. The next connection that ends, in any worker,
+                // makes room for it.
                 report::throttled(|| format!("{}: accept: {error}", self.label()));
                 self.worker.wait_for_room(&error, EXHAUSTED_PAUSE).await;
             }
         }
     }
 
-    /// Starts a session, unless a limit is reached: then the client learns at once that it will not be served.
+    /// Starts a session, or refuses the client at once if a limit is reached.
     fn admit(&mut self, socket: Socket, peer: Peer) {
         if self.serving.as_ref().is_none_or(|(live, _)| !self.worker.is_current(live)) {
             self.look_at_plan();
@@ -146,7 +151,7 @@ impl Post {
         let worker = &self.worker;
         let state = listener.shared();
         let address = address_of(peer);
-        // Whose it is behind a PROXY header is known later.
+        // Behind a PROXY header, the client is not known yet.
         let client = if state.takes_proxy_header(address) { None } else { address };
         let Ok(counted) = state.count_client(client) else { return deny(worker, listener, &socket) };
         let newcomer = Newcomer {
@@ -161,7 +166,8 @@ impl Post {
         newcomer.arrive();
     }
 
-    /// Takes who has connected or is about to, before the socket closes: the kernel resets those who are left in it.
+    /// Accepts the clients that have connected or are about to. The kernel resets all connections still
+    /// queued when the socket closes.
     async fn close(mut self, socket: &Listener, mut stopping: watch::Receiver<Drain>) {
         self.changed(socket.show_silent());
         let until = Instant::now() + CLOSING;
@@ -198,37 +204,39 @@ impl Post {
     }
 }
 
-/// A client that was accepted, and for which there may be no room.
+/// An accepted client for which there may be no room.
 struct Newcomer {
     worker: Rc<Worker>,
     live: Rc<LocalLive>,
     listener: LocalListener,
     socket: Socket,
     peer: Peer,
-    /// Whose it is, if that is known.
+    /// Address of the client, if known.
     client: Option<SocketAddr>,
     counted: Option<CountedClient>,
 }
 
 impl Newcomer {
-    /// Comes in if there is room, or if a connection of this worker gives way. Else other workers are asked.
+    /// Starts the session if there is room, or if a connection of this worker can be closed. Otherwise asks
+    /// other workers for room.
     fn arrive(self) {
         let (state, shared) = (self.listener.shared(), &self.worker.shared);
         if shared.memory.is_short() && shared.open.now() >= FEW && !self.has_made_room(Full::Process) {
             return deny(&self.worker, &self.listener, &self.socket);
         }
-        // The listener first: a newcomer that it refuses must cost no connection of another listener.
+        // Checks the listener first: a client that the listener refuses must not cost another listener a
+        // connection.
         let number = Full::Listener(state.number());
         let is_listener_full = !state.open.enter(state.plan.connections_max);
         if is_listener_full {
             if !self.has_made_room(number) {
                 return self.seek_room(number);
             }
-            // The connection that gives way ends within this turn of the event loop.
+            // The connection that makes room ends within this turn of the event loop.
             state.open.enter(None);
         }
         if !shared.open.enter(Some(shared.connections_max)) {
-            // What gives way in the listener leaves the process, too.
+            // A connection that makes room in the listener also leaves the process.
             if !is_listener_full && !self.has_made_room(Full::Process) {
                 state.open.leave();
                 return self.seek_room(Full::Process);
@@ -238,7 +246,7 @@ impl Newcomer {
         self.begin();
     }
 
-    /// Has another worker make room; refused if none does.
+    /// Asks other workers for room, and refuses the client if none makes room.
     #[cold]
     fn seek_room(self, full: Full) {
         if !self.worker.may_seek_room() {
@@ -253,7 +261,8 @@ impl Newcomer {
         });
     }
 
-    /// A connection gives way to it where there was no room. Returns whether there is room in the rest, too.
+    /// Counts the new connection after another one made room at the limit `full`. Returns false if the other
+    /// limit is reached.
     fn enter_after_other(&self, full: Full) -> bool {
         let (state, shared) = (self.listener.shared(), &self.worker.shared);
         let limit = if full == Full::Process { state.plan.connections_max } else { None };
@@ -263,7 +272,7 @@ impl Newcomer {
         shared.open.enter(None)
     }
 
-    /// Returns whether another connection of this worker gives way.
+    /// Returns true if another connection of this worker is being closed for this one.
     #[cold]
     fn has_made_room(&self, full: Full) -> bool {
         let worker = &self.worker;
@@ -279,7 +288,7 @@ impl Newcomer {
     }
 }
 
-/// The connection broke before it was accepted; the next one may be fine.
+/// Returns true if the connection broke before it was accepted; the next one may work.
 fn is_clients_fault(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, PermissionDenied,
@@ -290,7 +299,7 @@ fn is_clients_fault(error: &io::Error) -> bool {
     )
 }
 
-/// Clients of a plain HTTP listener get a 503 that needs no further step; all others a reset.
+/// Refuses a client: with a constant 503 on plain HTTP listeners, with a reset on all others.
 fn deny(worker: &Worker, listener: &LocalListener, socket: &Socket) {
     const OVERLOADED: &[u8] =
         b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -315,7 +324,7 @@ mod tests {
     use crate::state::Shared;
     use crate::testing::shared;
 
-    /// A socket of a listener whose requests go to this server, and a client that has connected to it.
+    /// A socket of a listener whose requests go to the given server, and a client that has connected to it.
     struct Rig {
         shared: Arc<Shared>,
         name: SocketName,
@@ -340,7 +349,8 @@ mod tests {
             Self { shared: shared(&config), name, socket, client }
         }
 
-        /// Has a worker accept its client, as one of `plan`, while `meanwhile` holds. Returns the status that the client gets.
+        /// Makes a worker accept the client under `plan`, after `meanwhile` has run. Returns the status that
+        /// the client gets.
         fn status(self, plan: &Arc<Live>, meanwhile: impl FnOnce(&Worker)) -> u16 {
             let Self { shared, name, socket, mut client } = self;
             let (orders, received) = watch::channel(SocketOrder::Listen(OPTIONS));

@@ -14,24 +14,24 @@ use weir_wire::proxy::{self, Command, Endpoints};
 use crate::state::Endpoint;
 use crate::worker::{Done, LocalPool, LocalServer, Room, ServerConnection, Worker, is_shortage};
 
-/// Whose addresses a PROXY header tells.
+/// Client and destination addresses for a PROXY header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProxiedClient {
     pub(crate) source: SocketAddr,
     pub(crate) destination: SocketAddr,
 }
 
-/// How long other workers may take to close something. They do so between two events.
+/// Maximum time to wait until other workers close something. They do so between two events.
 const ROOM_PATIENCE: Duration = Duration::from_millis(200);
 
-/// Why there is no connection.
+/// Reason why there is no connection.
 #[derive(Debug)]
 pub(crate) enum ConnectError {
     /// The server's name has never been resolved.
     Unresolved,
-    /// No address could be connected to; the cause is the last one's.
+    /// No address could be connected to; the cause is that of the last one.
     Connect(io::Error),
-    /// Nobody was asked: descriptors or memory have run out here.
+    /// The server was not contacted, because this process has run out of descriptors or memory.
     Exhausted(io::Error),
     /// The PROXY header could not be sent.
     ProxyHeader(io::Error),
@@ -39,15 +39,16 @@ pub(crate) enum ConnectError {
     Tls(io::Error),
 }
 
-/// Opens a connection to `server`, with TLS and a PROXY header if its pool wants them. Of several addresses
-/// the first that answers is taken. Where no descriptor is left, idle connections make room. Limited in time by the caller.
+/// Opens a connection to `server`, with TLS and a PROXY header if its pool requires them. Of several
+/// addresses, takes the first that accepts. If no descriptor is left, closes idle connections. The caller
+/// limits the time.
 pub(crate) async fn connect(
     worker: Rc<Worker>,
     pool: Rc<LocalPool>,
     server: Rc<LocalServer>,
     client: Option<ProxiedClient>,
 ) -> Result<ServerConnection, ConnectError> {
-    // What it waits for here must not look as if the server were slow.
+    // Limited, so that waiting for a descriptor does not look like a slow server.
     let patience = ROOM_PATIENCE.min(pool.shared.plan.timeouts.connect.duration() / 2);
     let mut room = Room::new(Rc::clone(&worker), patience);
     let (started, opened) = loop {
@@ -83,7 +84,7 @@ async fn open(
         Endpoint::Unresolved => return Err(ConnectError::Unresolved),
         Endpoint::Unix(path) => Socket::connect_unix(path).await.map_err(ConnectError::of)?,
         Endpoint::Inet(addresses) => {
-            // Of one address there is nothing to take turns with, and all workers would write to one place for it.
+            // A single address needs no rotation, and all workers would write to the counter for it.
             let first = if addresses.len() > 1 { server.shared.next_rotation() } else { 0 };
             let addresses = rotated(addresses, first);
             connect_first(addresses).await.map_err(ConnectError::of)?
@@ -105,7 +106,7 @@ async fn open(
     Ok(ServerConnection::new(Stream::Tls(Box::new(encrypted)), whereabouts))
 }
 
-/// Tells the server whose connection it is, if its pool wants that.
+/// Sends the PROXY header, if the pool requires one.
 async fn introduce(
     pool: &LocalPool,
     socket: &mut Socket,
@@ -115,7 +116,7 @@ async fn introduce(
     write_all(socket, &proxy_header(version, client)).await.map_err(ConnectError::ProxyHeader)
 }
 
-/// The addresses, a different one first each time.
+/// Iterates over the addresses, beginning with a different one each time.
 fn rotated(addresses: &[SocketAddr], rotation: usize) -> impl Iterator<Item = SocketAddr> {
     let (later, sooner) = addresses.split_at(rotation % addresses.len().max(1));
     sooner.iter().chain(later).copied()
@@ -153,7 +154,7 @@ impl ConnectError {
         if is_shortage(&cause) { Self::Exhausted(cause) } else { Self::Connect(cause) }
     }
 
-    /// Whether it says nothing of the server.
+    /// Returns true if the error is a local shortage and says nothing about the server.
     pub(crate) fn is_own(&self) -> bool {
         matches!(self, Self::Exhausted(_))
     }

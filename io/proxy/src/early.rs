@@ -1,4 +1,4 @@
-//! Connections that end before there is a request, in TCP mode before there is a pool: why, counted and logged.
+//! Counts and logs connections that end before there is a request, or in TCP mode before a pool is chosen.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,35 +15,35 @@ use crate::report;
 use crate::state::ListenerState;
 use crate::worker::{Drain, LocalLive, Worker};
 
-/// A connection that gets no further, as far as it is known.
+/// A connection that ended early, as far as it is known.
 pub(crate) struct Early<'a> {
     pub(crate) client: Option<SocketAddr>,
     pub(crate) tls: Option<&'a ClientTlsFacts>,
     pub(crate) started: Instant,
-    /// So much of what was waited for has come.
+    /// Number of bytes received.
     pub(crate) bytes_in: usize,
     pub(crate) why: EarlyEnd,
 }
 
-/// Why a connection gets no further.
+/// Reason for the early end.
 #[derive(Debug)]
 pub(crate) enum EarlyEnd {
-    /// The client has ended it.
+    /// The client closed the connection.
     Left,
-    /// The time was over.
+    /// The time limit passed.
     Late,
-    /// Another client needs its room.
+    /// A new connection needs its room.
     GivesWay,
-    /// What came is no PROXY header.
+    /// The received bytes are not a PROXY header.
     ProxyHeader(ProxyError),
-    /// The TLS handshake failed, and it was the client's doing.
+    /// The TLS handshake failed because of the client.
     Tls(HandshakeFault),
-    /// Nobody takes the server name that was asked for.
+    /// No route accepts the requested server name.
     ServerName,
 }
 
 impl EarlyEnd {
-    /// All rules by which a connection is refused so early.
+    /// All rules that can refuse a connection this early.
     pub(crate) const RULES: [RefusalRule; 9] = [
         RefusalRule::HeadTimeout,
         RefusalRule::ProxyHeader,
@@ -56,7 +56,7 @@ impl EarlyEnd {
         RefusalRule::ServerName,
     ];
 
-    /// What an error of a read comes to.
+    /// Returns the reason that a read error stands for.
     pub(crate) fn of(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::TimedOut { Self::Late } else { Self::Left }
     }
@@ -85,21 +85,21 @@ impl EarlyEnd {
     }
 }
 
-/// Counts and logs that `listener` has lost a connection so early. One on which nothing came was no request: somebody has
-/// looked whether there is a listener.
+/// Counts and logs an early end at `listener`. A connection without any received bytes is ignored: it was
+/// probably a check that the port is open.
 pub(crate) fn ended(worker: &Worker, live: &LocalLive, listener: &ListenerState, early: &Early<'_>) {
     let gives_way = matches!(early.why, EarlyEnd::GivesWay);
     if gives_way {
         listener.counters.of(worker.thread).connections_denied.one();
     }
-    // How many bytes a handshake took is not known; it has counters of its own.
+    // The number of handshake bytes is not known; handshakes have counters of their own.
     let is_tls = matches!(early.why, EarlyEnd::Tls(_));
     if early.bytes_in == 0 && !is_tls {
         return;
     }
     let counters = listener.counters.of(worker.thread);
     counters.bytes_in.add(early.bytes_in as u64);
-    // At the end of a stop all time is over: that is not the client's doing.
+    // At the end of a shutdown all deadlines expire; that is not the client's fault.
     let stops = matches!(early.why, EarlyEnd::Late) && worker.drain.get() == Drain::Cut;
     let refused_by = if stops { None } else { early.why.refused_by() };
     let termination =
@@ -152,10 +152,10 @@ mod tests {
             EarlyEnd::ServerName,
         ] {
             assert!(why.termination().is_documented(), "{why:?}");
-            // A client that has left was not refused, and one that gives way has broken no rule.
+            // A client that left was not refused, and a connection closed to make room broke no rule.
             let is_refused = !matches!(why, EarlyEnd::Left | EarlyEnd::GivesWay);
             assert_eq!(why.refused_by().is_some(), is_refused, "{why:?}");
-            // Whatever a listener counts is shown, in TCP mode too.
+            // Every rule that a listener counts is shown, in TCP mode too.
             assert!(why.refused_by().is_none_or(|rule| EarlyEnd::RULES.contains(&rule)), "{why:?}");
         }
         assert!(Termination::new(Cause::Killed, Phase::Request).is_documented());

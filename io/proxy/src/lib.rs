@@ -1,7 +1,8 @@
-//! The data path: accepts connections, chooses servers, moves bytes, survives everything; and the control plane that
-//! tells the workers what is true.
+//! The data path, which accepts connections, chooses servers and forwards bytes, and the control plane, which
+//! gives the workers their configuration.
 //!
-//! Decisions are made by logic/*; sockets, timers and TLS are io/net's. See docs/architecture.md for who owns what.
+//! Decisions are made by the crates in logic/*; sockets, timers and TLS are in io/net. See
+//! docs/architecture.md for the division of work.
 
 mod accept;
 pub mod access_log;

@@ -1,4 +1,4 @@
-//! What becomes of a request, for the access log.
+//! Writes the access log records of connections and requests.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use crate::http::{
 use crate::state::{ListenerState, ModeState, OpenConnections, QueueAhead, ServerState};
 use crate::worker::{LocalLive, Worker};
 
-/// A connection that ended before there was a request, in TCP mode before there was a pool.
+/// A connection that ended before there was a request, or in TCP mode before a pool was chosen.
 pub(crate) struct EarlyRecord<'a> {
     pub(crate) listener: &'a ListenerState,
     pub(crate) client: Option<SocketAddr>,
@@ -28,7 +28,7 @@ pub(crate) struct EarlyRecord<'a> {
     pub(crate) refused_by: Option<RefusalRule>,
 }
 
-/// Writes the line of a connection that ended so early.
+/// Writes the line of a connection that ended early.
 pub(crate) fn early(worker: &Worker, live: &LocalLive, early: &EarlyRecord<'_>) {
     let Some(log) = &live.log else { return };
     let base = connection(worker, early.listener, (early.client, early.tls), early.started);
@@ -85,7 +85,7 @@ pub(crate) fn tcp(worker: &Worker, live: &LocalLive, record: &TcpRecord<'_>) {
     });
 }
 
-/// What lines have in common that are of a connection and not of a request.
+/// Builds the part that all lines about connections have in common.
 fn connection<'a>(
     worker: &Worker,
     listener: &'a ListenerState,
@@ -119,11 +119,12 @@ fn connection<'a>(
     }
 }
 
-/// What the client got of an exchange.
+/// Data that the client received from an exchange.
 pub(crate) enum Given {
-    /// The server's response, as far as it came.
+    /// The server's response, as far as it arrived.
     Response,
-    /// A change of protocol, and then so many bytes from and to the client, the response's head included.
+    /// A change of protocol. The numbers count the bytes from and to the client after it, including the head
+    /// of the response.
     Tunnel { bytes_in: u64, bytes_out: u64 },
 }
 
@@ -131,11 +132,11 @@ pub(crate) enum Given {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
     pub(crate) termination: Termination,
-    /// What was wrong with it, if that is why.
+    /// Rule that refused the request, if it was refused.
     pub(crate) refused_by: Option<RefusalRule>,
 }
 
-/// Writes the line of a request that was sent to a server, or was to be.
+/// Writes the line of a request that was sent to a server, or was meant to be.
 pub(crate) fn exchange(connection: &Connection, exchange: &Exchange, given: &Given, ended: Ended) {
     let Some(log) = &connection.live.log else { return };
     let taken = exchange.taken_bytes();
@@ -179,19 +180,19 @@ fn hedge_won(hedged: Hedged) -> Option<bool> {
     }
 }
 
-/// What became of a request to a service.
+/// Outcome of a request to a service.
 pub(crate) struct ServiceRecord {
-    /// `None` = the client got none.
+    /// Status of the response; `None` = the client got none.
     pub(crate) status: Option<u16>,
-    /// Head included.
+    /// Bytes sent, including the head.
     pub(crate) bytes_out: u64,
     pub(crate) body_bytes_out: u64,
     pub(crate) termination: Termination,
-    /// What was wrong with the request, if that is why it ended.
+    /// Rule that refused the request, if it was refused.
     pub(crate) refused_by: Option<RefusalRule>,
 }
 
-/// Writes the line of a request to a service. `bytes_in`: with the head.
+/// Writes the line of a request to a service. `bytes_in` includes the head.
 pub(crate) fn service(
     connection: &Connection,
     facts: &RequestFacts,
@@ -233,7 +234,8 @@ pub(crate) fn service(
     });
 }
 
-/// Writes the line of a request that Weir answered itself, once the answer has gone out as far as it does.
+/// Writes the line of a request that Weir answered itself, once the response has been sent as far as
+/// possible.
 pub(crate) fn answered(
     connection: &Connection,
     request: &AnsweredRequest,
@@ -273,7 +275,8 @@ pub(crate) fn answered(
     });
 }
 
-/// Writes the line of a head within which the client went away, or the process stopped, after so many bytes.
+/// Writes the line of a request head that broke off after `bytes_in` bytes, because the client left or the
+/// process stopped.
 pub(crate) fn broken_off(connection: &Connection, bytes_in: u64, timing: &Timing, termination: Termination) {
     let Some(log) = &connection.live.log else { return };
     let subject = Subject::BadRequest { request_id: None };
@@ -284,8 +287,9 @@ pub(crate) fn broken_off(connection: &Connection, bytes_in: u64, timing: &Timing
     });
 }
 
-/// Writes the line of something that could not be read as a request, or did not come in time, once its answer has gone out as
-/// far as it does. The client is the peer: nothing that it says of others was read.
+/// Writes the line of a request that could not be parsed or did not arrive in time, once its response has
+/// been sent as far as possible. The client is the peer, because no header that could name another client was
+/// read.
 pub(crate) fn unread(connection: &Connection, unread: &Unread, answer: &Answer) {
     let Some(log) = &connection.live.log else { return };
     let subject = Subject::BadRequest { request_id: some(unread.id.as_bytes()) };
@@ -304,10 +308,11 @@ pub(crate) fn unread(connection: &Connection, unread: &Unread, answer: &Answer) 
     });
 }
 
-/// Of a request no copy of which was kept; where there is a log, there is one.
+/// Subject for a request without a kept copy; if there is a log, every request has one.
 const UNREAD: Subject<'static> = Subject::BadRequest { request_id: None };
 
-/// What all lines of an HTTP connection have in common. `named`: the client, if a trusted peer names it.
+/// Builds the part that all lines of an HTTP connection have in common. `named`: the client, if a trusted
+/// peer names it.
 fn record<'a>(
     connection: &'a Connection,
     named: Option<&Peer>,
@@ -348,7 +353,7 @@ fn record<'a>(
     }
 }
 
-/// The addresses of a request, without the tokens that may be in them.
+/// URLs of a request, with the tokens in them redacted.
 struct Urls<'a> {
     target: Cow<'a, [u8]>,
     referer: Cow<'a, [u8]>,
@@ -393,7 +398,7 @@ fn fields<'a>(copy: &'a RequestCopy, urls: &'a Urls<'a>, id: &'a str) -> Request
     }
 }
 
-/// The path that rules have compared, where the target that the client sent has another.
+/// Returns the path that the rules matched, if it differs from the path that the client sent.
 fn compared_path(copy: &RequestCopy) -> Option<&[u8]> {
     match (&copy.compared_path, &copy.sent_target) {
         (None, None) => None,

@@ -1,18 +1,18 @@
-//! Whether a peer that leaves no room in its socket takes bytes all the same. The kernel tells of room only once a part of a large
-//! buffer is empty: a slow reader may need minutes for that. What its kernel has acknowledged tells, and is looked at when a time limit
-//! has passed, never before.
+//! Detects whether a peer with a full socket buffer still takes bytes. The kernel reports room only when a
+//! part of a large buffer is empty, which may take a slow reader minutes. The bytes that the peer's kernel
+//! has acknowledged show progress earlier. They are checked only when a time limit has passed.
 
 use std::time::Duration;
 
 use weir_net::Socket;
 
-/// What a peer had not acknowledged when the time limit passed for the last time.
+/// Bytes that the peer had not acknowledged when the time limit last passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PeerProgress(Option<u32>);
 
 impl PeerProgress {
-    /// The time limit has passed, and nothing was written in the time: how much longer the peer may take, if at all. With the first look
-    /// nobody knows yet what it takes: a quarter of the time tells.
+    /// Returns how much more time the peer gets after the time limit passed without a write; `None` = no
+    /// more. At the first call there is nothing to compare with, so the peer gets a quarter of the limit.
     #[cold]
     pub(crate) fn more_time(&mut self, socket: &Socket, limit: Duration) -> Option<Duration> {
         self.after(socket.undelivered_bytes(), limit)

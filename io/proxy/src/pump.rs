@@ -1,4 +1,5 @@
-//! Moves one body, or one direction of a tunnel, from one stream to another, with back pressure and in bounded memory.
+//! Moves one body, or one direction of a tunnel, from one stream to another, with back pressure and bounded
+//! memory.
 
 mod batch;
 
@@ -13,61 +14,63 @@ use weir_net::{Pipe, Socket, Stream, poll_splice};
 use crate::worker::Worker;
 use batch::{NO_BATCH, next_batch};
 
-/// Below this, a copy costs less than the two calls of a splice.
+/// Minimum size for splicing; below it, a copy costs less than the two calls of a splice.
 const SPLICE_MIN: u64 = 8 * 1024;
-/// One read when copying: large enough to spread the cost of the calls, small enough to stay in the cache.
+/// Size of one read when copying: large enough to spread the cost of the calls, small enough to stay in the
+/// cache.
 const COPY_BYTES: usize = 64 * 1024;
 
-/// After so many spliced bytes it is the turn of the worker's other tasks.
+/// Number of spliced bytes after which the worker's other tasks run.
 const TURN_BYTES: u64 = 512 * 1024;
-/// The same for what is copied, and perhaps decrypted and encrypted on the way: a byte of it takes many times as long.
+/// The same limit for copied bytes, which may also be decrypted and encrypted: each takes many times as long.
 const COPY_TURN_BYTES: u64 = 64 * 1024;
-/// The same for reads: one may have decrypted thousands of TLS records with a byte of data each.
+/// The same limit for the number of reads: one may have decrypted thousands of TLS records with a byte of
+/// data each.
 const COPY_TURN_READS: u32 = 4;
 
-/// One direction.
+/// One body, or one direction of a tunnel.
 #[derive(Debug)]
 pub(crate) struct Pump {
     scanner: BodyScanner,
-    /// Large, and hardly ever there.
+    /// Boxed, because it is large and rarely used.
     dechunker: Option<Box<Dechunker>>,
-    /// Read, but not yet taken by the sink.
+    /// Bytes read, but not yet taken by the sink.
     pending: Vec<u8>,
     pending_at: usize,
-    /// More bytes of payload than this are not passed on, framing not counted.
+    /// Maximum number of payload bytes, framing not counted.
     payload_bytes_max: u64,
     pipe: Option<Pipe>,
-    /// No descriptors were left for a pipe: this body is copied.
+    /// True if no descriptors were left for a pipe; this body is then copied.
     splice_denied: bool,
-    /// The source tells of nothing less.
+    /// Number of bytes from which the source reports input.
     batch: u64,
-    /// What was last there to be taken from the source.
+    /// Number of bytes of the last read from the source.
     last_read: u64,
-    /// Whether batches may be waited for: not once one has taken too long.
+    /// True if the pump may wait for batches; false once a batch has taken too long.
     may_batch: bool,
-    /// The sink's kernel keeps bytes back that were to go out together with the first spliced ones.
+    /// True while the sink's kernel holds back bytes to send them together with the first spliced ones.
     sink_holds: bool,
-    /// Bytes that the sink has taken, and has encrypted, and that its peer has no room for.
+    /// Bytes that the sink has taken and encrypted, and for which its peer has no room yet.
     sink_unsent: usize,
     source_ended: bool,
-    /// Bytes that came from the source.
+    /// Bytes read from the source.
     pub(crate) bytes_read: u64,
-    /// Bytes that the sink took.
+    /// Bytes that the sink has taken.
     pub(crate) bytes_written: u64,
-    /// Bytes read after the body's end.
+    /// Bytes read after the end of the body.
     pub(crate) surplus: Vec<u8>,
 }
 
-/// Why a pump stopped.
+/// Reason why a pump stopped.
 #[derive(Debug)]
 pub(crate) enum PumpError {
     /// The source failed.
     Source(io::Error),
-    /// The source ended before the body did.
+    /// The source ended before the end of the body.
     Truncated,
-    /// The body's chunks make no sense.
+    /// The chunked framing of the body is invalid.
     Framing(ChunkError),
-    /// The body is larger than it may be; its end was not passed on.
+    /// The body exceeds its limit; its end was not forwarded.
     TooLarge,
     /// The sink failed.
     Sink(io::Error),
@@ -86,7 +89,7 @@ impl fmt::Display for PumpError {
 }
 
 impl Pump {
-    /// A pump for a body with this framing; until close for a tunnel.
+    /// Creates a pump for a body with this framing; a tunnel uses a scanner that runs until close.
     pub(crate) fn new(scanner: BodyScanner) -> Self {
         Self {
             scanner,
@@ -108,48 +111,49 @@ impl Pump {
         }
     }
 
-    /// Takes the chunk framing off, for clients that do not know it.
+    /// Removes the chunked framing, for clients that do not support it.
     pub(crate) fn dechunk(&mut self) {
         self.dechunker = Some(Box::new(Dechunker::of_response()));
     }
 
-    /// Stops with [`PumpError::TooLarge`] once there are more bytes than this, before the body's end is passed on: a
-    /// sink must not take a body for whole that is refused. What is over the limit from the start is the caller's to see.
+    /// Limits the payload. The pump stops with [`PumpError::TooLarge`] before it forwards the end of the
+    /// body, so that a sink cannot take a refused body for complete. The caller must check a length that is
+    /// too large from the start.
     pub(crate) fn limit(&mut self, payload_bytes_max: u64) {
         self.payload_bytes_max = payload_bytes_max;
     }
 
-    /// Whether more was read than may be.
+    /// Returns true if more payload was read than the limit permits.
     pub(crate) fn is_too_large(&self) -> bool {
         self.payload_bytes() > self.payload_bytes_max
     }
 
-    /// Whether the source has given all of the body.
+    /// Returns true if the source has delivered the whole body.
     pub(crate) fn is_read(&self) -> bool {
         self.source_ended || self.scanner.is_done()
     }
 
-    /// Whether the end of the source was the end of the body.
+    /// Returns true if the end of the source was the end of the body.
     pub(crate) fn ended_with_source(&self) -> bool {
         self.source_ended
     }
 
-    /// Whether bytes wait for the sink: then it is the sink that is slow.
+    /// Returns true if bytes wait for the sink; then the sink is the slow side.
     pub(crate) fn waits_for_sink(&self) -> bool {
         self.has_pending() || self.sink_unsent > 0
     }
 
-    /// Bytes that the sink has taken and its peer has not.
+    /// Returns the number of bytes that the sink has taken and its peer has not.
     pub(crate) fn sink_unsent(&self) -> usize {
         self.sink_unsent
     }
 
-    /// The WebSocket frames of what came from the source, if it sends any.
+    /// Returns the WebSocket frames of the bytes from the source, if it sends any.
     pub(crate) fn frames(&self) -> Option<&FrameScanner> {
         self.scanner.frames()
     }
 
-    /// What the other direction of a tunnel is read by.
+    /// Returns the scanner for the other direction of a tunnel.
     pub(crate) fn other_direction(&self) -> BodyScanner {
         match self.frames() {
             Some(_) => BodyScanner::WebSocket(Box::default()),
@@ -157,7 +161,7 @@ impl Pump {
         }
     }
 
-    /// Whether a WebSocket Close may follow the bytes that the sink has taken.
+    /// Returns true if a WebSocket Close may follow the bytes that the sink has taken.
     pub(crate) fn may_close(&self) -> bool {
         !self.has_pending() && self.frames().is_some_and(FrameScanner::may_close)
     }
@@ -166,7 +170,7 @@ impl Pump {
         self.pending_at < self.pending.len() || self.pipe.as_ref().is_some_and(|pipe| !pipe.is_empty())
     }
 
-    /// Payload bytes of the body so far, framing not counted.
+    /// Returns the number of payload bytes of the body so far, framing not counted.
     pub(crate) fn payload_bytes(&self) -> u64 {
         match &self.scanner {
             BodyScanner::Chunked(chunks) => chunks.payload_bytes(),
@@ -174,11 +178,12 @@ impl Pump {
         }
     }
 
-    /// Takes what came with the head: the first `bytes_read` of `bytes` belong to the body, and are the caller's to
-    /// send; what follows them is surplus. If the body is dechunked, or has chunk extensions, returns what to send instead.
+    /// Takes the bytes that came with the head. Those that `bytes_read` counts belong to the body, and the
+    /// caller sends them; the rest is surplus. If the body is dechunked or has chunk extensions, returns the
+    /// bytes to send instead.
     pub(crate) fn take_first(&mut self, bytes: &[u8]) -> Result<Option<Vec<u8>>, ChunkError> {
         let fed = self.scanner.feed(bytes);
-        // What breaks the rules was read, too.
+        // The bytes that broke the rules were read, too.
         let taken = fed.inspect_err(|_| self.bytes_read += bytes.len() as u64)?;
         self.bytes_read += taken as u64;
         if taken < bytes.len() {
@@ -192,8 +197,8 @@ impl Pump {
         Ok(Some(plain))
     }
 
-    /// Reads at most `room` bytes, and appends what of them belongs to the body to `out`: they are the caller's to send. Pending only
-    /// if there are none.
+    /// Reads at most `room` bytes and appends the part that belongs to the body to `out`; the caller sends
+    /// it. Returns `Pending` only if there are no bytes.
     pub(crate) fn poll_take(
         &mut self,
         cx: &mut Context<'_>,
@@ -219,12 +224,12 @@ impl Pump {
         Poll::Ready(Ok(()))
     }
 
-    /// Bytes of the body that are still to come, where that is known.
+    /// Returns the number of bytes still to come, if known.
     pub(crate) fn remaining_exact(&self) -> Option<u64> {
         self.scanner.remaining_exact()
     }
 
-    /// Keeps bytes that the sink had no room for; they go first.
+    /// Keeps bytes that the sink had no room for; they are sent first.
     pub(crate) fn keep(&mut self, worker: &Worker, bytes: &[u8]) {
         if self.pending.capacity() == 0 {
             self.pending = worker.buffers.take();
@@ -232,42 +237,44 @@ impl Pump {
         self.pending.extend_from_slice(bytes);
     }
 
-    /// Takes over bytes that the caller has read itself: they go first.
+    /// Takes over bytes that the caller has read; they are sent first.
     pub(crate) fn take_over(&mut self, worker: &Worker, bytes: &[u8]) {
-        // That a direction of a tunnel ends is not in its bytes.
+        // A tunnel's bytes do not contain its end, so the result does not matter.
         let _ = self.scanner.feed(bytes);
         self.bytes_read += bytes.len() as u64;
         self.keep(worker, bytes);
     }
 
-    /// Whether most of the body can be spliced, if both streams can.
+    /// Returns true if most of the body can be spliced, provided that both streams can.
     pub(crate) fn is_spliceable(&self) -> bool {
         self.dechunker.is_none() && self.scanner.unread_max() >= SPLICE_MIN
     }
 
-    /// The caller has sent the body's start with more to follow at once.
+    /// Records that the caller has sent the start of the body with a hint that more follows at once.
     pub(crate) fn sink_holds(&mut self) {
         self.sink_holds = true;
     }
 
-    /// Lets a large body's source wake us for batches only; the caller watches [`Pump::is_in_bulk`].
+    /// Permits that the source of a large body wakes the task for batches only. The caller must check
+    /// [`Pump::is_in_bulk`].
     pub(crate) fn batch(&mut self) {
         self.may_batch = true;
     }
 
-    /// Whether its source may be waited for until a batch is there, if it is fast and the body large.
+    /// Returns true if the pump may wait for batches from a fast source with a large body.
     #[cfg(test)]
     pub(crate) fn may_batch(&self) -> bool {
         self.may_batch
     }
 
-    /// Whether bytes may be kept waiting in the source's kernel until a batch is complete: not for long, then call
-    /// [`Pump::leave_bulk`].
+    /// Returns true while bytes may stay in the source's kernel until a batch is complete. This must not last
+    /// long: then call [`Pump::leave_bulk`].
     pub(crate) fn is_in_bulk(&self) -> bool {
         self.batch != NO_BATCH
     }
 
-    /// A batch is not complete in time: `source` is slow or has paused. From now on it is passed on as it comes.
+    /// Stops batching, because a batch was not complete in time: `source` is slow or has paused. From now on
+    /// bytes are forwarded as they arrive.
     pub(crate) fn leave_bulk(&mut self, source: &Stream) {
         self.may_batch = false;
         self.choose_batch(source.socket());
@@ -282,12 +289,12 @@ impl Pump {
         }
     }
 
-    /// Counts what the caller has sent itself.
+    /// Counts bytes that the caller has sent itself.
     pub(crate) fn sent(&mut self, bytes: usize) {
         self.bytes_written += bytes as u64;
     }
 
-    /// Moves what can be moved. Ready when the whole body has gone to the sink.
+    /// Moves as many bytes as possible. Becomes ready when the whole body has gone to the sink.
     pub(crate) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -338,7 +345,7 @@ impl Pump {
                 }
             };
             if moved.is_pending() {
-                // What TLS has encrypted must go out while this side waits for more.
+                // Bytes that TLS has encrypted must be sent while this side waits for more.
                 if let Poll::Ready(Err(error)) = sink.poll_flush(cx) {
                     return Poll::Ready(Err(PumpError::Sink(error)));
                 }
@@ -347,7 +354,7 @@ impl Pump {
         }
     }
 
-    /// Gives buffers back; a pipe that still holds bytes is closed with them.
+    /// Returns the buffers to the worker; a pipe that still holds bytes is closed with them.
     pub(crate) fn release(&mut self, worker: &Worker) {
         worker.buffers.give(std::mem::take(&mut self.pending));
         self.pending_at = 0;
@@ -373,7 +380,7 @@ impl Pump {
         Ok(Poll::Ready(()))
     }
 
-    /// How many bytes may be spliced now; `None` = copy.
+    /// Returns the number of bytes that may be spliced now; `None` = copy.
     fn splice_wanted(&self, source: &Stream, sink: &Stream) -> Option<u64> {
         let (_, _) = (source.splice_end()?, sink.splice_end()?);
         if self.splice_denied || self.dechunker.is_some() {

@@ -1,4 +1,4 @@
-//! Past the balancer: which server a client is sent on to, and with what ticket.
+//! Redirects clients directly to a server, with a ticket that the server accepts.
 
 use std::fmt;
 use std::rc::Rc;
@@ -13,24 +13,24 @@ use weir_net::ticket::{Errand, PARAMETER, Tickets};
 
 use crate::worker::{Choice, LocalPool, Worker};
 
-/// What a pool sends clients on with.
+/// Settings and keys with which a pool redirects clients.
 pub struct Redirect {
     plan: RedirectPlan,
     secret: Secret,
     tickets: Tickets,
 }
 
-/// A request that may be answered so.
+/// A request that may be redirected.
 pub(crate) struct Asked<'a> {
-    /// What it asks for.
+    /// The request's method, path, query and client.
     pub(crate) request: &'a RouteRequest<'a>,
-    /// Its `Authorization` lines.
+    /// Values of its `Authorization` lines.
     pub(crate) authorization: &'a [&'a [u8]],
-    /// What the pool's algorithm goes by.
+    /// Key for the pool's algorithm.
     pub(crate) key: Option<Key>,
 }
 
-/// The key of a config that says where a secret is.
+/// Returns the name of the configuration key for this place of a secret.
 pub fn key(place: &SecretPlace) -> &'static str {
     match place {
         SecretPlace::File(_) => "key-file",
@@ -39,10 +39,10 @@ pub fn key(place: &SecretPlace) -> &'static str {
 }
 
 impl Redirect {
-    /// `None` = the pool sends nobody on. Blocks on the disk.
+    /// Creates the redirect of a pool; `None` = the pool does not redirect clients. Blocks on the disk.
     ///
     /// # Errors
-    /// There is no secret where the plan says.
+    /// If there is no valid secret at the configured place.
     pub(crate) fn make(pool: &PoolPlan) -> Result<Option<Self>, String> {
         let Some(plan) = &pool.redirect else { return Ok(None) };
         let named = |cause: String| format!("redirect.{}: {cause}", key(&plan.key));
@@ -51,21 +51,21 @@ impl Redirect {
         Ok(Some(Self { plan: plan.clone(), secret, tickets }))
     }
 
-    /// Where a client is to go instead. `None`: the request takes the usual way, on which it waits, is refused, or passed on
-    /// to a server.
+    /// Returns the URL to redirect the client to. `None` = the request is handled as usual: it waits, is
+    /// refused or is forwarded to a server.
     pub(crate) fn location(pool: &Rc<LocalPool>, worker: &Worker, asked: &Asked<'_>) -> Option<Vec<u8>> {
         let redirect = pool.shared.redirect.as_ref()?;
         let RouteRequest { method, forwarded_path: path, query, client, .. } = *asked.request;
         if !redirect.plan.is_for(method, path) {
             return None;
         }
-        // The server says what is wrong with two of them.
+        // A request with two `Authorization` lines goes to the server, which rejects it.
         let (credentials, client) = match (asked.authorization, client?) {
             ([], client) => (None, client),
             ([one], client) => (Some(*one), client),
             _ => return None,
         };
-        // Nobody overtakes those who wait.
+        // A new request must not overtake the waiting ones.
         if pool.shared.queue.length() > 0 || is_open(pool) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Lines for the operator on standard error: one for what happened, however often it happens.
+//! Writes messages for the operator to standard error, with limits for repeated ones.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,22 +6,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Writes a line.
 pub fn line(text: &str) {
     use std::io::Write;
-    // Whoever closed standard error does not want to know.
+    // Errors are ignored: if standard error is closed, there is no place left to report them.
     let _ = writeln!(std::io::stderr().lock(), "weir: {text}");
 }
 
-/// Writes a line, but no more than one each second from all callers together: what floods would hide everything else,
-/// and would cost the time that an overloaded process does not have.
+/// Writes a line, at most one a second from all callers together. A flood of lines would hide all others, and
+/// an overloaded process has no time to write it.
 pub(crate) fn throttled(text: impl FnOnce() -> String) {
     static EVERY_SECOND: Seldom = Seldom::every(Duration::from_secs(1));
     EVERY_SECOND.line(text);
 }
 
-/// Writes a line now and then: of what goes on for long, and must not hide what else happens.
+/// Writes a line at most once per interval, for conditions that last and must not hide other messages.
 #[derive(Debug)]
 pub(crate) struct Seldom {
     interval: Duration,
-    /// Seconds since 1970.
+    /// Time of the last line, in seconds since 1970.
     last: AtomicU64,
 }
 
@@ -30,7 +30,7 @@ impl Seldom {
         Self { interval, last: AtomicU64::new(0) }
     }
 
-    /// Writes it, unless the last one is not long ago.
+    /// Writes the line, unless the last one was written within the interval.
     pub(crate) fn line(&self, text: impl FnOnce() -> String) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         if self.is_time(now) {
@@ -40,7 +40,7 @@ impl Seldom {
 
     fn is_time(&self, now: u64) -> bool {
         let last = self.last.load(Ordering::Relaxed);
-        // A clock that was set back is no reason to be silent.
+        // A clock that was set back must not suppress messages.
         let is_long_ago = now < last || now - last >= self.interval.as_secs();
         is_long_ago && self.last.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }

@@ -1,4 +1,4 @@
-//! From an accepted socket to the protocol that is spoken over it: PROXY header, TLS, then HTTP or bytes.
+//! Prepares an accepted connection: PROXY header and TLS handshake, then HTTP or TCP mode.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,23 +19,23 @@ use crate::state::{CountedClient, ListenerState, TooMany};
 use crate::tcp;
 use crate::worker::{LocalListener, LocalLive, Worker};
 
-/// What is known of a client before the first byte of its protocol.
+/// A client connection before the first byte of its protocol.
 pub(crate) struct Arrival {
     pub(crate) stream: Stream,
     pub(crate) deadline: Deadline,
-    /// The client's address, by PROXY header or by the socket.
+    /// Address of the client, from a PROXY header or the socket.
     pub(crate) client: Option<SocketAddr>,
-    /// The address it connected to, if a PROXY header told it.
+    /// Address that the client connected to, if a PROXY header named it.
     pub(crate) destination: Option<SocketAddr>,
     pub(crate) tls: Option<Box<ClientTlsFacts>>,
-    /// When the connection was taken up.
+    /// Time at which the connection was accepted.
     pub(crate) started: Instant,
-    /// Its number in the worker's table.
+    /// Number of the connection in the worker's table.
     pub(crate) number: u32,
 }
 
 impl Arrival {
-    /// Over a socket that has just been accepted.
+    /// Creates the arrival for a newly accepted socket.
     fn new(worker: &Worker, socket: Socket, peer: Peer, number: u32) -> Self {
         let (stream, deadline) = (Stream::Plain(socket), worker.timers.deadline());
         worker.table.woken_by(number, deadline.key());
@@ -43,7 +43,8 @@ impl Arrival {
         Self { stream, deadline, client: address_of(peer), destination: None, tls: None, started, number }
     }
 
-    /// Whether the time for the first head runs already, because a handshake or a PROXY header with addresses came before it.
+    /// Returns true if the time limit for the first head is running already, because a handshake or a PROXY
+    /// header with addresses came before it.
     pub(crate) fn head_runs(&self) -> bool {
         self.tls.is_some() || self.destination.is_some()
     }
@@ -56,11 +57,12 @@ pub(crate) fn address_of(peer: Peer) -> Option<SocketAddr> {
     }
 }
 
-/// Looked at in one go when a PROXY header is expected; longer ones take several.
+/// Number of bytes read at once when a PROXY header is expected; a longer header takes several reads.
 const PEEK_BYTES: usize = 1024;
 
-/// Serves one accepted connection to its end, in a task of its own. It counts from here on, and not from when that task first runs: a
-/// worker that stops might end before. Whatever becomes of the task, its place is given back.
+/// Serves one accepted connection to its end, in its own task. The connection counts from this call and not
+/// from the task's first poll, because a stopping worker might end before. However the task ends, the count
+/// is decremented.
 pub(crate) fn begin(
     worker: &Rc<Worker>,
     live: Rc<LocalLive>,
@@ -83,14 +85,14 @@ pub(crate) fn begin(
     }
 }
 
-/// HTTP over a bare socket. There is such a task for each idle connection, so that it has room for nothing that is over by then; what an async
-/// function is given it keeps room for.
+/// Serves HTTP over a plain socket. One such task exists for each idle connection, so it must hold nothing
+/// that is no longer needed; an async function keeps space for all its arguments.
 async fn serve_http(connection: Box<Connection>, counted: Counted) {
     http::serve(connection).await;
     drop(counted);
 }
 
-/// All others.
+/// Serves all other connections.
 async fn serve(
     mut counted: Counted,
     live: Rc<LocalLive>,
@@ -101,7 +103,7 @@ async fn serve(
     let worker = Rc::clone(&counted.worker);
     let plain = Arrival::new(&worker, socket, peer, counted.number);
     let state = listener.shared();
-    // What comes first needs no room in the task of every idle connection.
+    // Boxed, so that the task of an idle connection needs no space for the preparation.
     let arrival = if state.plan.proxy_protocol.is_none() && state.tls.is_none() {
         plain
     } else {
@@ -122,13 +124,13 @@ async fn serve(
     drop(counted);
 }
 
-/// Counts a connection for as long as it lives.
+/// Counts a connection until it is dropped.
 struct Counted {
     worker: Rc<Worker>,
     listener: Arc<ListenerState>,
-    /// Its number in the worker's table.
+    /// Number of the connection in the worker's table.
     number: u32,
-    /// Where the connections of each client are limited.
+    /// The client's connection count, if each client's connections are limited.
     counted: Option<CountedClient>,
 }
 
@@ -145,7 +147,7 @@ impl Counted {
         counters.connections_open.one();
         worker.open.set(worker.open.get() + 1);
         let address = address_of(peer);
-        // Whose it is behind a PROXY header is known later.
+        // Behind a PROXY header, the client is not known yet.
         let client = if listener.takes_proxy_header(address) { None } else { address };
         let source = worker.table.source_of(client.map(|address| address.ip()));
         let number = worker.table.enter(source, listener.number(), worker.now_ms());
@@ -164,8 +166,8 @@ impl Drop for Counted {
     }
 }
 
-/// Reads the PROXY header and completes the TLS handshake, within the listener's time for heads. `None`: there is nobody to
-/// serve.
+/// Reads the PROXY header and completes the TLS handshake, within the listener's time limit for heads.
+/// Returns `None` if the connection has ended.
 async fn prepare(
     worker: &Rc<Worker>,
     live: &LocalLive,
@@ -236,7 +238,7 @@ async fn prepare(
     }
 }
 
-/// Says why a client is not served as it meant to be: the access log has only the kind of fault.
+/// Reports why a client's handshake or certificate failed; the access log has only the kind of failure.
 fn tell_handshake(listener: &ListenerState, client: Option<SocketAddr>, why: &str) {
     static EVERY_FEW_SECONDS: Seldom = Seldom::every(Duration::from_secs(5));
     EVERY_FEW_SECONDS.line(|| format!("listener {}, {}: {why}", listener.plan.name, early::named(client)));
@@ -256,8 +258,8 @@ async fn accept_tls(tls: &ServerTls, arrival: Arrival) -> io::Result<Arrival> {
     Ok(Arrival { stream, deadline, client, destination, tls: Some(facts), started, number })
 }
 
-/// Reads exactly the header, so that what follows it is still in the socket for TLS or for splice. If there is none: why, and
-/// how many bytes have come in its place.
+/// Reads exactly the header, so that the bytes after it stay in the socket for TLS or splice. The error is
+/// the reason why there is no header, and the number of bytes received instead.
 async fn read_proxy_header(arrival: &mut Arrival) -> Result<(), (EarlyEnd, usize)> {
     let Arrival { stream: Stream::Plain(socket), deadline, .. } = arrival else { return Ok(()) };
     let mut header: Vec<u8> = Vec::new();
@@ -299,7 +301,7 @@ async fn read_proxy_header(arrival: &mut Arrival) -> Result<(), (EarlyEnd, usize
     Ok(())
 }
 
-/// `step`, or an error once the deadline has passed.
+/// Returns `step`, or a timeout error once the deadline has passed.
 fn or_late<T>(cx: &Context<'_>, deadline: &Deadline, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
     match step {
         Poll::Pending if deadline.poll_expired(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
@@ -366,7 +368,7 @@ mod tests {
              [listener.behind]\nbind = \"127.0.0.1:8082\"\npool = \"all\"\nproxy-protocol = {{ from = \"127.0.0.0/8\" }}\n\n\
              [pool.all]\nservers = [\"{at}\"]\n"
         );
-        // Whether its task has run when it has to give way.
+        // True if the task has run before the connection must close.
         for (name, has_run) in
             [("bytes", false), ("named", false), ("named", true), ("behind", false), ("behind", true)]
         {
@@ -411,7 +413,7 @@ mod tests {
              [pool.web]\nservers = [\"{}\"]\n",
             server.local_addr().unwrap()
         );
-        // Whether what has come is a request: half a head spares a connection once.
+        // True if the received text is a request. Half a head protects a connection only once.
         for (text, is_request) in [("GET / HTTP/1.1\r\nHost: a\r\n\r\n", true), ("GET / HT", false)] {
             let runtime =
                 Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
@@ -452,14 +454,14 @@ mod tests {
         }
     }
 
-    /// The size of the task that a function makes.
+    /// Returns the size of the task that a function creates.
     fn task_bytes<A, B, F>(_: fn(A, B) -> F) -> usize {
         size_of::<F>()
     }
 
     #[test]
     fn the_task_of_a_plain_connection_needs_little_room_beside_the_connection() {
-        // With what is kept of each task in front of it and behind it, three times 128 bytes.
+        // With the runtime's data before and after the task, that makes three times 128 bytes.
         let bytes = task_bytes(serve_http);
         assert!(bytes <= 288, "{bytes} bytes: something lives across a wait that should be boxed");
     }

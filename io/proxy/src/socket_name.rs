@@ -1,23 +1,23 @@
-//! Which listener of a plan an open listening socket belongs to.
+//! Finds the listener of a plan that an open listening socket belongs to.
 
 use weir_config::plan::ListenerPlan;
 use weir_model::{BindAddress, ListenerName};
 
-/// What a listening socket is recognised by in the plans that follow the one for which it was opened.
+/// Identity of a listening socket, by which later plans find it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocketName {
-    /// The listener for which it was opened.
+    /// Listener for which the socket was opened.
     pub listener: ListenerName,
-    /// The address as the plan had it then.
+    /// Address in the plan at that time.
     pub configured: BindAddress,
-    /// What it is bound to: a port 0 has become the port that the kernel chose.
+    /// Address that the socket is bound to. A port 0 is replaced by the port that the kernel chose.
     pub actual: BindAddress,
 }
 
 impl SocketName {
-    /// The index of the listener among `listeners`, and that of the address among the listener's, that this socket belongs
-    /// to: whoever has its address now, whatever the name. A port 0 says no address: it means the socket that was opened
-    /// for it, under the same name.
+    /// Returns the index of the listener that owns this socket, and the index of the address in that
+    /// listener. A listener with the socket's address owns it, whatever its name. A configured port 0 is no
+    /// real address; it means the socket that was opened for it under the same listener name.
     pub fn owner<'a>(
         &self,
         listeners: impl Iterator<Item = &'a ListenerPlan> + Clone,

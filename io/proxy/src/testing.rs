@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers that the tests of this crate share.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use weir_control::RuntimeState;
 use crate::control::{Controller, EventLog, Setup};
 use crate::state::Shared;
 
-/// What workers of a config need to begin.
+/// Returns the state that one worker needs for a configuration.
 pub(crate) fn shared(config: &str) -> Arc<Shared> {
     shared_by(1, config)
 }
 
-/// The same for so many workers.
+/// Returns the state that `workers` workers need for a configuration.
 pub(crate) fn shared_by(workers: usize, config: &str) -> Arc<Shared> {
     let source = Source { name: "test.toml".to_owned(), text: config.to_owned() };
     let plan = weir_config::load(&[source], &|_| None).unwrap().plan;

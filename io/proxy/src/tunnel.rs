@@ -1,4 +1,4 @@
-//! Bytes both ways, until both sides have ended or nothing has moved for too long.
+//! Forwards bytes in both directions until both sides have ended, or until nothing has moved for too long.
 
 mod leave;
 
@@ -13,18 +13,18 @@ use crate::peer_progress::PeerProgress;
 use crate::pump::{Pump, PumpError};
 use crate::worker::{Drain, Lease, Worker};
 
-/// Both directions of a connection that is passed on as bytes.
+/// Both directions of a connection that is forwarded as bytes.
 pub(crate) struct Tunnel {
     pub(crate) upload: Pump,
     pub(crate) download: Pump,
     upload_ended: bool,
     download_ended: bool,
     moved_at_arm: u64,
-    /// What each side has acknowledged, once the time without movement has passed.
+    /// Acknowledged bytes of each side, checked once the idle time has passed.
     progress: [PeerProgress; 2],
 }
 
-/// How a tunnel ended.
+/// Reason why a tunnel ended.
 #[derive(Debug)]
 pub(crate) enum TunnelEnd {
     /// Both sides ended their direction.
@@ -40,7 +40,7 @@ pub(crate) enum TunnelEnd {
 }
 
 impl TunnelEnd {
-    /// How the access log has it.
+    /// Returns the termination code for the access log.
     pub(crate) fn termination(&self) -> Termination {
         match self {
             Self::Clean => Termination::NORMAL,
@@ -53,7 +53,7 @@ impl TunnelEnd {
 }
 
 impl Tunnel {
-    /// The pumps must run until close.
+    /// Creates a tunnel; both pumps must run until close.
     pub(crate) fn new(upload: Pump, download: Pump) -> Self {
         Self {
             upload,
@@ -65,7 +65,7 @@ impl Tunnel {
         }
     }
 
-    /// Moves bytes until the tunnel has ended. Half-closes are passed on.
+    /// Moves bytes until the tunnel has ended. A half-close of one side is forwarded to the other.
     pub(crate) async fn run(
         &mut self,
         client: &mut Stream,
@@ -84,12 +84,12 @@ impl Tunnel {
         })
         .await;
         if matches!(end, TunnelEnd::Stopped) && self.upload.frames().is_some() {
-            // Nobody else pays for it with a larger task.
+            // Boxed, so that other tunnels do not pay for it with a larger task.
             Box::pin(self.take_leave(client, server, worker)).await;
         }
         self.upload.release(worker);
         self.download.release(worker);
-        // Who was broken off shall see it; who was only silent, or in the way of a stop, is told goodbye.
+        // A broken connection is passed on as a reset. A tunnel that was idle or stopped is closed normally.
         if matches!(end, TunnelEnd::Client | TunnelEnd::Server) {
             client.socket().reset_on_close();
             server.socket().reset_on_close();
@@ -148,7 +148,8 @@ impl Tunnel {
         if deadline.poll_expired(cx) { Poll::Ready(TunnelEnd::Idle) } else { Poll::Pending }
     }
 
-    /// Nothing has moved here for too long: how much longer it may take, because one side has not taken all that was sent.
+    /// Returns how much more time the tunnel gets after the idle time passed, because one side has not
+    /// acknowledged all bytes yet.
     #[cold]
     fn time_for_progress(&mut self, client: &Stream, server: &Stream, idle: Duration) -> Option<Duration> {
         let [of_client, of_server] = &mut self.progress;
@@ -157,17 +158,17 @@ impl Tunnel {
     }
 }
 
-/// What a tunnel's bytes count as, where a response's status would.
+/// Status that a tunnel counts as in measurements.
 pub(crate) const TUNNELLED: u16 = 200;
 
-/// Measures a tunnel for the algorithm that its server was chosen by.
+/// Measures a tunnel for the algorithm that chose its server.
 struct Meter<'a> {
     lease: Option<&'a Lease>,
     begun: Instant,
 }
 
 impl Meter<'_> {
-    /// The server's first byte is its answer, unless it has upgraded the connection with one.
+    /// Counts the server's first byte as its response, unless the connection was upgraded by a response.
     fn read(&self, tunnel: &Tunnel, worker: &Worker) {
         let Some(lease) = self.lease.filter(|lease| lease.is_measured()) else { return };
         let now = worker.look_at_clock();
@@ -179,7 +180,7 @@ impl Meter<'_> {
     }
 }
 
-/// One direction, and the end of the sink's direction after it.
+/// Moves one direction, then ends that direction of the sink.
 fn poll_direction(
     cx: &mut Context<'_>,
     pump: &mut Pump,

@@ -1,21 +1,22 @@
-//! Very many servers that are looked at regularly, some at a time. No cache holds what is known of thousands, and each line of memory has
-//! to be waited for: all of them at once would stall requests, and all of them each second would cost what many requests cost.
+//! Visits many servers regularly, a part of them at a time. The data of thousands of servers is not in the
+//! CPU cache, and each cache line costs a memory access. Visiting all at once would stall requests; visiting
+//! all every second would cost as much as many requests.
 
 use std::ops::Range;
 
-/// Whose turn it is.
+/// Position of the next part to visit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Turns {
     next: usize,
 }
 
-/// Those whose turn it is, of all in a row.
+/// Items to visit in one turn, as a range over all items in a row.
 #[derive(Debug, Clone)]
 pub(crate) struct Part(Range<usize>);
 
 impl Turns {
-    /// The next part of `total`, at most `at_once` of them; each comes again after all the others, in `turns_min` turns at most if
-    /// that is not more at once.
+    /// Returns the next part of `total` items, at most `at_once` of them. Each item comes again after all
+    /// others. A full round takes `turns_min` turns, or more if `at_once` requires it.
     pub(crate) fn next(&mut self, total: usize, at_once: usize, turns_min: usize) -> Part {
         let size = total.div_ceil(turns_min.max(1)).clamp(1, at_once.max(1));
         let from = if self.next < total { self.next } else { 0 };
@@ -25,10 +26,10 @@ impl Turns {
 }
 
 impl Part {
-    /// All there are.
+    /// All items.
     pub(crate) const ALL: Self = Self(0..usize::MAX);
 
-    /// Which belong to it of the `count` that come after `before` others in the row.
+    /// Returns which of `count` items belong to this part, if `before` other items precede them.
     pub(crate) fn of(&self, before: usize, count: usize) -> Range<usize> {
         let within = |at: usize| at.saturating_sub(before).min(count);
         within(self.0.start)..within(self.0.end)
@@ -80,7 +81,7 @@ mod tests {
             let range = turns.next(total, 100, 1).of(0, total);
             assert!(range.end <= total && (range.is_empty() == (total == 0)), "{total}: {range:?}");
         }
-        // However the number changes meanwhile, everybody has a turn.
+        // Even if the number changes meanwhile, every item is visited.
         let mut looked_at = [false; 250];
         for turn in 0..9 {
             looked_at[turns.next(249 + turn % 2, 100, 1).of(0, 250)].fill(true);

@@ -1,4 +1,4 @@
-//! The worker threads: started once, told what to listen on, told to stop.
+//! The worker threads: starts them, opens their listening sockets and stops them.
 
 use std::fs;
 use std::io;
@@ -34,40 +34,44 @@ struct Thread {
     handle: JoinHandle<()>,
 }
 
-/// One address, open on every worker. Dropping it stops accepting there, once those who have connected already are taken.
+/// One address, open on every worker. When it is dropped, clients that have already connected are accepted,
+/// and then the sockets are closed.
 #[derive(Debug)]
 pub struct ListenerSockets {
-    /// Whose it is.
+    /// Identity of the sockets.
     pub name: SocketName,
     orders: watch::Sender<SocketOrder>,
     file: Option<SocketFile>,
 }
 
-/// What a worker is told.
+/// Order to a worker.
 enum Order {
     Accept {
         name: SocketName,
         socket: ListenSocket,
-        /// The plan for which the socket was opened: another may be in force when the worker gets to this order.
+        /// Plan for which the socket was opened: another one may be in force when the worker handles this
+        /// order.
         plan: Arc<Live>,
         orders: watch::Receiver<SocketOrder>,
     },
     Drain(Drain),
 }
 
-/// Idle server connections are looked at, and log lines handed over, this often.
+/// Interval at which idle server connections are checked and log lines handed over.
 const HOUSEKEEPING: Duration = Duration::from_millis(200);
-/// Events are looked for after so many turns of tasks that are ready, at the latest. While a few connections keep a
-/// worker busy, all others wait for that; a look costs as much as a thirtieth of a request.
+/// Maximum number of task polls between two checks for events. While a few connections keep a worker busy,
+/// all others wait for that check; it costs about a thirtieth of a request.
 const EVENT_INTERVAL: u32 = 16;
-/// Idle clients get this long to send another request, which is answered, before a stop closes their connections. As long
-/// clients come in that have connected already and were silent: the kernel shows them after a second.
+/// Time for idle clients to send another request before a shutdown closes their connections; such a request
+/// is answered. New clients that have connected and stayed silent are accepted for the same time: the kernel
+/// shows them after a second.
 const IDLE_GRACE: Duration = Duration::from_millis(1_500);
-/// What is cut has ended within milliseconds. Whatever has not after this long does not hold up the process.
+/// Time after the cut until threads that have not ended are left behind. Normally they end within
+/// milliseconds.
 const CUT_GRACE: Duration = Duration::from_secs(2);
 
 impl Workers {
-    /// Starts `count` threads. What the process may not bind itself, `binder` binds for them.
+    /// Starts `count` threads. `binder` binds the addresses that the process may not bind itself.
     pub fn start(count: usize, shared: &Arc<Shared>, binder: Option<Arc<dyn Binder>>) -> io::Result<Self> {
         let threads = (0..count).map(|index| {
             let (orders, received) = mpsc::unbounded_channel();
@@ -79,8 +83,8 @@ impl Workers {
         Ok(Self { threads: threads.collect::<io::Result<_>>()?, shared: Arc::clone(shared), binder })
     }
 
-    /// Opens `address` for a listener: a socket for each worker. They accept from the call of
-    /// [`OpenedSockets::accept`] on.
+    /// Opens `address` for a listener, with one socket for each worker. They accept after the call of
+    /// [`OpenedSockets::accept`].
     pub fn open(&self, address: &BindAddress, options: ListenOptions) -> Result<OpenedSockets, ListenError> {
         let binder = self.binder.as_deref();
         let first = ListenSocket::open(address, options, binder)?;
@@ -99,9 +103,9 @@ impl Workers {
         Ok(OpenedSockets { address: actual, configured: address.clone(), options, sockets, file })
     }
 
-    /// Stops in order: those who have connected already are taken, requests are finished, idle connections are closed, and
-    /// after `deadline` everything that is left is cut. Returns when the threads have ended, or have not for two seconds after
-    /// that.
+    /// Stops in steps: accepts the clients that have already connected, finishes requests, closes idle
+    /// connections, and cuts the rest after `deadline`. Returns when the threads have ended, or two seconds
+    /// after the cut.
     pub async fn drain(self, deadline: Duration) {
         self.tell_all(Drain::Finish);
         let mut ended: Vec<_> =
@@ -142,10 +146,10 @@ impl Workers {
     }
 }
 
-/// Sockets that are bound and listening, but from which nobody accepts yet.
+/// Sockets that are bound and listening, but do not accept yet.
 #[derive(Debug)]
 pub struct OpenedSockets {
-    /// What they are bound to.
+    /// Address that they are bound to.
     pub address: BindAddress,
     configured: BindAddress,
     options: ListenOptions,
@@ -154,8 +158,9 @@ pub struct OpenedSockets {
 }
 
 impl OpenedSockets {
-    /// Accepts on every worker, for the listener that has this name, or the socket's address, in the plan in force. Workers get that
-    /// plan with the socket: clients that connect before a worker has looked are served even if the next plan has no such listener.
+    /// Starts accepting on every worker, for the listener with this name, or with the socket's address, in
+    /// the plan in force. Workers receive that plan with the socket. Clients that connect before a worker has
+    /// handled the order are thus served, even if the next plan has no such listener.
     pub fn accept(self, workers: &Workers, listener: &ListenerName) -> ListenerSockets {
         let Self { configured, address, options, sockets, file } = self;
         let name = SocketName { listener: listener.clone(), configured, actual: address };
@@ -170,7 +175,7 @@ impl OpenedSockets {
 }
 
 impl ListenerSockets {
-    /// Another plan is in force, in which it belongs to a listener with these options.
+    /// Changes the options after a new plan in which the socket belongs to a listener.
     pub fn adjust(&self, options: ListenOptions) {
         self.orders.send_replace(SocketOrder::Listen(options));
     }
@@ -178,13 +183,13 @@ impl ListenerSockets {
 
 impl Drop for ListenerSockets {
     fn drop(&mut self) {
-        // First the file: whoever finds it must still be accepted.
+        // Removes the file first: a client that still finds it must be accepted.
         drop(self.file.take());
         self.orders.send_replace(SocketOrder::Close);
     }
 }
 
-/// The file of a Unix socket: removed on drop, unless another has taken its place.
+/// File of a Unix socket. It is removed on drop, unless another file has replaced it.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
@@ -202,7 +207,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
-            // The next start removes what is left here.
+            // If the removal fails, the next start removes the file.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -234,14 +239,14 @@ fn run(index: usize, shared: Arc<Shared>, mut orders: mpsc::UnboundedReceiver<Or
                     Some(Order::Drain(drain)) => {
                         worker.drain.set(drain);
                         stopping.send_replace(drain);
-                        // Accept loops take what is queued before their sockets close.
+                        // Lets the accept loops take queued clients before their sockets close.
                         tokio::task::yield_now().await;
                         match drain {
                             Drain::Cut => worker.timers.expire_all(),
                             _ => worker.timers.wake_all(),
                         }
                     }
-                    // The process forgot its workers: nothing is left to do here.
+                    // The handle of the workers was dropped; there is nothing left to do.
                     None => return,
                 },
                 _ = housekeeping.tick() => worker.keep_house(),

@@ -1,20 +1,23 @@
+//! One worker's buffer of access log lines.
+
 use weir_http::access_log::{AccessRecord, LineWriter};
 
 use super::LogPort;
 
-/// A batch is handed over when it is this long; the worker's tick hands over what is shorter.
+/// Size at which a batch is handed over; the worker's tick hands over shorter ones.
 const BATCH_BYTES: usize = 32 * 1024;
 
-/// Room for the line that crosses the mark, so that an ordinary one does not make the buffer grow.
+/// Size of the buffer, with room for the line that exceeds `BATCH_BYTES`, so that an ordinary line does not
+/// make the buffer grow.
 const BUFFER_BYTES: usize = BATCH_BYTES + 2 * 1024;
 
-/// One worker's lines that are not yet handed over. Appending is a copy into memory; nothing here blocks. Call
-/// [`AccessLogBatch::flush`] from a tick of 100 to 250 ms; dropping it flushes, too.
+/// Lines of one worker that are not handed over yet. Appending only copies into memory and never blocks. Call
+/// [`AccessLogBatch::flush`] every 100 to 250 ms; dropping the batch flushes it too.
 #[derive(Debug)]
 pub struct AccessLogBatch {
     port: LogPort,
     writer: LineWriter,
-    /// Takes memory with the first line, and gives it away with the batch.
+    /// Allocated with the first line; its memory is handed over with the batch.
     buffer: Vec<u8>,
     lines: u64,
 }
@@ -24,7 +27,7 @@ impl AccessLogBatch {
         Self { port, writer, buffer: Vec::new(), lines: 0 }
     }
 
-    /// Adds a line.
+    /// Adds a line; hands the batch over if it is long enough.
     pub fn append(&mut self, record: &AccessRecord<'_>) {
         if self.buffer.capacity() == 0 {
             self.buffer.reserve_exact(BUFFER_BYTES);
@@ -36,12 +39,12 @@ impl AccessLogBatch {
         }
     }
 
-    /// Whether there is nothing to flush.
+    /// Returns true if there is nothing to flush.
     pub fn is_empty(&self) -> bool {
         self.lines == 0
     }
 
-    /// Hands over what there is.
+    /// Hands over the lines.
     pub fn flush(&mut self) {
         if self.lines > 0 {
             self.port.hand_over(std::mem::take(&mut self.buffer), self.lines);

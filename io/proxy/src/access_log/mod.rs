@@ -1,5 +1,6 @@
-//! Where access log lines go. Workers fill batches and hand them over; one thread writes them. A full disk, a slow reader
-//! or a dead syslog daemon loses lines, which are counted and reported, but never holds a worker up.
+//! Writes access log lines. Workers fill batches and hand them over; one thread writes them. A full disk, a
+//! slow reader or a dead syslog daemon loses lines, which are counted and reported, but never delays a
+//! worker.
 
 mod batch;
 mod port;
@@ -30,18 +31,19 @@ use target::Target;
 pub use target::open_file;
 use writer::Writer;
 
-/// Batches that wait for the writer: at 32 KiB each, 8 MiB at most.
+/// Maximum number of batches that wait for the writer: at 32 KiB each, 8 MiB.
 const BATCHES_WAITING_MAX: usize = 256;
 
-/// The access log of one config: its target, and the thread that writes to it. End it with [`AccessLog::finish`]; one
-/// that is dropped is written to until the last of its ports and batches is gone, without anyone waiting for it.
+/// The access log of one configuration: its target, and the thread that writes to it. [`AccessLog::finish`]
+/// ends it and waits. If it is dropped instead, the thread writes until the last of its ports and batches is
+/// dropped.
 #[derive(Debug)]
 pub struct AccessLog {
     port: LogPort,
     finished: Receiver<()>,
 }
 
-/// Why an access log cannot be written.
+/// Reason why an access log cannot be written.
 #[derive(Debug)]
 pub struct AccessLogError {
     target: String,
@@ -54,7 +56,7 @@ impl AccessLog {
         Self::start_by(plan, open_file)
     }
 
-    /// The same, in a file that is open.
+    /// Starts the writer with a file that is already open.
     pub fn start_in(plan: &AccessLogPlan, file: File) -> Result<Self, AccessLogError> {
         Self::start_by(plan, |_| Ok(file))
     }
@@ -72,32 +74,33 @@ impl AccessLog {
         let writer = Writer::new(target, describe(&plan.target), batches, shared);
         let run = move || {
             writer.run();
-            // Nobody may be waiting.
+            // The send fails if no caller waits for the end.
             let _ = finish.send(());
         };
         thread::Builder::new().name("access-log".to_owned()).spawn(run).map_err(failed)?;
         Ok(Self { port, finished })
     }
 
-    /// What workers make their batches from.
+    /// Returns the port from which workers create their batches.
     pub fn port(&self) -> LogPort {
         self.port.clone()
     }
 
-    /// Opens the file anew, for log rotation: what was handed over before may end up in either file. Does nothing for
-    /// other targets.
+    /// Reopens the file, for log rotation. Lines handed over before may end up in either file. Does nothing
+    /// for other targets.
     pub fn reopen(&self) {
         self.port.shared.ask_to_reopen();
-        // If there is no room, the writer is busy, and sees the wish before its next batch.
+        // If the channel is full, the writer is busy and sees the request before its next batch.
         let _ = self.port.sender.try_send(Message::Wake);
     }
 
-    /// Lines that were lost.
+    /// Returns the number of lost lines.
     pub fn lines_dropped(&self) -> u64 {
         self.port.lines_dropped()
     }
 
-    /// Writes what was handed over, and ends. False if that took longer than `patience`: the rest is lost.
+    /// Writes all batches handed over, and ends the writer. Returns false if that took longer than
+    /// `patience`; the rest is then lost.
     pub fn finish(self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
         let mut stop = Message::Stop;

@@ -1,3 +1,5 @@
+//! The channel between workers and the writer of an access log.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -6,7 +8,7 @@ use weir_http::access_log::{LineFormat, LineWriter};
 
 use super::AccessLogBatch;
 
-/// The workers' end of an access log. Cheap to clone; each worker makes one batch from it.
+/// The workers' end of an access log. It is cheap to clone; each worker creates one batch from it.
 #[derive(Debug, Clone)]
 pub struct LogPort {
     format: LineFormat,
@@ -14,23 +16,23 @@ pub struct LogPort {
     pub(super) shared: Arc<Shared>,
 }
 
-/// What the writer gets.
+/// Message to the writer.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// Whole lines, and how many.
+    /// Complete lines, and their number.
     Lines(Vec<u8>, u64),
-    /// Look whether something else is wanted.
+    /// Check for a request to reopen the file.
     Wake,
-    /// Write what came before this, and end.
+    /// Write all earlier messages, and end.
     Stop,
 }
 
-/// What both ends see.
+/// State that workers and writer share.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
-    /// Lost because no room was left in the channel.
+    /// Lines lost because the channel was full.
     not_taken: AtomicU64,
-    /// Lost because the target did not take them.
+    /// Lines lost because the target did not take them.
     not_written: AtomicU64,
     reopen: AtomicBool,
 }
@@ -40,17 +42,17 @@ impl LogPort {
         Self { format, sender, shared }
     }
 
-    /// A batch to fill. For one thread.
+    /// Creates a batch for one thread to fill.
     pub fn batch(&self) -> AccessLogBatch {
         AccessLogBatch::new(self.clone(), LineWriter::new(self.format))
     }
 
-    /// Lines that were lost.
+    /// Returns the number of lost lines.
     pub fn lines_dropped(&self) -> u64 {
         self.shared.lines_dropped()
     }
 
-    /// Hands `lines` over, or drops them. Never blocks.
+    /// Hands `lines` lines over, or drops them. Never blocks.
     pub(super) fn hand_over(&self, bytes: Vec<u8>, lines: u64) {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
             self.sender.try_send(Message::Lines(bytes, lines))
@@ -73,7 +75,7 @@ impl Shared {
         self.reopen.store(true, Ordering::Release);
     }
 
-    /// Whether the file is to be opened anew; asked once per wish.
+    /// Returns true if the file must be reopened; once for each request.
     pub(super) fn take_reopen(&self) -> bool {
         self.reopen.swap(false, Ordering::AcqRel)
     }

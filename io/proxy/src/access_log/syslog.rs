@@ -1,3 +1,5 @@
+//! Sends access log lines to a syslog daemon.
+
 use std::io::{self, ErrorKind, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixDatagram;
@@ -9,20 +11,21 @@ use weir_model::BindAddress;
 
 use super::target::Written;
 
-/// A daemon that reads nothing for this long loses the batch.
+/// Time after which a daemon that does not read loses the batch.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Fits into what UDP carries (65,507 bytes) and into a Unix socket's buffer. Longer lines are cut.
+/// Maximum size of a datagram. It fits into UDP (65,507 bytes) and into a Unix socket's buffer. Longer lines
+/// are truncated.
 const DATAGRAM_BYTES_MAX: usize = 60_000;
 
 /// Severity "informational" (RFC 5424 section 6.2.1).
 const INFORMATIONAL: u8 = 6;
 
-/// A syslog daemon, spoken to in RFC 5424: one datagram a line.
+/// A connection to a syslog daemon (RFC 5424), with one datagram for each line.
 #[derive(Debug)]
 pub(super) struct Syslog {
     address: BindAddress,
-    /// `None` = the daemon went away, and will be looked for with the next batch.
+    /// `None` = the connection was lost; the next batch reconnects.
     socket: Option<Socket>,
     facility: u8,
     host: String,
@@ -45,7 +48,7 @@ impl Syslog {
         Ok(Self { address: address.clone(), socket, facility, host, datagram: Vec::new() })
     }
 
-    /// Sends each line. After a failure the daemon is connected to anew once; then the rest of the batch is lost.
+    /// Sends each line. Reconnects once after a failure; after another one, the rest of the batch is lost.
     pub(super) fn write(&mut self, bytes: &[u8]) -> Written {
         let mut lines = bytes.split_inclusive(|byte| *byte == b'\n');
         let mut written = Written::default();
@@ -83,7 +86,8 @@ impl Syslog {
         .map(|_| ())
     }
 
-    /// `<PRI>1 TIME HOST weir PID access - `. One time for the batch: the lines have their own.
+    /// Returns the header `<PRI>1 TIME HOST weir PID access - `. The whole batch has one time, because the
+    /// lines have their own.
     fn header(&self) -> Vec<u8> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let mut header = Vec::with_capacity(128);

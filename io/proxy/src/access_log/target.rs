@@ -1,3 +1,5 @@
+//! The targets of an access log: standard output, a file or a syslog daemon.
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
@@ -10,7 +12,7 @@ use weir_config::plan::LogTarget;
 
 use super::syslog::Syslog;
 
-/// Where lines go.
+/// Destination of the lines.
 #[derive(Debug)]
 pub(super) enum Target {
     /// Standard output.
@@ -21,15 +23,15 @@ pub(super) enum Target {
     Syslog(Syslog),
 }
 
-/// What became of a batch.
+/// Outcome of writing a batch.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) lines_lost: u64,
     pub(super) trouble: Option<io::Error>,
 }
 
-/// Bytes in order. A line that could only be written in part is ended before anything else, so that every line in the
-/// target is whole.
+/// A stream of bytes. If a line could only be written in part, its rest is written before anything else, so
+/// that every line in the target is complete.
 #[derive(Debug)]
 pub(super) struct Stream<W> {
     to: W,
@@ -39,7 +41,7 @@ pub(super) struct Stream<W> {
 impl Target {
     pub(super) fn open(target: &LogTarget, open: impl FnOnce(&Path) -> io::Result<File>) -> io::Result<Self> {
         Ok(match target {
-            // Its descriptor, not the buffer that the standard library puts in front: what is written must be known.
+            // Uses the descriptor instead of the standard library's buffer, to know how much was written.
             LogTarget::Stdout => Self::Stdout(Stream::new(io::stdout().as_fd().try_clone_to_owned()?.into())),
             LogTarget::File(path) => Self::File(path.clone(), Stream::new(open(path)?)),
             LogTarget::Syslog { address, facility } => Self::Syslog(Syslog::open(address, facility.0)?),
@@ -54,7 +56,7 @@ impl Target {
         Ok(())
     }
 
-    /// Writes whole lines; what cannot be written is lost.
+    /// Writes complete lines; lines that cannot be written are lost.
     pub(super) fn write(&mut self, bytes: &[u8], lines: u64) -> Written {
         match self {
             Self::Stdout(stream) | Self::File(_, stream) => stream.write(bytes, lines),
@@ -63,7 +65,8 @@ impl Target {
     }
 }
 
-/// Opens the file of an access log. It is readable by the group (log shippers), but not by everyone: targets and headers can be private.
+/// Opens the file of an access log. Only owner and group (log shippers) can read it, because targets and
+/// headers can be private.
 pub fn open_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o640).open(path)
 }
@@ -95,10 +98,10 @@ impl<W: Write> Stream<W> {
     }
 }
 
-/// A descriptor that another process has made non-blocking (a terminal) gets this many chances.
+/// Number of retries for a descriptor that another process has made non-blocking (a terminal).
 const WOULD_BLOCK_TRIES: u32 = 100;
 
-/// Writes all of `bytes`, or tells how many went out and what went wrong then.
+/// Writes all of `bytes`. The error says how many bytes were written before it.
 fn write_all(to: &mut impl Write, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
     let (mut at, mut blocked) = (0, 0);
     while at < bytes.len() {
@@ -120,7 +123,7 @@ fn write_all(to: &mut impl Write, bytes: &[u8]) -> Result<(), (usize, io::Error)
 mod tests {
     use super::*;
 
-    /// Takes so many bytes, then is full until it gets more room.
+    /// Takes `room` bytes, then is full until it gets more room.
     struct Disk {
         written: Vec<u8>,
         room: usize,

@@ -1,3 +1,5 @@
+//! Tests of the access log with files and syslog daemons.
+
 use std::fs;
 use std::io::Read;
 use std::net::UdpSocket;
@@ -138,7 +140,7 @@ fn a_full_disk_loses_lines_and_counts_them() {
 fn a_target_that_reads_nothing_never_holds_a_worker_up() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("syslog");
-    // Bound, but never read: its queue is full after a few datagrams.
+    // The socket is bound but never read, so its queue is full after a few datagrams.
     let daemon = UnixDatagram::bind(&path).unwrap();
     let address = BindAddress::Unix(path);
     let log = start(LogTarget::Syslog { address, facility: SyslogFacility(16) });
@@ -149,7 +151,7 @@ fn a_target_that_reads_nothing_never_holds_a_worker_up() {
         lines += 1;
         assert!(lines < 50_000_000, "nothing was lost, nothing was held up");
     }
-    // What the writer holds is bounded, too: it gives up on the batch at hand, and then hears the end.
+    // The writer's time is bounded too: it gives up the present batch and then receives the stop message.
     drop(daemon);
     drop(batch);
     assert!(log.finish(PATIENCE));

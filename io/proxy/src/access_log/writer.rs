@@ -1,3 +1,5 @@
+//! The thread that writes the access log.
+
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -6,17 +8,17 @@ use std::time::{Duration, Instant};
 use super::port::{Message, Shared};
 use super::target::Target;
 
-/// Lost lines are reported this often at most: a full disk must not fill the journal, too.
+/// Minimum time between two reports of lost lines: a full disk must not fill the journal too.
 const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The one that writes.
+/// Writer of an access log.
 #[derive(Debug)]
 pub(super) struct Writer {
     target: Target,
     name: String,
     batches: Receiver<Message>,
     shared: Arc<Shared>,
-    /// What went wrong last, until it is reported.
+    /// Last error, until it is reported.
     trouble: Option<io::Error>,
     reported: Option<Instant>,
     dropped_reported: u64,
@@ -27,7 +29,7 @@ impl Writer {
         Self { target, name, batches, shared, trouble: None, reported: None, dropped_reported: 0 }
     }
 
-    /// Writes until told to stop, or until nobody can hand over any more.
+    /// Writes until it is stopped, or until all ports and batches are dropped.
     pub(super) fn run(mut self) {
         loop {
             let message = match self.report_due() {
@@ -70,7 +72,7 @@ impl Writer {
         self.shared.lines_dropped() > self.dropped_reported
     }
 
-    /// How long to wait until lost lines may be reported; `None` = there is nothing to report.
+    /// Returns how long to wait until lost lines may be reported; `None` = there is nothing to report.
     fn report_due(&self) -> Option<Duration> {
         let since = self.reported.map_or(REPORT_INTERVAL, |reported| reported.elapsed());
         self.has_news().then(|| REPORT_INTERVAL.saturating_sub(since))
@@ -86,7 +88,7 @@ impl Writer {
     }
 }
 
-/// To standard error, and if even that fails, to nobody: `eprintln` would panic.
+/// Writes to standard error and ignores errors, where `eprintln` would panic.
 fn say(text: &str) {
     let _ = writeln!(io::stderr(), "weir: {text}");
 }

@@ -1,21 +1,24 @@
-//! How much of a large body its source should have before it wakes us.
+//! Chooses how much of a large body its source should have before it wakes the task.
 
 use std::ops::RangeInclusive;
 
-/// While so much of a body is still to come, and comes fast, its source wakes us for every [`BULK_BATCH`] only, not for every
-/// segment: fewer calls and fewer acknowledgements. A small body, and the end of a large one, is passed on as it comes.
+/// While at least this much of a body is still to come, and comes fast, its source wakes the task only for
+/// every [`BULK_BATCH`] instead of every segment. This saves calls and acknowledgements. Small bodies, and
+/// the ends of large ones, are forwarded as they arrive.
 pub(super) const BULK_MIN: u64 = 512 * 1024;
 pub(super) const BULK_BATCH: u64 = 256 * 1024;
-/// A source that has had so much ready at a time will not keep us waiting for a batch, and if it is twice what it was to wake us for, not
-/// for its rest either. Over a slow link the first batch would cost more time than all of its wake-ups.
+/// Size of a read that shows a fast source, for which waiting for a batch takes little time. If the read is
+/// also twice the current batch, the task may wait for the rest of the body too. Over a slow link, the first
+/// batch would cost more time than all its wake-ups.
 pub(super) const FAST_READ: u64 = 128 * 1024;
-/// The rest of a body is one batch if it is so much: less is a segment or two, more would keep the sink waiting.
+/// Sizes of a body's rest that is read as one batch: less is a segment or two, more would keep the sink
+/// waiting.
 pub(super) const REST: RangeInclusive<u64> = 64 * 1024..=1024 * 1024;
-/// As in the beginning: of every byte.
+/// Initial value: the source wakes the task for every byte.
 pub(super) const NO_BATCH: u64 = 1;
 
-/// How much of what is `left` of a body should be there before it is worth a call, when `last_read` was there the last time from a source
-/// that was to wake us for `batch`.
+/// Returns how much of the `left` bytes of a body should be there before a wake-up. `last_read`: bytes of the
+/// last read; `batch`: the present value.
 pub(super) fn next_batch(left: Option<u64>, last_read: u64, batch: u64) -> u64 {
     let Some(left) = left else { return NO_BATCH };
     if REST.contains(&left) && last_read >= FAST_READ.max(2 * batch) {

@@ -1,3 +1,5 @@
+//! Tests of batching and of turns in a pump.
+
 use std::future::poll_fn;
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +17,7 @@ use crate::testing::shared;
 
 const LARGE: u64 = 10 * BULK_MIN;
 
-/// A pump's source, with one byte in it.
+/// Creates the source of a pump, with one byte in it.
 fn source() -> (TcpStream, Socket) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -27,13 +29,13 @@ fn source() -> (TcpStream, Socket) {
     (peer, source)
 }
 
-/// Whether the kernel wakes who waits for this socket.
+/// Returns true if the kernel reports the socket as readable.
 fn is_told(socket: &Socket) -> bool {
     let mut polled = [PollFd::new(socket, PollFlags::IN)];
     poll(&mut polled, Some(&Timespec::default())).unwrap() > 0
 }
 
-/// A pump for a large body that comes fast.
+/// Creates a pump for a large body that comes fast.
 fn large() -> Pump {
     Pump { last_read: FAST_READ, ..Pump::new(BodyScanner::of_response(Framing::Length(LARGE))) }
 }
@@ -70,7 +72,8 @@ fn the_end_of_a_large_body_does_not_wait_for_a_batch() {
     assert!(is_told(&source) && !pump.is_in_bulk());
 }
 
-/// Whether so much is waited for as a whole, after so much was read at a time from a source that was to wake us for `batch`.
+/// Returns true if the pump waits for all of `left`, after a read of `last_read` bytes with the present
+/// `batch`.
 fn waits_for_rest(left: u64, last_read: u64, batch: u64) -> bool {
     next_batch(Some(left), last_read, batch) == left
 }
@@ -97,7 +100,7 @@ fn the_rest_of_a_body_that_comes_in_smaller_pieces_is_passed_on_as_it_comes() {
     assert!(!waits_for_rest(*REST.start(), FAST_READ - 1, NO_BATCH));
 }
 
-/// A stream, and who is at its other end.
+/// Creates a stream and its other end.
 fn stream() -> (UnixStream, Stream) {
     let (peer, stream) = UnixStream::pair().unwrap();
     stream.set_nonblocking(true).unwrap();
@@ -128,7 +131,7 @@ fn a_body_that_is_copied_leaves_the_turn_to_others_though_all_of_it_is_there() {
         .unwrap();
         read_by_turns
     });
-    // The runtime may come before the kernel has told it of either socket.
+    // The runtime may poll before the kernel has reported either socket.
     let turns: Vec<u64> = read_by_turns.into_iter().filter(|bytes| *bytes > 0).collect();
     assert!(turns.starts_with(&[COPY_TURN_BYTES]) && turns.ends_with(&[body.len() as u64]), "{turns:?}");
 }

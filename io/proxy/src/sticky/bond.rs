@@ -1,3 +1,5 @@
+//! Binds a request to a server, and its response to the sticky cookie or table.
+
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,53 +18,53 @@ use super::{Known, Seal, StickyState};
 use crate::state::{PoolCounters, ServerState};
 use crate::worker::{Claim, Lease, LocalPool, QueuePlace, Wanted};
 
-/// What binds one request to a server, and what its response says of it.
+/// The binding of one request to a server, and the cookie for its response.
 pub(crate) struct Bond {
     state: Arc<StickyState>,
-    /// The server that it is bound to, until it turns out that it cannot have it.
+    /// Server that the request is bound to, until it turns out to be unavailable.
     wanted: Option<Known>,
-    /// What its client has in the table.
+    /// Key of its client in the table.
     key: Option<StickyKey>,
-    /// The times of the cookie that came, if it counts.
+    /// Times from the received cookie, if it is valid.
     age: Option<TokenAge>,
-    /// It could not have the server that it was bound to.
+    /// True if the request could not get the server that it was bound to.
     has_moved: bool,
     counted: Counted,
-    /// The client came over TLS.
+    /// True if the client uses TLS.
     secure: bool,
-    /// The Set-Cookie line, or the value that goes into the server's.
+    /// The Set-Cookie line, or the value for the server's own cookie.
     written: Vec<u8>,
 }
 
-/// What of a bond is in the pool's counters.
+/// Counters of the pool that already include this binding.
 #[derive(Default)]
 struct Counted {
     first: bool,
     moved: bool,
 }
 
-/// What becomes of a bound request.
+/// Result of claiming the server of a bound request.
 pub(crate) enum Bound {
-    /// Its server takes it.
+    /// Its server is claimed.
     Server(Lease),
-    /// It waits for its server, or for the pool, which is at its limit.
+    /// It must wait for its server or for its pool, which is at its limit.
     Wait(Wanted),
-    /// Its server is gone, and it may have no other.
+    /// Its server is gone, and no other is permitted.
     Gone,
     /// Any server will do.
     Free,
 }
 
-/// What of a request a bond is made of.
+/// Request data that determine a binding.
 pub(crate) struct Request<'a> {
     pub(crate) head: &'a RouteRequest<'a>,
-    /// The client came over TLS.
+    /// True if the client uses TLS.
     pub(crate) secure: bool,
     pub(crate) now: Instant,
 }
 
 impl Bond {
-    /// Of a request.
+    /// Creates the binding of an HTTP request.
     pub(crate) fn of_request(state: &Arc<StickyState>, request: &Request<'_>) -> Self {
         let mut bond = Self::unbound(state, request.secure);
         let head = request.head;
@@ -78,7 +80,7 @@ impl Bond {
         bond
     }
 
-    /// Of a client that nothing but its address is known of.
+    /// Creates the binding of a client that is known only by its address.
     pub(crate) fn of_source(state: &Arc<StickyState>, source: Option<IpAddr>, now: Instant) -> Self {
         let mut bond = Self::unbound(state, false);
         if let (StickyBy::Source(rule, _), Some(source)) = (&state.plan.by, source) {
@@ -129,8 +131,8 @@ impl Bond {
         self.wanted = table.find(key, self.state.millis(now)).and_then(|uid| self.state.by_uid(uid));
     }
 
-    /// Claims the server that the request is bound to, unless it has failed the request already (`tried`). `queued`: where
-    /// the request has waited, if it has; it is its turn.
+    /// Claims the server that the request is bound to, unless that server has failed the request already
+    /// (`tried`). `queued`: position where the request has waited; if given, it is its turn.
     pub(crate) fn claim(
         &mut self,
         pool: &Rc<LocalPool>,
@@ -143,7 +145,7 @@ impl Bond {
         let claim = if has_failed { Claim::Gone } else { pool.claim(known, queued.is_some()) };
         match claim {
             Claim::Server(lease) => return Bound::Server(lease),
-            // Who is not to leave its server is refused by that one's queue, if it is full.
+            // A request that may not leave its server is rejected by that server's queue, if that is full.
             Claim::Busy(server)
                 if when_busy == WhenBusy::Wait
                     && (when_gone == WhenGone::Fail || pool.may_wait_for(&server, queued)) =>
@@ -159,17 +161,18 @@ impl Bond {
         Bound::Free
     }
 
-    /// The server that the request is bound to.
+    /// Returns the server that the request is bound to.
     pub(crate) fn wanted(&self) -> Option<Known> {
         self.wanted
     }
 
-    /// Whether a request that its server has failed is not to go to another.
+    /// Returns true if the request must not go to another server after its server has failed it.
     pub(crate) fn is_faithful(&self) -> bool {
         self.wanted.is_some() && self.state.plan.when_gone == WhenGone::Fail
     }
 
-    /// A server has got the request: counts it, and remembers the server where the client cannot.
+    /// Records the chosen server: counts the request, and stores the binding in the table if the client
+    /// cannot carry it.
     pub(crate) fn settled(&mut self, server: &ServerState, counters: &PoolCounters, now: Instant) {
         let is_bound = self.wanted.is_some();
         if !std::mem::replace(&mut self.counted.first, true) {
@@ -185,7 +188,7 @@ impl Bond {
         if is_bound {
             return;
         }
-        // A session that no server is known to have given out is not worth remembering: anybody can make one up.
+        // A session that no server is known to have issued is not stored, because a client can invent it.
         let is_learned = matches!(self.state.plan.by, StickyBy::Learn(..));
         if let (Some(key), Some(table)) = (self.key, &self.state.table)
             && (!is_learned || self.has_moved)
@@ -194,8 +197,8 @@ impl Bond {
         }
     }
 
-    /// The server has answered with this head: learns what there is to be learned of it, and works out what
-    /// [`Bond::edit`] tells.
+    /// Processes the head of the server's response: learns a session from it, and prepares the result of
+    /// [`Bond::edit`].
     pub(crate) fn answered(&mut self, server: &ServerState, buf: &[u8], table: &HeaderTable, now: Instant) {
         let state = Arc::clone(&self.state);
         match &state.plan.by {
@@ -213,20 +216,21 @@ impl Bond {
         }
     }
 
-    /// What becomes of the response's cookies.
+    /// Returns the change to the response's cookies.
     pub(crate) fn edit(&self) -> Option<SetCookieEdit<'_>> {
         let StickyBy::Cookie(cookie) = &self.state.plan.by else { return None };
         let (name, value) = (cookie.name.as_bytes(), self.written.as_slice());
         Some(match cookie.mode {
             CookieMode::Insert => SetCookieEdit::Insert { name, line: value, no_cache: cookie.no_cache },
-            // Without a value, which only happens to a server that has just left, its own stays.
+            // The value is missing only if the server has just been removed; its own cookie then stays
+            // unchanged.
             CookieMode::Prefix | CookieMode::Rewrite if value.is_empty() => return None,
             CookieMode::Prefix => SetCookieEdit::Prefix { name, value },
             CookieMode::Rewrite => SetCookieEdit::Rewrite { name, value },
         })
     }
 
-    /// Works out the line that names the server, or the value; empty if nothing is to be written.
+    /// Prepares the cookie line or value that names the server; empty if none is needed.
     fn write_cookie(
         &mut self,
         cookie: &StickyCookie,
@@ -256,7 +260,7 @@ impl Bond {
     }
 }
 
-/// What becomes of the cookie that came, on its way to the server.
+/// Returns the change to the sticky cookie of a request before it goes to the server.
 pub fn request_edit(pool: &PoolPlan) -> CookieEdit<'_> {
     match pool.sticky.as_ref().map(|sticky| &sticky.by) {
         Some(StickyBy::Cookie(cookie)) => match cookie.mode {
@@ -270,7 +274,7 @@ pub fn request_edit(pool: &PoolPlan) -> CookieEdit<'_> {
     }
 }
 
-/// The session that a request carries.
+/// Returns the session that a request carries.
 fn session<'a>(learn: &'a StickyLearn, head: &'a RouteRequest<'a>) -> Option<&'a [u8]> {
     let filled = |value: &&[u8]| !value.is_empty();
     let (buf, headers) = (head.buf, head.headers);
@@ -283,7 +287,7 @@ fn session<'a>(learn: &'a StickyLearn, head: &'a RouteRequest<'a>) -> Option<&'a
     cookie().or_else(header).or_else(in_url)
 }
 
-/// The session that a response gives out.
+/// Returns the session that a response issues.
 fn given_out<'a>(learn: &StickyLearn, buf: &'a [u8], table: &'a HeaderTable) -> Option<&'a [u8]> {
     let value = match &learn.from {
         LearnFrom::Cookie(name) => table

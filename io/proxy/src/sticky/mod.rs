@@ -1,5 +1,5 @@
-//! Stickiness as io has it: secrets and cookie values, which servers there are, the table that all workers share, and
-//! one request's bond with its server. What is decided is decided in `weir_balance` and `weir_http`.
+//! Binds clients to servers: secrets and cookie values, the known servers, the table that all workers share,
+//! and the binding of each request. The rules are in `weir_balance` and `weir_http`.
 
 mod bond;
 mod seal;

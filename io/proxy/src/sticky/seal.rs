@@ -1,3 +1,5 @@
+//! Creates and verifies the values of sticky cookies.
+
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, Nonce, RandomizedNonceKey};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
@@ -8,39 +10,40 @@ use weir_wire::base64url;
 
 use super::Secret;
 
-/// Makes and reads the values of one pool's sticky cookies.
+/// Creates and reads the cookie values of one pool.
 ///
-/// From the secret comes one key for each purpose, by HMAC-SHA256 over purpose and pool: a value of one pool means
-/// nothing in another. Ids are 64 bits of HMAC over the server's name; signatures 128 bits of HMAC over the token;
-/// encryption is AES-256-GCM-SIV (RFC 8452), which does not break if a random nonce should come twice.
+/// One key for each purpose is derived from the secret, by HMAC-SHA256 over purpose and pool, so a value of
+/// one pool is invalid in another. Ids are 64 bits of an HMAC over the server's name. Signatures are 128 bits
+/// of an HMAC over the token. Encryption uses AES-256-GCM-SIV (RFC 8452), which stays secure if a random
+/// nonce repeats.
 pub struct Seal {
     value: CookieValue,
     life: TokenLife,
     ids: hmac::Key,
     signatures: hmac::Key,
-    /// For `encrypted`.
+    /// Cipher for `encrypted` values.
     cipher: Option<RandomizedNonceKey>,
 }
 
-/// What a value that can be trusted says.
+/// Content of a valid value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// Stands for a server.
+    /// Id of a server.
     pub id: Vec<u8>,
-    /// Its times, if it has them.
+    /// Times of the value, if it has them.
     pub age: Option<TokenAge>,
 }
 
-/// No value that was given out is longer.
+/// Maximum length; no issued value is longer.
 const VALUE_BYTES_MAX: usize = 256;
 const ID_BYTES: usize = 8;
 const SIGNATURE_BYTES: usize = 16;
 const NONCE_BYTES: usize = 12;
-/// Between a token and its signature.
+/// Separator between a token and its signature.
 const SIGNED: u8 = b'.';
 
 impl Seal {
-    /// `None` = nothing is secret: then ids only hide what servers are called.
+    /// Creates the seal. Without a secret, ids only hide the names of the servers.
     pub fn new(cookie: &StickyCookie, pool: &PoolName, secret: Option<&Secret>) -> Self {
         let secret = secret.cloned().unwrap_or_default();
         let secret = hmac::Key::new(HMAC_SHA256, secret.bytes());
@@ -58,7 +61,7 @@ impl Seal {
         }
     }
 
-    /// What stands for a server: the same for as long as secret and names are.
+    /// Returns the id of a server, which stays the same as long as secret and name do.
     pub fn id(&self, server: &ServerName) -> Vec<u8> {
         if self.value == CookieValue::Plain {
             return server.as_str().as_bytes().to_vec();
@@ -68,12 +71,12 @@ impl Seal {
         id
     }
 
-    /// For how long values count.
+    /// Returns the lifetime of the values.
     pub fn life(&self) -> TokenLife {
         self.life
     }
 
-    /// The value for a server's id. Empty if the system has no randomness to encrypt with.
+    /// Returns the value for a server's id. It is empty if the system has no randomness to encrypt with.
     pub fn seal(&self, id: &[u8], age: Option<TokenAge>) -> Vec<u8> {
         let mut value = Vec::with_capacity(64);
         StickyToken { id, age }.append(&mut value);
@@ -89,7 +92,8 @@ impl Seal {
         }
     }
 
-    /// What a value says, if it was given out with the same secret and still counts at `now_s`, in seconds since 1970.
+    /// Returns the content of a value, if it was created with the same secret and has not expired at `now_s`,
+    /// in seconds since 1970.
     pub fn open(&self, value: &[u8], now_s: u64) -> Option<Opened> {
         if value.len() > VALUE_BYTES_MAX {
             return None;

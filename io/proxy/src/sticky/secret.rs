@@ -1,7 +1,9 @@
+//! Reads the secret of sticky cookies.
+
 use weir_config::plan::{PoolPlan, SecretPlace, StickyBy};
 use weir_net::Secret;
 
-/// The secret of a pool's cookies; `None` = it needs none. Blocks on the disk.
+/// Reads the secret of a pool's cookies; `None` = it needs none. Blocks on the disk.
 pub fn read_secret(pool: &PoolPlan) -> Result<Option<Secret>, String> {
     let Some(StickyBy::Cookie(cookie)) = pool.sticky.as_ref().map(|sticky| &sticky.by) else {
         return Ok(None);

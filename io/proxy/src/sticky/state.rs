@@ -1,3 +1,5 @@
+//! A pool's sticky bindings, as all workers share them.
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,14 +13,14 @@ use weir_http::expression::{Expression, ExpressionUse};
 use super::{Seal, Secret};
 use crate::state::ServerState;
 
-/// One pool's stickiness, as all workers share it. Kept over reloads while its settings are the same.
+/// Sticky bindings of one pool, shared by all workers. A reload keeps them while their settings are the same.
 #[derive(Debug)]
 pub struct StickyState {
     pub(super) plan: StickyPlan,
     secret: Option<Secret>,
-    /// For cookies.
+    /// Cookie values, if clients are bound by a cookie.
     pub(super) seal: Option<Seal>,
-    /// For whatever else a client is known by.
+    /// Table of the bindings by any other key.
     pub(super) table: Option<StickyTable>,
     keys: StickyKeys,
     pub(super) expression: Option<Expression>,
@@ -29,29 +31,29 @@ pub struct StickyState {
 /// A server that clients can be bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// Which server, unique in the process.
+    /// Id of the server, unique in the process.
     pub uid: u64,
-    /// Its place in the pool's rosters.
+    /// Slot of the server in the pool's rosters.
     pub slot: usize,
 }
 
-/// The servers there are.
+/// The current servers.
 #[derive(Debug, Default)]
 struct Members {
     by_uid: HashMap<u64, Member>,
-    /// For cookies.
+    /// Servers by their id in cookies.
     by_id: HashMap<Vec<u8>, Known>,
 }
 
 #[derive(Debug, Clone)]
 struct Member {
     slot: usize,
-    /// What stands for it in a cookie.
+    /// Id of the server in cookies.
     id: Vec<u8>,
 }
 
 impl StickyState {
-    /// `None` = the pool has none.
+    /// Creates the state; `None` = the pool has no sticky rule.
     pub fn new(pool: &PoolPlan, secret: Option<Secret>) -> Option<Self> {
         let plan = pool.sticky.clone()?;
         let seal = match &plan.by {
@@ -63,7 +65,8 @@ impl StickyState {
             expire_ms: table.expire.0,
         });
         let expression = match &plan.by {
-            // The config has compiled it before; one that cannot be compiled makes nobody sticky.
+            // The configuration check has compiled it before. An expression that cannot be compiled binds no
+            // client.
             StickyBy::Expression(text, _) => Expression::compile(text, ExpressionUse::Key).ok(),
             StickyBy::Cookie(_) | StickyBy::Learn(..) | StickyBy::Source(..) => None,
         };
@@ -79,18 +82,18 @@ impl StickyState {
         })
     }
 
-    /// Whether it would be the same if it were made of these.
+    /// Returns true if this plan and secret would create the same state.
     pub fn is_made_of(&self, plan: &StickyPlan, secret: Option<&Secret>) -> bool {
         self.plan == *plan && self.secret.as_ref() == secret
     }
 
-    /// What a client is known by, for people.
+    /// Returns the kind of key that identifies clients, for display.
     pub fn method(&self) -> &'static str {
         self.plan.by.name()
     }
 
-    /// From now on these are the servers. Entries of those that have left are forgotten. Only the control plane calls
-    /// this. O(servers) if nothing has changed, else also O(entries).
+    /// Replaces the set of servers, and forgets table entries of removed servers. Only the control plane
+    /// calls this. O(servers) if nothing has changed, otherwise also O(entries).
     pub fn follow(&self, servers: &[Option<Arc<ServerState>>]) {
         let before = self.members.load_full();
         let there = || servers.iter().flatten();
@@ -121,7 +124,7 @@ impl StickyState {
         }
     }
 
-    /// How full the table is; `None` = clients carry what they are known by.
+    /// Returns the fill level of the table; `None` = clients carry their binding in a cookie.
     pub fn table_counts(&self) -> Option<StickyTableCounts> {
         self.table.as_ref().map(StickyTable::counts)
     }
@@ -135,32 +138,32 @@ impl StickyState {
         })
     }
 
-    /// What stands for a client in the table.
+    /// Returns the table key of a client.
     pub(super) fn key(&self, text: &[u8]) -> StickyKey {
         self.keys.of(text)
     }
 
-    /// The server of a cookie's id.
+    /// Returns the server with this id in cookies.
     pub(super) fn by_id(&self, id: &[u8]) -> Option<Known> {
         self.members.load().by_id.get(id).copied()
     }
 
-    /// The server of a table's entry.
+    /// Returns the server of a table entry.
     pub(super) fn by_uid(&self, uid: u64) -> Option<Known> {
         self.members.load().by_uid.get(&uid).map(|member| Known { uid, slot: member.slot })
     }
 
-    /// What stands for a server in a cookie.
+    /// Returns the id of a server in cookies.
     pub(super) fn id_of(&self, uid: u64) -> Option<Vec<u8>> {
         self.members.load().by_uid.get(&uid).map(|member| member.id.clone())
     }
 
-    /// A table's time.
+    /// Returns the time in the table's unit.
     pub(super) fn millis(&self, now: Instant) -> u64 {
         now.saturating_duration_since(self.started).as_millis() as u64
     }
 
-    /// A key as an operator writes it, as the table has it: an address counts with its prefix.
+    /// Converts a key as an operator writes it to the form in the table: an address is masked to its prefix.
     fn written(&self, text: &str) -> String {
         match (&self.plan.by, text.parse::<std::net::IpAddr>()) {
             (StickyBy::Source(rule, _), Ok(address)) => {
@@ -171,10 +174,10 @@ impl StickyState {
     }
 }
 
-/// Another for each table, so that nobody can choose keys that collide.
+/// Returns a random secret for each table, so that clients cannot choose colliding keys.
 fn random_secret() -> [u64; 2] {
     let mut bytes = [0; 16];
-    // Without randomness the system can do no TLS either; a table works all the same.
+    // The table also works without randomness; a system without it could not use TLS either.
     let _ = rand::fill(&mut bytes);
     let (low, high) = bytes.split_at(8);
     [low, high].map(|half| half.iter().fold(0, |word, byte| (word << 8) | u64::from(*byte)))

@@ -1,5 +1,5 @@
-//! What the first bytes of a connection tell, which stay in `received` and go to the server: the server name that a TLS
-//! client asks for, without ending TLS here, and the cookie of a remote desktop client.
+//! Reads the first bytes of a connection, which stay in `received` and go to the server: the server name that
+//! a TLS client requests, without terminating TLS, and the cookie of a remote desktop client.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,7 +13,7 @@ use weir_wire::rdp::{self, Cookie};
 use super::Session;
 
 impl Session {
-    /// Reads the ClientHello. `None` = it names no server, or it is not TLS at all.
+    /// Reads the ClientHello. Returns `None` if it names no server, or if the bytes are not TLS.
     pub(super) async fn read_server_name(&mut self) -> io::Result<Option<String>> {
         loop {
             match client_hello::parse(&self.received) {
@@ -25,7 +25,7 @@ impl Session {
         }
     }
 
-    /// Reads the cookie of this name. `None` = there is none, or the client did not send as much in time.
+    /// Reads the cookie with this name. Returns `None` if there is none, or if it did not arrive in time.
     pub(super) async fn read_rdp_cookie(&mut self, name: &str) -> Option<Vec<u8>> {
         loop {
             match rdp::cookie(&self.received, name) {
@@ -36,7 +36,7 @@ impl Session {
         }
     }
 
-    /// Waits for more from the client: so many bytes at most.
+    /// Waits for more bytes from the client, at most `bytes_max`.
     async fn read_more(&mut self, bytes_max: usize) -> io::Result<()> {
         let Self { worker, client, received, deadline, .. } = self;
         poll_fn(|cx| {
@@ -59,7 +59,7 @@ impl Session {
     }
 }
 
-/// Whether `route` takes a client that asks for `name` (in lower case).
+/// Returns true if `route` accepts a client that requests `name` (in lower case).
 pub(super) fn takes(route: &SniRoute, name: Option<&str>) -> bool {
     let Some(name) = name else { return false };
     route.hosts.iter().any(|pattern| match pattern {

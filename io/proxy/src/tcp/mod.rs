@@ -1,4 +1,4 @@
-//! TCP mode: bytes both ways between a client and a server of its own.
+//! TCP mode: forwards bytes in both directions between a client and its own server connection.
 
 mod first_bytes;
 mod server;
@@ -30,10 +30,10 @@ struct Session {
     source: Option<std::net::SocketAddr>,
     destination: Option<std::net::SocketAddr>,
     tls: Option<Box<ClientTlsFacts>>,
-    /// Read already: it goes to the server first.
+    /// Bytes already read, which go to the server first.
     received: Vec<u8>,
     started: Instant,
-    /// The time for what the client must send first runs already.
+    /// True if the time limit for the client's first bytes is running.
     head_runs: bool,
 }
 
@@ -69,9 +69,10 @@ pub(crate) async fn serve(worker: Rc<Worker>, live: Rc<LocalLive>, listener: Rc<
 }
 
 impl Session {
-    /// The pool for this connection, which has this number, or why nobody takes it.
+    /// Returns the pool for this connection, or the reason why no pool accepts it. `number`: the connection's
+    /// number in the worker's table.
     async fn choose_pool(&mut self, live: &LocalLive, number: u32) -> Result<Rc<LocalPool>, EarlyEnd> {
-        // To arm the deadline would hide that it has passed.
+        // Checked first: arming the deadline would hide that it has expired.
         self.keeps_its_room(number)?;
         let listener = Rc::clone(&self.listener);
         let index = match listener.tcp.sni_routes.as_slice() {
@@ -88,7 +89,7 @@ impl Session {
         index.and_then(|index| live.pool(index)).map(Rc::clone).ok_or(EarlyEnd::ServerName)
     }
 
-    /// An error if others need its room.
+    /// Fails if new connections need this connection's room.
     fn keeps_its_room(&self, number: u32) -> Result<(), EarlyEnd> {
         if self.worker.table.gives_way(number) { Err(EarlyEnd::GivesWay) } else { Ok(()) }
     }
@@ -108,7 +109,7 @@ impl Session {
             tries: server::Tries::default(),
         };
         let place = Place { key, rank };
-        // What the client was waited for is no time of a server.
+        // Time spent waiting for the client must not count as the server's.
         let asked = Instant::now();
         let reached = server::reach(&self.worker, pool, place, bond, proxied, &mut wait).await;
         let (queue_us, queue_ahead, tries) = (wait.queue_us, wait.queue_ahead, wait.tries);
@@ -166,7 +167,7 @@ impl Session {
         log::tcp(&self.worker, &live, &record);
     }
 
-    /// What the pool's algorithm goes by.
+    /// Returns the key for the pool's algorithm.
     async fn key(&mut self, pool: &LocalPool) -> Option<Key> {
         let reader = pool.shared.key.as_ref()?;
         let cookie = match reader.rdp_cookie() {
@@ -179,7 +180,7 @@ impl Session {
         reader.of_connection(self.source, || self.own_address(), cookie.as_deref())
     }
 
-    /// Starts the time for what the client must send first, unless it runs.
+    /// Starts the time limit for the client's first bytes, unless it is running.
     fn arm_head(&mut self) {
         if !std::mem::replace(&mut self.head_runs, true) {
             self.deadline.arm(Instant::now(), self.listener.tcp.head_timeout.duration());
@@ -190,7 +191,7 @@ impl Session {
         Some(ProxiedClient { source: self.source?, destination: self.own_address()? })
     }
 
-    /// What the client has connected to.
+    /// Returns the address that the client has connected to.
     fn own_address(&self) -> Option<std::net::SocketAddr> {
         self.destination.or_else(|| self.client.socket().local_address())
     }

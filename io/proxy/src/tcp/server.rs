@@ -17,7 +17,7 @@ use crate::worker::{
     Choice, Lease, LocalPool, LocalServer, Pass, QueuePlace, ServerConnection, Wanted, Worker,
 };
 
-/// A server that was reached.
+/// A server with an open connection.
 pub(super) struct Reached {
     pub(super) lease: Lease,
     pub(super) connection: ServerConnection,
@@ -27,24 +27,24 @@ pub(super) struct Reached {
 pub(super) struct Wait<'a> {
     pub(super) deadline: &'a Deadline,
     pub(super) client: &'a Socket,
-    /// How long it has been in queues.
+    /// Time spent in queues so far.
     pub(super) queue_us: u64,
-    /// How many were served while it was in the last one.
+    /// Number of requests served while it was in the last queue.
     pub(super) queue_ahead: QueueAhead,
     pub(super) tries: Tries,
 }
 
-/// What it took to reach a server.
+/// Tries made to reach a server.
 #[derive(Default)]
 pub(super) struct Tries {
     pub(super) retries: u32,
-    /// One of them was of another server.
+    /// True if a try went to another server than the one before.
     pub(super) redispatched: bool,
-    /// The last one, reached or not.
+    /// Server of the last try, successful or not.
     pub(super) server: Option<Rc<LocalServer>>,
 }
 
-/// Why no server was reached.
+/// Reason why no server was reached.
 pub(super) enum Unreached {
     Fault(Fault),
     /// The client has broken the connection meanwhile.
@@ -52,7 +52,7 @@ pub(super) enum Unreached {
 }
 
 impl Unreached {
-    /// How the access log has it.
+    /// Returns the termination code for the access log.
     pub(super) fn termination(&self) -> Termination {
         match self {
             Self::Fault(fault) => fault.termination(),
@@ -61,7 +61,7 @@ impl Unreached {
     }
 }
 
-/// Chooses servers until one can be connected to, as often as the pool's retry rule permits.
+/// Chooses servers until one accepts a connection, as often as the pool's retry rule permits.
 pub(super) async fn reach(
     worker: &Rc<Worker>,
     pool: &Rc<LocalPool>,
@@ -74,7 +74,8 @@ pub(super) async fn reach(
     let mut tried = Vec::new();
     let mut tries = 0;
     let mut retrying = None;
-    // The server that failed the last try; whether the connection leaves it is seen when another is chosen.
+    // Server that failed the last try. Only the next choice shows whether the connection moves to another
+    // server.
     let mut left: Option<Rc<LocalServer>> = None;
     pool.counters().requests.one();
     let mut pass =
@@ -104,7 +105,7 @@ pub(super) async fn reach(
                 told(true);
                 return Ok(Reached { lease, connection });
             }
-            // Another try would find no more than this one.
+            // A local shortage: another try would fail in the same way.
             Some(Err(error)) if error.is_own() => return Err(Unreached::Fault(Fault::Connect(error))),
             Some(Err(error)) => Fault::Connect(error),
             None => Fault::ConnectTimeout,
@@ -114,7 +115,7 @@ pub(super) async fn reach(
             told(false);
             return Err(Unreached::Fault(fault));
         }
-        // The one before is over.
+        // The former retry is over.
         drop(retrying.take());
         retrying = pool.shared.take_retry_of_lost(Instant::now());
         if retrying.is_none() {
@@ -145,7 +146,7 @@ async fn choose(
     let mut since = None;
     let (lease, now) = loop {
         let now = worker.look_at_clock();
-        // Who was called for one server may have it.
+        // A connection that was called for one server may have it.
         let is_next = |place: &QueuePlace| place.is_for_any() || bond.is_none();
         let is_in_line = queued.as_ref().is_some_and(is_next);
         let known = bond.as_ref().and_then(|bond| bond.wanted());
@@ -157,7 +158,7 @@ async fn choose(
             Bound::Gone => return Err(Unreached::Fault(Fault::StickyGone)),
             Bound::Wait(wanted) => wanted,
             Bound::Server(lease) => break (lease, now),
-            // Nobody overtakes those who wait.
+            // A new connection must not overtake the waiting ones.
             Bound::Free if pool.shared.queue.length() > 0 && !is_in_line => Wanted::Any,
             Bound::Free => match pool.choose_or_divert(worker, place.key, tried, queued.as_ref()) {
                 Choice::Server(lease) => break (lease, now),
@@ -194,7 +195,7 @@ async fn choose(
 }
 
 impl Wait<'_> {
-    /// Takes a place where the connection has to wait, or stays in it (`queued`). In this try it has been waiting for `waited`.
+    /// Enters a queue, or stays in it (`queued`). `waited`: time spent waiting in this try.
     fn stand(
         &self,
         pool: &Rc<LocalPool>,
@@ -208,7 +209,7 @@ impl Wait<'_> {
                 queued.wait_on();
                 return Ok(queued);
             }
-            // What it was granted there goes to the next one there.
+            // A place granted there goes to the next one in that queue.
             drop(queued);
         }
         let patience = pool.shared.plan.timeouts.queue.duration();
@@ -229,7 +230,8 @@ impl Wait<'_> {
         Ok(place)
     }
 
-    /// Ready when it is this one's turn, too late, or the client has broken the connection.
+    /// Becomes ready when it is this connection's turn, when the wait is over, or when the client has broken
+    /// the connection.
     async fn called(&self, place: &mut QueuePlace) -> Result<QueueAhead, Unreached> {
         poll_fn(|cx| match place.poll_called(cx) {
             Poll::Ready(ahead) => Poll::Ready(Ok(ahead)),
@@ -241,7 +243,7 @@ impl Wait<'_> {
         .await
     }
 
-    /// What connecting yields; `None` = nothing in time.
+    /// Returns the result of connecting; `None` = the time limit passed.
     async fn connected<T>(&self, opening: impl Future<Output = T>) -> Result<Option<T>, Unreached> {
         let mut opening = Box::pin(opening);
         poll_fn(|cx| match opening.as_mut().poll(cx) {
@@ -252,14 +254,15 @@ impl Wait<'_> {
         .await
     }
 
-    /// Ready if the client has broken the connection. One that has only ended its own direction may still want what the server says.
+    /// Becomes ready if the client has broken the connection. A client that has only ended its own direction
+    /// may still read the server's bytes.
     fn gone<T>(&self, cx: &mut Context<'_>, phase: Phase) -> Poll<Result<T, Unreached>> {
         if self.client.is_broken(cx) { Poll::Ready(Err(Unreached::ClientGone(phase))) } else { Poll::Pending }
     }
 }
 
-/// How long one may wait in a queue yet that has waited for `before_us` in earlier tries and for `waited` in this one. In all tries
-/// together: a client waits no longer because a server could not be reached, too.
+/// Returns how much longer a connection may wait in a queue, after `before_us` in earlier tries and `waited`
+/// in this one. The limit covers all tries, so a failed server does not prolong the wait.
 fn left(patience: Duration, before_us: u64, waited: Duration) -> Duration {
     patience.saturating_sub(Duration::from_micros(before_us)).saturating_sub(waited)
 }

@@ -1,4 +1,5 @@
-//! The last words in a WebSocket tunnel when the process stops: a Close frame for each side (RFC 6455 section 5.5.1), where one may stand.
+//! Ends a WebSocket tunnel when the process stops: sends a Close frame to each side (RFC 6455 section 5.5.1)
+//! where the frame boundaries permit it.
 
 use std::future::poll_fn;
 use std::io;
@@ -12,15 +13,15 @@ use super::Tunnel;
 use crate::pump::Pump;
 use crate::worker::Worker;
 
-/// How long the two sides have to answer. What is left of a process must end within two seconds of its deadline.
+/// Time for both sides to answer. A process must end within two seconds of its deadline.
 const ANSWER_TIME: Duration = Duration::from_millis(500);
 const READ_BYTES: usize = 16 * 1024;
-/// A side that sends more than this before it answers is not listened to any longer.
+/// Number of bytes after which a side that has not answered is no longer read.
 const UNHEARD_BYTES_MAX: u64 = 1 << 20;
 
-/// One side of a tunnel that takes leave.
+/// One side of a closing tunnel.
 struct Side {
-    /// What is left to be told; nothing, if it is within a frame.
+    /// Unsent part of the Close frame; empty if the tunnel is within a frame.
     close: Vec<u8>,
     is_told: bool,
     unheard_bytes: u64,
@@ -28,7 +29,7 @@ struct Side {
 }
 
 impl Tunnel {
-    /// Tells both sides, waits for a moment for them to do the same, and ends both directions.
+    /// Sends a Close frame to both sides, waits briefly for their Close frames, and ends both directions.
     pub(super) async fn take_leave(&mut self, client: &mut Stream, server: &mut Stream, worker: &Worker) {
         let [a, b, c, d, ..] = worker.random().to_be_bytes();
         let mut client_side = Side::new(going_away(), !self.download_ended && self.download.may_close());
@@ -40,7 +41,7 @@ impl Tunnel {
             let to_server = server_side.poll(cx, server, upload, download, worker);
             if to_client.is_ready() && to_server.is_ready() { Poll::Ready(()) } else { Poll::Pending }
         });
-        // No deadline of the worker stands any longer.
+        // The worker's deadlines have all expired, so this one uses the runtime's timer.
         let _ = tokio::time::timeout(ANSWER_TIME, both).await;
     }
 }
@@ -51,7 +52,8 @@ impl Side {
         Self { is_told: !close.is_empty(), close, unheard_bytes: 0, has_ended: false }
     }
 
-    /// Ready when there is no more to say, nor to be heard. `told`: the direction that goes to this side; `heard`: the one that comes from it.
+    /// Becomes ready when there is nothing left to send or to read. `told`: the direction to this side;
+    /// `heard`: the direction from it.
     fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -61,7 +63,7 @@ impl Side {
         worker: &Worker,
     ) -> Poll<()> {
         if !self.has_ended {
-            // Whatever fails: nobody is there to be told.
+            // Errors are ignored: the connection ends in any case.
             let _ = ready!(self.poll_steps(cx, stream, told, heard, worker));
             self.has_ended = true;
         }
@@ -85,7 +87,7 @@ impl Side {
             self.close.drain(..written);
         }
         ready!(stream.poll_flush(cx))?;
-        // To close with unread bytes would be a reset, which can overtake the frame.
+        // Closing a socket with unread bytes sends a reset, which can overtake the frame.
         let mut nowhere = Vec::new();
         while self.is_told && !heard.is_read() && !heard.frames().is_some_and(FrameScanner::has_closed) {
             nowhere.clear();

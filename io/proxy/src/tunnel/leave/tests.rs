@@ -1,3 +1,5 @@
+//! Tests of the Close frames that end WebSocket tunnels.
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
@@ -18,7 +20,7 @@ const CONFIG: &str = "[weir]\ncontrol = false\nstate = false\n\n\
                       [listener.web]\nbind = \"127.0.0.1:8080\"\npool = \"web\"\n\n\
                       [pool.web]\nservers = [\"127.0.0.1:8082\"]\n";
 
-/// Who is at the other end of one of a tunnel's streams.
+/// The other end of one of a tunnel's streams.
 struct Other {
     stream: UnixStream,
     got: Vec<u8>,
@@ -34,7 +36,7 @@ impl Other {
         (other, Stream::Plain(Socket::from_unix(OwnedFd::from(stream))))
     }
 
-    /// Takes what has come by now.
+    /// Reads all bytes that have arrived.
     fn read(&mut self) {
         let mut piece = [0; 64 * 1024];
         loop {
@@ -48,7 +50,7 @@ impl Other {
     }
 }
 
-/// What the client and the server get behind these bytes when the process stops.
+/// Returns the bytes that client and server receive after these ones when the process stops.
 fn last_words(shared: &Arc<Shared>, protocol: &str, down: &[u8], up: &[u8]) -> [Vec<u8>; 2] {
     let (mut at_client, mut client) = Other::with_stream();
     let (mut at_server, mut server) = Other::with_stream();
@@ -63,7 +65,7 @@ fn last_words(shared: &Arc<Shared>, protocol: &str, down: &[u8], up: &[u8]) -> [
         let hour = Duration::from_secs(3_600);
         let running = async {
             let end = tunnel.run(&mut client, &mut server, &deadline, hour, &worker, None).await;
-            // Their owner closes both when the tunnel is over.
+            // The owner closes both streams when the tunnel is over.
             drop((client, server));
             end
         };
@@ -81,7 +83,7 @@ fn last_words(shared: &Arc<Shared>, protocol: &str, down: &[u8], up: &[u8]) -> [
                 for (other, before) in &mut others {
                     other.read();
                     if other.got.len() > *before {
-                        // Told, it ends as well: nobody waits for it.
+                        // The peer ends its direction too, so that the tunnel does not wait for it.
                         let _ = other.stream.shutdown(Shutdown::Write);
                     }
                 }
@@ -94,7 +96,7 @@ fn last_words(shared: &Arc<Shared>, protocol: &str, down: &[u8], up: &[u8]) -> [
     [at_client.got.split_off(down.len()), at_server.got.split_off(up.len())]
 }
 
-/// A masked Close, without its mask.
+/// Returns a masked Close frame without its mask.
 fn unmasked(frame: &[u8]) -> Vec<u8> {
     match frame {
         [0x88, 0x82, a, b, _, _, x, y] => vec![0x88, 2, x ^ a, y ^ b],
@@ -102,7 +104,7 @@ fn unmasked(frame: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Frames whose headers are of all lengths but the longest, and where they end.
+/// Returns frames with headers of all lengths but the longest, and the positions where they end.
 fn frames(mask: &[u8]) -> (Vec<u8>, Vec<usize>) {
     let is_masked = if mask.is_empty() { 0 } else { 0x80 };
     let (mut wire, mut ends) = (Vec::new(), vec![0]);
