@@ -1,4 +1,4 @@
-//! Answers that Weir gives itself: errors, redirects, fixed responses.
+//! Responses that Weir gives itself: errors, redirects and fixed responses.
 
 use std::borrow::Cow;
 use std::io;
@@ -19,66 +19,68 @@ use super::request::{Asker, RequestFacts};
 use super::response::LIMITS;
 use super::timing::Timing;
 
-/// Of all errors the one that stands for a rule: the route says how large a body may be.
+/// The only error status that stands for a rule: the route limits the size of a body.
 const BODY_TOO_LARGE: u16 = 413;
 
-/// Of the methods that Weir passes on those that it knows. It passes unknown ones, too.
+/// Known methods that Weir forwards. It forwards unknown ones too.
 const PASSED: &[u8] =
     b"GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH, TRACE, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, \
                         UNLOCK, REPORT, SEARCH";
 
-/// An answer on its way to the client.
+/// A response of Weir in transit to the client.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     bytes: Vec<u8>,
-    /// Of these, the body.
+    /// Size of the body in `bytes`.
     body_bytes: usize,
     sent: usize,
-    /// The connection may carry another request.
+    /// True if the connection may carry another request.
     pub(crate) keep_alive: bool,
-    /// The client may still be sending: do not reset it before it has read the answer.
+    /// True if the client may still be sending; the connection must not be reset before the client has read
+    /// the response.
     pub(crate) linger: bool,
-    /// A rule refused the request.
+    /// True if a rule refused the request.
     pub(super) denied: bool,
-    /// What was wrong with the request, if that is why it is answered like this.
+    /// Rule that refused the request, if it was refused.
     pub(crate) refused_by: Option<RefusalRule>,
-    /// When the head of its request was complete. `None` = no request was read.
+    /// Time at which the head of the request was complete; `None` = no request was read.
     pub(super) asked: Option<Instant>,
-    /// Whose line of the access log is to be written when this has gone out. `None` = nobody wants it.
+    /// Access log line to write once the response has been sent; `None` = no line.
     pub(super) line: Option<Line>,
 }
 
-/// Something that could not be read as a request, or did not come in time.
+/// A request that could not be parsed, or did not arrive in time.
 #[derive(Debug)]
 pub(crate) struct Unread {
-    /// The id of the answer; empty = none. What the client says of an id was not read.
+    /// Id of the response; empty = none. An id from the client was not read.
     pub(crate) id: Box<str>,
-    /// So much of it has come.
+    /// Number of bytes received.
     pub(crate) bytes_in: u64,
     pub(crate) timing: Timing,
 }
 
 impl Unread {
-    /// `bytes` that have come from `started` to `now`.
+    /// Creates the record of `bytes` bytes received from `started` to `now`.
     pub(super) fn new(bytes: usize, now: Instant, started: Instant) -> Self {
         let timing = Timing::new(now, started);
         Self { id: Box::default(), bytes_in: bytes as u64, timing }
     }
 }
 
-/// What an answer must know of its request.
+/// Properties of the request that determine its response.
 #[derive(Debug, Clone, Copy)]
 struct To<'a> {
     keep_alive: bool,
     is_head: bool,
     is_http10: bool,
-    /// The request's id; empty = none.
+    /// Id of the request; empty = none.
     id: &'a str,
 }
 
 impl Answer {
-    /// To something that was not read as a request; counts it. Where the next one would start is unsure: the connection ends.
+    /// Creates and counts the response to bytes that could not be parsed as a request. The start of a next
+    /// request is unknown, so the connection ends.
     pub(super) fn to_unread(connection: &Connection, status: u16, rule: RefusalRule, unread: Unread) -> Self {
         let counters = connection.listener.counters(&connection.worker);
         counters.request_errors.one();
@@ -92,7 +94,7 @@ impl Answer {
         answer
     }
 
-    /// An error to a request that was read.
+    /// Creates an error response to a parsed request.
     pub(super) fn of_status(
         connection: &Connection,
         head: &RequestHead,
@@ -110,7 +112,7 @@ impl Answer {
         answer
     }
 
-    /// To a request that was read, and that is refused by a rule.
+    /// Creates the response to a parsed request that a rule refuses.
     pub(super) fn refused(
         connection: &Connection,
         head: &RequestHead,
@@ -124,7 +126,8 @@ impl Answer {
         answer
     }
 
-    /// To a TRACE or OPTIONS that must go no further (RFC 9110 section 7.6.2).
+    /// Creates the response to a TRACE or OPTIONS that must not be forwarded further (RFC 9110 section
+    /// 7.6.2).
     pub(super) fn of_last(
         connection: &Connection,
         buf: &[u8],
@@ -144,7 +147,7 @@ impl Answer {
         answer
     }
 
-    /// What a redirect or a fixed response says.
+    /// Creates the response of a route with a redirect or a fixed response.
     pub(super) fn of_route(
         connection: &Connection,
         buf: &[u8],
@@ -180,7 +183,8 @@ impl Answer {
         }
     }
 
-    /// What a route says, under the rules of the route and of the listener for responses: it goes the way of a server's.
+    /// Applies the response rules of the route and of the listener to a route's own response, as to a
+    /// server's.
     fn ruled(
         connection: &Connection,
         buf: &[u8],
@@ -200,7 +204,7 @@ impl Answer {
         };
         let mut raw = connection.worker.buffers.take();
         message.write(&mut raw);
-        // Not the worker's: the request's lines are in that one.
+        // Not the worker's table, which holds the request's lines.
         let mut table = HeaderTable::default();
         let parsed =
             parse_response(&raw, ResponseTo { is_head: true, ..ResponseTo::default() }, &LIMITS, &mut table);
@@ -230,7 +234,7 @@ impl Answer {
         Self::of_bytes(connection, message.status, to, bytes, body.len())
     }
 
-    /// To a client that is to ask a server itself.
+    /// Creates the redirect of a client to a server.
     pub(super) fn elsewhere(
         connection: &Connection,
         head: &RequestHead,
@@ -242,7 +246,7 @@ impl Answer {
         Self::page(connection, 307, To::request(head, id, keep_alive), &headers, "", b"")
     }
 
-    /// What a failed exchange comes to.
+    /// Creates the response to a failed exchange.
     pub(super) fn fault(connection: &Connection, exchange: &Exchange, fault: &Fault) -> Self {
         let request = &exchange.request;
         let unread = !exchange.upload.is_read() || exchange.leaves_body();
@@ -273,7 +277,7 @@ impl Answer {
         answer
     }
 
-    /// What a request to a service comes to that the service does not answer.
+    /// Creates the response to a request that its service did not answer.
     pub(super) fn in_place_of_service(connection: &Connection, facts: &RequestFacts, fault: &Fault) -> Self {
         let is_http10 = facts.version == Version::Http10;
         let to = To { keep_alive: false, is_head: facts.is_head, is_http10, id: &facts.id };
@@ -284,7 +288,8 @@ impl Answer {
         answer
     }
 
-    /// The type and the body of what is configured: where it has no body, those of the page for its status, if there is one.
+    /// Returns the content type and body of a configured response. If it has no body, uses the error page for
+    /// its status, if there is one.
     fn body_of<'a>(connection: &'a Connection, response: &'a FixedResponse) -> (&'a str, &'a [u8]) {
         let page = connection.live.shared.error_pages.get(&response.status);
         match page.filter(|_| response.body.is_empty()) {
@@ -352,7 +357,7 @@ impl Answer {
         }
     }
 
-    /// How the access log has it, unless a server was to answer.
+    /// Returns the termination code for the access log, unless a server should have answered.
     pub(crate) fn termination(&self) -> Termination {
         if self.denied || self.refused_by.is_some() {
             Termination::BAD_REQUEST
@@ -361,26 +366,26 @@ impl Answer {
         }
     }
 
-    /// How long its body is.
+    /// Returns the size of the body.
     pub(crate) fn body_bytes(&self) -> usize {
         self.body_bytes
     }
 
-    /// How much of it has gone out.
+    /// Returns the number of bytes sent.
     pub(crate) fn bytes_sent(&self) -> usize {
         self.sent
     }
 
-    /// Of these, its body.
+    /// Returns the number of body bytes sent.
     pub(crate) fn body_bytes_sent(&self) -> usize {
         match self.bytes.len() {
-            // All of it: the buffer was given back.
+            // Everything was sent: the buffer was returned.
             0 => self.body_bytes,
             total => self.sent.saturating_sub(total.saturating_sub(self.body_bytes)),
         }
     }
 
-    /// Ready when all of it was written.
+    /// Becomes ready when everything was written.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, connection: &mut Connection) -> Poll<io::Result<()>> {
         while self.sent < self.bytes.len() {
             match connection.stream.poll_write(cx, &self.bytes[self.sent..]) {

@@ -1,5 +1,5 @@
-//! What is kept of a request that Weir answers itself, for the line that is written when the answer has gone out: as far as it
-//! does, which nobody knows before.
+//! Keeps the facts of a request that Weir answers itself until its access log line is written. The line is
+//! written after the response, because only then is it known how much was sent.
 
 use std::io;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::request::{RequestCopy, RequestFacts};
 use super::timing::Timing;
 use crate::state::{PoolState, QueueAhead, ServerState};
 
-/// What an answer's line is about.
+/// Subject of a response's log line.
 #[derive(Debug)]
 pub(super) enum Line {
-    /// Something that could not be read as a request, or did not come in time.
+    /// A request that could not be parsed, or did not arrive in time.
     Unread(Box<Unread>),
     /// A request.
     Request(Box<AnsweredRequest>),
@@ -26,38 +26,38 @@ pub(super) enum Line {
 #[derive(Debug)]
 pub(crate) struct AnsweredRequest {
     pub(crate) copy: Option<Box<RequestCopy>>,
-    /// Empty = none.
+    /// Id of the request; empty = none.
     pub(crate) id: Box<str>,
-    /// The client, where a trusted peer names it; `None` = the peer.
+    /// Client, if a trusted peer names it; `None` = the peer.
     pub(crate) client: Option<Box<Peer>>,
     pub(crate) route: Option<usize>,
     pub(crate) timing: Timing,
-    /// Head included.
+    /// Bytes received, including the head.
     pub(crate) bytes_in: u64,
-    /// `None` = no pool was asked.
+    /// Work of a pool for the request; `None` = no pool was involved.
     pub(crate) tried: Option<Tried>,
-    /// Why Weir answers.
+    /// Reason why Weir answers.
     pub(crate) termination: Termination,
 }
 
-/// What a pool had done for a request that Weir answers in the place of its servers.
+/// Work of a pool for a request that Weir answers in place of its servers.
 #[derive(Debug)]
 pub(crate) struct Tried {
     pub(crate) pool: Arc<PoolState>,
-    /// The last one.
+    /// Server of the last try.
     pub(crate) server: Option<Arc<ServerState>>,
-    /// Requests in flight at that server, this one included.
+    /// Requests in flight at that server, including this one.
     pub(crate) active: u32,
     pub(crate) retries: u8,
     pub(crate) redispatched: bool,
     pub(crate) hedged: Hedged,
-    /// The server named a file, or a place for an upload.
+    /// True if the server named a file, or a path for an upload.
     pub(crate) offloaded: bool,
     pub(crate) queue_ahead: QueueAhead,
 }
 
 impl AnsweredRequest {
-    /// Of an exchange that has failed, and has no more use for its request.
+    /// Takes the facts from a failed exchange, which no longer needs its request.
     pub(super) fn of_exchange(exchange: &mut Exchange, termination: Termination) -> Self {
         let taken = exchange.taken_bytes();
         let head_bytes = u64::from(exchange.request.head_bytes);
@@ -77,7 +77,8 @@ impl AnsweredRequest {
         Self::of(&mut exchange.request, timing, bytes_in, Some(tried), termination)
     }
 
-    /// Of a request in whose service's place Weir answers. `bytes_in`: head included.
+    /// Takes the facts from a request that Weir answers in place of its service. `bytes_in` includes the
+    /// head.
     pub(super) fn of_service(
         request: &mut RequestFacts,
         timing: Timing,
@@ -117,8 +118,8 @@ impl AnsweredRequest {
         }
     }
 
-    /// How it ended, once its answer has gone out whole or not. What was wrong before stays the reason. `stops`: the process
-    /// has cut what was left.
+    /// Returns the termination code once the response has been sent completely or not. An earlier error stays
+    /// the reason. `stops`: a shutdown has cut the connection.
     pub(super) fn ended(&self, sent: &io::Result<()>, stops: bool) -> Termination {
         match sent {
             Err(error) if self.termination == Termination::ANSWERED => match error.kind() {

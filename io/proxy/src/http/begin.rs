@@ -1,4 +1,4 @@
-//! From a request's bytes to what becomes of it: an exchange with a server, or an answer of Weir's own.
+//! Parses a request and decides whether a server, a service or Weir itself answers it.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -25,19 +25,19 @@ use crate::redirect::{Asked, Redirect};
 use crate::sticky::{Bond, Request};
 use crate::worker::{Drain, LocalPool};
 
-/// What the bytes read so far have come to.
+/// Result of parsing the bytes read so far.
 pub(crate) enum Begun {
-    /// The head has not all come.
+    /// The head is incomplete.
     Incomplete,
-    /// It goes to a server.
+    /// A server answers the request.
     Exchange(Box<Exchange>),
-    /// It is answered here.
+    /// Weir answers the request itself.
     Answer(Box<Answer>),
     /// A service of this process answers it.
     Call(Box<Call>),
 }
 
-/// A request's head, where it stands, and who asks.
+/// A parsed request head in its buffer, with its client.
 struct Parsed<'a> {
     buf: &'a [u8],
     head: &'a RequestHead,
@@ -45,16 +45,16 @@ struct Parsed<'a> {
     /// Bytes of the head as received.
     head_bytes: u32,
     spelling: PathSpelling<'a>,
-    /// Why no rule can judge the path.
+    /// Reason why no rule can judge the path.
     fault: Option<PathFault>,
     /// [`NormalTarget::has_refused_backslash`]
     has_refused_backslash: bool,
     timing: &'a Timing,
-    /// The client's address.
+    /// Address of the client.
     source: Option<IpAddr>,
-    /// The client, where a trusted peer names it; `None` = the peer.
+    /// Client, if a trusted peer names it; `None` = the peer.
     client: Option<Box<Peer>>,
-    /// The request's id; empty = none.
+    /// Id of the request; empty = none.
     id: Box<str>,
 }
 
@@ -64,8 +64,8 @@ impl Parsed<'_> {
     }
 }
 
-/// Reads the head at the start of `buf` and decides. What follows it is taken care of: the body's first bytes go
-/// with the exchange, further requests are kept in the connection.
+/// Parses the head at the start of `buf` and decides about the request. The first bytes of the body go to the
+/// exchange; further requests are kept in the connection.
 pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, started: Instant) -> Begun {
     let worker = Rc::clone(&connection.worker);
     let mut table = worker.headers.borrow_mut();
@@ -85,18 +85,18 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
     };
     let head_bytes = head.head_bytes;
     let sent_target = normal.rewritten.is_some().then(|| head.target.span.of(buf));
-    // From here on there is no other target than the one that a server would get.
+    // From here on, only the target that a server would get is used.
     let rewritten = normal.rewritten.as_deref().map(|target| NormalTarget::replace(buf, &head, target));
     let (buf, head) = match &rewritten {
         None => (buf, head),
         Some(rewritten) => match parse_request(rewritten, &listener.http.plan.limits, &mut table) {
             Ok(Some(head)) => (rewritten.as_slice(), head),
-            // Encoded bytes take more room.
+            // Percent-encoded bytes can make the head too large.
             Ok(None) => return unreadable(connection, HeaderFault::HeadTooLarge.into(), buf, now, started),
             Err(error) => return unreadable(connection, error, buf, now, started),
         },
     };
-    // Not earlier: a head that is refused above is counted there.
+    // Counted only here, because a head that is refused above is counted there.
     let counters = listener.counters(&worker);
     counters.requests.one();
     counters.bytes_in.add(u64::from(head_bytes));
@@ -119,7 +119,7 @@ pub(crate) fn begin(connection: &mut Connection, buf: &[u8], now: Instant, start
     decide(connection, request)
 }
 
-/// Refuses a head that cannot be read or forwarded.
+/// Refuses a head that cannot be parsed or forwarded.
 fn unreadable(
     connection: &Connection,
     error: RequestError,
@@ -159,7 +159,7 @@ fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
     }
     let Some(index) = decision.route else {
         if head.target.form == TargetForm::Asterisk {
-            // It is about no resource (RFC 9110 section 9.3.7), so that no route can be the wrong one.
+            // The target `*` names no resource (RFC 9110 section 9.3.7), so it needs no route.
             return local(connection, &request, None, |connection, keep| {
                 Answer::of_last(connection, buf, head, table, &request.id, keep)
             });
@@ -167,7 +167,8 @@ fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
         return status(connection, 404, None);
     };
     let route = &http.routes[index];
-    // A storage area takes a backslash for a character, as this listener has it. Weir does not know how a server reads it.
+    // A storage area treats a backslash as a character, as this listener does. The interpretation by a server
+    // is unknown.
     if request.has_refused_backslash && !matches!(route.plan.action, Action::Storage(_)) {
         return refused(connection, RefusalRule::PathBackslash, Some(index));
     }
@@ -234,7 +235,7 @@ fn decide(connection: &mut Connection, request: Parsed<'_>) -> Begun {
     Begun::Exchange(exchange)
 }
 
-/// Where a client is sent on to, if it is.
+/// Returns the URL that the client is redirected to, if it is.
 fn elsewhere(
     connection: &Connection,
     pool: &Rc<LocalPool>,
@@ -252,7 +253,7 @@ fn elsewhere(
     Redirect::location(pool, &connection.worker, &asked)
 }
 
-/// Sends a request to `pool`.
+/// Creates the exchange that sends a request to `pool`.
 fn send_to(
     connection: &mut Connection,
     request: Parsed<'_>,
@@ -269,9 +270,9 @@ fn send_to(
         connection.received = connection.worker.buffers.take_with(&buf[head.head_bytes as usize..]);
         let mut facts = facts(connection, request, route_index, true);
         let pending = PendingUpload { keep_alive: facts.keep_alive, ..pending };
-        // Until the body has been read, nobody can tell where the next request begins.
+        // The start of the next request is unknown until the body has been read.
         facts.keep_alive &= matches!(pending.framing, Framing::None | Framing::Length(0));
-        // A question has no Upgrade to be answered.
+        // A subrequest has no Upgrade.
         facts.upgrade = None;
         let message = Message { head: out, upload: Pump::new(BodyScanner::None), broken: None, bond };
         let exchange = Exchange::new(pool, facts, *timing, message, place);
@@ -285,7 +286,7 @@ fn send_to(
     let body_at = head.head_bytes as usize;
     let mut upload = Pump::new(BodyScanner::with_trailers(head.framing, &route.trailers));
     upload.limit(route.plan.body_bytes_max.unwrap_or(u64::MAX));
-    // A body that breaks the rules within its first bytes is found again, and answered, by the exchange.
+    // The exchange reports an error in the first bytes of the body and answers it.
     let rest = &buf[body_at..];
     let broken = match upload.take_first(rest) {
         Ok(changed) => {
@@ -305,14 +306,14 @@ fn send_to(
     exchange
 }
 
-/// The length of a body that is to be here before a server is chosen.
+/// Returns the length of a body that must be received before a server is chosen.
 fn collected_body_bytes(pool: &LocalPool, head: &RequestHead) -> Option<u64> {
     let Framing::Length(bytes @ 1..) = head.framing else { return None };
     let max = pool.shared.plan.collected_body_bytes_max?;
     (bytes <= max && head.upgrade.is_none()).then_some(bytes)
 }
 
-/// The status for a body that says of itself that it is larger than its route permits.
+/// Returns the status for a body whose declared length exceeds the limit of the route.
 fn over_limit(body_bytes_max: Option<u64>, head: &RequestHead) -> Option<u16> {
     match (body_bytes_max, head.framing) {
         (Some(max), Framing::Length(length)) if length > max => Some(413),
@@ -320,7 +321,7 @@ fn over_limit(body_bytes_max: Option<u64>, head: &RequestHead) -> Option<u16> {
     }
 }
 
-/// What is kept of a request on its way.
+/// Collects the request metadata that outlives the head buffer.
 fn facts(connection: &Connection, request: Parsed<'_>, route: usize, is_needed_later: bool) -> RequestFacts {
     let Parsed { buf, head, table, head_bytes, spelling, client, id, .. } = request;
     let http = &connection.listener.http;
@@ -344,7 +345,7 @@ fn facts(connection: &Connection, request: Parsed<'_>, route: usize, is_needed_l
     }
 }
 
-/// Hands a request to a service. What has come behind its head stays in the connection.
+/// Passes a request to a service. The bytes after its head stay in the connection.
 fn call(connection: &mut Connection, request: Parsed<'_>, route: usize) -> Begun {
     let Parsed { buf, head, table, timing, source, .. } = request;
     let facts = facts(connection, request, route, false);
@@ -353,7 +354,7 @@ fn call(connection: &mut Connection, request: Parsed<'_>, route: usize) -> Begun
     Begun::Call(Box::new(Call::new(connection, (buf, head, table), facts, *timing, source)))
 }
 
-/// Where a request stands if it has to wait for a server.
+/// Returns the rank of a request if it has to wait for a server.
 fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>) -> Rank {
     let header = |name: &str| {
         let line = request.table.named(request.buf, name.as_bytes()).next();
@@ -370,7 +371,7 @@ fn rank(pool: &LocalPool, priority: &Priority, request: &Parsed<'_>) -> Rank {
     }
 }
 
-/// Answers without a server. If a body follows that has not all come yet, the connection ends after the answer.
+/// Answers without a server. If the body has not arrived completely, the connection ends after the response.
 fn local(
     connection: &mut Connection,
     request: &Parsed<'_>,

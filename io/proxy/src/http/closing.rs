@@ -1,4 +1,4 @@
-//! Ends a client's connection so that what was sent on it arrives.
+//! Ends a client's connection in a way that lets sent bytes arrive.
 
 use std::future::poll_fn;
 use std::io;
@@ -10,12 +10,12 @@ use weir_net::Deadline;
 use super::connection::Connection;
 use crate::worker::Drain;
 
-/// How long a closing connection is listened to.
+/// Time for which a closing connection is still read.
 const LINGER: Duration = Duration::from_secs(2);
-/// How much of what still comes is thrown away before it is reset after all.
+/// Number of bytes that are discarded meanwhile; after more, the connection is reset.
 const LINGER_BYTES_MAX: usize = 1 << 20;
 
-/// Ends the connection. If nothing more can be on its way here, that is a plain close.
+/// Ends the connection with a plain close if no more bytes can be in transit to this side.
 pub(super) async fn close(mut connection: Box<Connection>) {
     if !connection.stream.is_plain() {
         connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
@@ -33,11 +33,12 @@ pub(super) async fn close(mut connection: Box<Connection>) {
     }
 }
 
-/// How often a client is looked at that is to be reset.
+/// Interval of the checks of a client before its connection is reset.
 const RESET_LOOK: Duration = Duration::from_millis(20);
 
-/// Resets the connection, for the client must not take the last response for whole. But a reset throws away what the
-/// kernel has not delivered yet, and that may be of complete responses to earlier requests: those get some time.
+/// Resets the connection, so that the client does not take the last response for complete. A reset discards
+/// the bytes that the kernel has not delivered yet. These may belong to complete responses to earlier
+/// requests, so the reset waits some time for them.
 pub(super) async fn reset_when_delivered(connection: Box<Connection>) {
     let worker = &connection.worker;
     let until = worker.look_at_clock() + LINGER;
@@ -53,8 +54,9 @@ pub(super) async fn reset_when_delivered(connection: Box<Connection>) {
     connection.stream.socket().reset_on_close();
 }
 
-/// Ends the own direction and reads on for a while: a close with unread bytes would be a reset, which can overtake the
-/// answer and take it away from the client (RFC 9112 section 9.6). There is no while for one that gives way: its room is taken.
+/// Ends this direction and reads on for a limited time. A close with unread bytes would cause a reset, which
+/// can overtake the response and remove it from the client's buffer (RFC 9112 section 9.6). A connection
+/// whose room is needed closes at once.
 pub(super) async fn linger(mut connection: Box<Connection>) {
     connection.deadline.arm(connection.worker.look_at_clock(), LINGER);
     let ended = poll_fn(|cx| {
@@ -83,7 +85,7 @@ pub(super) async fn linger(mut connection: Box<Connection>) {
     }
 }
 
-/// `step`, or an error once the deadline has passed.
+/// Returns `step`, or a timeout error once the deadline has passed.
 fn late_or<T>(cx: &Context<'_>, deadline: &Deadline, step: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
     match step {
         Poll::Pending if deadline.poll_expired(cx) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),

@@ -1,6 +1,6 @@
-//! A client's HTTP connection: one request after another, until either side has had enough.
+//! A client's HTTP connection: serves one request after another until one side ends it.
 //!
-//! Between requests it owns no buffer; what a request needs is in its [`Exchange`], which is freed with it.
+//! Between requests it owns no buffer; the state of a request is in its [`Exchange`], which is freed with it.
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -28,27 +28,28 @@ use crate::log;
 use crate::session::Arrival;
 use crate::worker::{Drain, LocalHttp, LocalListener, LocalLive, Source, Worker};
 
-/// A first read no larger than this leaves the body of a large upload in the kernel, from where it can be spliced.
+/// Size of the first read: small enough to leave the body of a large upload in the kernel, from where it can
+/// be spliced.
 pub(super) const FIRST_READ: usize = 4 * 1024;
 
 /// One client's connection.
 pub(crate) struct Connection {
     pub(crate) worker: Rc<Worker>,
-    /// The plan that `listener` is of.
+    /// Plan that `listener` belongs to.
     pub(crate) live: Rc<LocalLive>,
     pub(crate) listener: Rc<LocalHttp>,
     pub(crate) stream: Stream,
     pub(crate) deadline: Deadline,
     pub(crate) peer: Peer,
-    /// The address that the client connected to, if a PROXY header told it.
+    /// Address that the client connected to, if a PROXY header named it.
     pub(crate) destination: Option<SocketAddr>,
     pub(crate) tls: Option<Box<ClientTlsFacts>>,
-    /// Read, but not yet used: a head that has not all come, or pipelined requests.
+    /// Bytes read but not used yet: an incomplete head, or pipelined requests.
     pub(crate) received: Vec<u8>,
-    /// When the first byte of the request came that is being read.
+    /// Time of the first byte of the request that is being read.
     pub(crate) head_started: Option<Instant>,
     pub(crate) requests: u32,
-    /// Its number in the worker's table.
+    /// Number of the connection in the worker's table.
     number: u32,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct ClientTlsFacts {
     pub(crate) server_name: String,
     pub(crate) subject: String,
     pub(crate) issuer: String,
-    /// The end of the client's certificate, in seconds since 1970.
+    /// Expiry of the client's certificate, in seconds since 1970.
     pub(crate) not_after_unix_secs: Option<u64>,
 }
 
@@ -80,7 +81,7 @@ impl ClientTlsFacts {
         }
     }
 
-    /// For templates.
+    /// Returns the names for templates.
     pub(crate) fn names(&self) -> TlsNames<'_> {
         TlsNames {
             version: self.version,
@@ -91,7 +92,7 @@ impl ClientTlsFacts {
     }
 }
 
-/// What the client's next bytes have come to.
+/// Result of reading the client's next bytes.
 enum Next {
     Exchange(Box<Exchange>),
     Answer(Box<Answer>),
@@ -130,7 +131,8 @@ pub(crate) async fn serve(mut connection: Box<Connection>) {
                 }
             }
             Next::Call(call) => {
-                // It has what it needs in boxes of its own: an idle connection would pay for anything else.
+                // A service keeps its state in boxes of its own, because anything else would enlarge the task
+                // of an idle connection.
                 let Some((returned, after)) = Serving::new(connection, call).await else { return };
                 connection = returned;
                 after
@@ -138,7 +140,7 @@ pub(crate) async fn serve(mut connection: Box<Connection>) {
         };
         match after {
             After::Next => connection.worker.table.waits(connection.number, connection.worker.now_ms()),
-            // Nothing is waited for: no last word of TLS, no client who has sent too much.
+            // Nothing needs to be awaited: no TLS close message, and no surplus bytes of the client.
             After::Close if connection.stream.is_plain() && connection.received.is_empty() => {
                 return connection.end();
             }
@@ -163,7 +165,7 @@ impl Connection {
             None => Peer::without_address(),
         };
         if peer.is_trusted() {
-            // Many clients share it.
+            // Many clients share a trusted proxy.
             worker.table.belongs_to(arrival.number, Source::ALONE);
         }
         Self {
@@ -182,13 +184,13 @@ impl Connection {
         }
     }
 
-    /// Closes it. Its memory is the next one's.
+    /// Closes the connection. Its memory is reused by the next one.
     fn end(self: Box<Self>) {
         let worker = Rc::clone(&self.worker);
         worker.connections.give(self);
     }
 
-    /// From here on by the plan that is in force now, if it still has the listener.
+    /// Changes to the plan in force, if that still has the listener.
     pub(super) fn follow_plan(&mut self) {
         if self.worker.is_current(&self.live) {
             return;
@@ -200,15 +202,15 @@ impl Connection {
         }
     }
 
-    /// Whether a reload has removed the listener: then its connections end when they are idle. One that has only just been
-    /// accepted may still ask, once.
+    /// Returns true if a reload has removed the listener. Its connections then end when they are idle. A new
+    /// connection may still send one request.
     fn is_orphan(&self) -> bool {
         self.requests > 0
             && !self.worker.is_current(&self.live)
             && self.worker.live().listener(&self.listener.shared.plan.name).is_none()
     }
 
-    /// Who takes part in an exchange.
+    /// Returns the names of all parties of an exchange, for templates.
     pub(super) fn names<'a>(
         &'a self,
         asker: Asker<'a>,
@@ -223,13 +225,14 @@ impl Connection {
             listener: self.listener.name(),
             route,
             pool,
-            // It is chosen after the head is written.
+            // The server is chosen after the head is written.
             server: None,
             tls,
         }
     }
 
-    /// The request's id: the client's, if the rules accept it, or a new one. Empty = requests get none.
+    /// Returns the request's id: the client's, if the rules accept it, or a new one. Empty = requests have no
+    /// ids.
     pub(super) fn request_id(&self, buf: &[u8], table: &HeaderTable) -> Box<str> {
         let accepted = self.listener.http.forwarder.accepted_request_id(buf, table);
         match accepted.and_then(|id| std::str::from_utf8(id.of(buf)).ok()) {
@@ -238,7 +241,7 @@ impl Connection {
         }
     }
 
-    /// A new id; empty = requests get none.
+    /// Returns a new id; empty = requests have no ids.
     pub(super) fn new_request_id(&self) -> Box<str> {
         if !self.listener.http.forwarder.has_request_ids() {
             return Box::default();
@@ -246,12 +249,12 @@ impl Connection {
         request_id::of([self.worker.random(), self.worker.random()])
     }
 
-    /// Returns whether it has to end, because others need its room.
+    /// Returns true if the connection must close because new connections need its room.
     pub(super) fn gives_way(&self) -> bool {
         self.worker.table.gives_way(self.number)
     }
 
-    /// Notes since when its request waits for more of its body; `false` = it does not.
+    /// Records in the worker's table whether the request waits for more of its body.
     pub(super) fn waits_for_body(&self, waits: bool) {
         match waits {
             true => self.worker.table.waits_for_body(self.number, self.worker.now_ms()),
@@ -259,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// What an exchange may use of this connection.
+    /// Returns the parts of this connection that an exchange may use.
     pub(super) fn client_side(&mut self, proxies: bool) -> ClientSide<'_> {
         let proxied = if proxies { self.proxied() } else { None };
         ClientSide {
@@ -274,7 +277,7 @@ impl Connection {
         }
     }
 
-    /// The address that the client has connected to.
+    /// Returns the address that the client has connected to.
     pub(super) fn own_address(&self) -> Option<SocketAddr> {
         self.destination.or_else(|| self.stream.socket().local_address())
     }
@@ -283,23 +286,25 @@ impl Connection {
         Some(ProxiedClient { source: self.peer_address()?, destination: self.own_address()? })
     }
 
-    /// Who has connected.
+    /// Returns the address of the peer.
     pub(super) fn peer_address(&self) -> Option<SocketAddr> {
         Some(SocketAddr::new(self.peer.ip()?, self.peer.port()))
     }
 
-    /// Whether the deadline stands for all that comes up to the end of the first head ([`Arrival::head_runs`]).
+    /// Returns true if one deadline covers everything up to the end of the first head
+    /// ([`Arrival::head_runs`]).
     fn is_in_first_head(&self) -> bool {
         self.requests == 0 && (self.tls.is_some() || self.destination.is_some())
     }
 
-    /// The time in which the next request must begin; the first one's head must have come by then.
+    /// Returns the time in which the next request must begin. For the first request, its head must be
+    /// complete by then.
     fn idle_time(&self) -> Duration {
         let timeouts = self.listener.timeouts();
         if self.requests == 0 { timeouts.head.duration() } else { timeouts.idle.duration() }
     }
 
-    /// Reads until a request's head is complete, and decides what becomes of it.
+    /// Reads until a request head is complete, and decides about the request.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         if self.gives_way() && !self.has_been_asked() {
             return Poll::Ready(self.give_way());
@@ -347,7 +352,7 @@ impl Connection {
         }
     }
 
-    /// Tries what was received earlier.
+    /// Parses the bytes received earlier.
     fn begin_received(&mut self) -> Option<Next> {
         let received = std::mem::take(&mut self.received);
         let now = self.worker.now();
@@ -371,7 +376,7 @@ impl Connection {
             return Poll::Ready(Next::Close);
         }
         if expired && self.worker.drain.get() == Drain::Cut {
-            // All time is over now, and not the client's alone.
+            // At a shutdown all deadlines expire; that is not the client's fault.
             self.broken_off(Termination::new(Cause::Killed, Phase::Request));
             return Poll::Ready(Next::Close);
         }
@@ -381,17 +386,18 @@ impl Connection {
             let answer = Answer::to_unread(self, 408, RefusalRule::HeadTimeout, unread);
             return Poll::Ready(Next::Answer(Box::new(answer)));
         }
-        // A TLS session may still have something to send, a ticket for instance.
+        // A TLS session may still have bytes to send, for example a session ticket.
         if let Poll::Ready(Err(_)) = self.stream.poll_flush(cx) {
             return Poll::Ready(Next::Close);
         }
         Poll::Pending
     }
 
-    /// It is to give way. Returns whether its next request has come meanwhile, and another connection gives way in its place.
+    /// Returns true if this connection must close but its next request has just arrived, and another
+    /// connection closes in its place.
     #[cold]
     fn has_been_asked(&mut self) -> bool {
-        // Once, at the first bytes of a request: half of a head does not keep a connection.
+        // Only once, at the first bytes of a request: a partial head does not protect a connection.
         if self.head_started.is_some() || !self.stream.socket().has_bytes_now() {
             return false;
         }
@@ -403,7 +409,7 @@ impl Connection {
         passes_on
     }
 
-    /// Others need its room.
+    /// Closes the connection because new ones need its room.
     #[cold]
     fn give_way(&mut self) -> Next {
         self.listener.counters(&self.worker).connections_denied.one();
@@ -413,7 +419,7 @@ impl Connection {
         Next::Close
     }
 
-    /// The client ended its direction, or the connection broke, between requests or within a head.
+    /// Handles the end of the connection, or of the client's direction, between requests or within a head.
     #[cold]
     fn ended_early(&mut self) -> Next {
         if self.head_started.is_some() {
@@ -425,7 +431,7 @@ impl Connection {
         Next::Close
     }
 
-    /// Counts and logs what has come of a head whose rest will not come.
+    /// Counts and logs the received bytes of a head whose rest will not arrive.
     #[cold]
     fn broken_off(&self, termination: Termination) {
         let now = self.worker.look_at_clock();
@@ -434,7 +440,7 @@ impl Connection {
         log::broken_off(self, unread.bytes_in, &unread.timing, termination);
     }
 
-    /// Sends an answer of Weir's own.
+    /// Sends a response of Weir's own.
     pub(super) async fn send(&mut self, mut answer: Box<Answer>) -> After {
         let sent = poll_fn(|cx| answer.poll(cx, self)).await;
         finish_answer(self, &mut answer, &sent);
@@ -458,14 +464,14 @@ fn next_of(begun: Begun) -> Option<Next> {
 
 #[cfg(test)]
 mod tests {
-    /// The size of the task that a function makes.
+    /// Returns the size of the task that a function creates.
     fn task_bytes<A, F>(_: fn(A) -> F) -> usize {
         size_of::<F>()
     }
 
     #[test]
     fn the_task_of_an_idle_connection_stays_small() {
-        // What was boxed lives as long as the task.
+        // Boxed state lives as long as the task, so it counts too.
         let bytes = task_bytes(super::serve) + size_of::<super::Connection>();
         assert!(bytes <= 640, "{bytes} bytes: something lives across a wait that should be boxed");
     }

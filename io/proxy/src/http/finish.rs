@@ -1,4 +1,4 @@
-//! The end of a request: counted, logged, and what becomes of the connection.
+//! Ends a request: counts it, logs it, and decides about the connection.
 
 use std::io;
 use std::time::Duration;
@@ -18,23 +18,23 @@ use crate::log::{self, Ended, Given};
 use crate::report;
 use crate::worker::{Done, Drain, Response, Served};
 
-/// What becomes of the client's connection.
+/// Next step of the client's connection.
 pub(crate) enum After {
-    /// It waits for the next request.
+    /// Wait for the next request.
     Next,
-    /// An answer goes out first.
+    /// Send this response first.
     Answer(Box<Answer>),
-    /// It is closed.
+    /// Close.
     Close,
-    /// It is closed once the client has stopped sending.
+    /// Close once the client has stopped sending.
     Linger,
-    /// It is reset: what the client got is not whole, and must not look so.
+    /// Reset: the client must not take an incomplete response for complete.
     Reset,
-    /// As [`After::Reset`], once complete responses before that one have been delivered.
+    /// Reset as [`After::Reset`], once complete responses before that one have been delivered.
     ResetWhenDelivered,
-    /// It becomes a tunnel.
+    /// Become a tunnel.
     Tunnel(Box<Exchange>),
-    /// A file that the server has named goes out.
+    /// Send a file that the server has named.
     Offload(Box<RequestFacts>, Box<Offloaded>, Box<OffloadOrder>),
 }
 
@@ -56,13 +56,14 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
         }
         End::Complete { linger: true, .. } => After::Linger,
         End::Complete { keep_client: true, .. } => After::Next,
-        // The client may have sent its next request already: a reset for it must not overtake this response.
+        // The client may have sent its next request already; a reset because of it must not overtake this
+        // response.
         End::Complete { .. } if exchange.request.client_persists => After::Linger,
         End::Complete { .. } => After::Close,
         End::Cut(ref cut) if cut.leaves_client() => After::ResetWhenDelivered,
         End::Cut(_) => After::Reset,
         End::Answer(ref fault) => {
-            // After a fault of its framing, nobody can tell where the body ends.
+            // After a framing error, the end of the body is unknown.
             if !matches!(fault, Fault::BodyFraming(_)) && !exchange.leaves_body() {
                 unwanted::read_for_exchange(connection, &mut exchange);
             }
@@ -92,7 +93,7 @@ pub(crate) fn finish_exchange(connection: &mut Connection, mut exchange: Box<Exc
     after
 }
 
-/// What was going on when it ended.
+/// Returns the phase in which the exchange ended.
 fn phase(exchange: &Exchange) -> Phase {
     match (&exchange.response, exchange.lease()) {
         (Some(_), _) => Phase::Data,
@@ -103,7 +104,7 @@ fn phase(exchange: &Exchange) -> Phase {
     }
 }
 
-/// `complaint`, with the name of its victim.
+/// Returns `complaint` with the names of the pool and the server.
 fn named(exchange: &Exchange, complaint: &str) -> String {
     let pool = &exchange.pool.shared.plan.name;
     match exchange.lease() {
@@ -115,7 +116,7 @@ fn named(exchange: &Exchange, complaint: &str) -> String {
     }
 }
 
-/// Counts a tunnel that has ended.
+/// Counts and logs a tunnel that has ended.
 pub(crate) fn finish_tunnel(
     connection: &Connection,
     exchange: &Exchange,
@@ -147,12 +148,12 @@ pub(crate) fn finish_tunnel(
     log::exchange(connection, exchange, &Given::Tunnel { bytes_in, bytes_out }, ended);
 }
 
-/// Counts and logs an answer of Weir's own that has gone out as far as it does.
+/// Counts and logs a response of Weir's own, once it has been sent as far as possible.
 pub(crate) fn finish_answer(connection: &Connection, answer: &mut Answer, sent: &io::Result<()>) {
     let now = connection.worker.look_at_clock();
     let stops = connection.worker.drain.get() == Drain::Cut;
     let counters = connection.listener.counters(&connection.worker);
-    // One of which nothing went out was never a response, and has no status in the log either.
+    // A response without any sent byte does not count as one, and has no status in the log either.
     if answer.bytes_sent() > 0 {
         counters.responses.count(answer.status);
         counters.answered.count(answer.status);
@@ -201,7 +202,7 @@ fn count(connection: &Connection, exchange: &mut Exchange, end: &End) {
     learn(connection, exchange, matches!(end, End::Answer(fault) if fault.is_pools_failure()));
 }
 
-/// What an end beside the usual one counts as.
+/// Counts an exchange that did not end with a complete response.
 #[cold]
 fn count_incomplete(connection: &Connection, exchange: &mut Exchange, end: &End) {
     let listener = connection.listener.counters(&connection.worker);
@@ -214,7 +215,7 @@ fn count_incomplete(connection: &Connection, exchange: &mut Exchange, end: &End)
     if end.is_denied() {
         listener.requests_denied.one();
     }
-    // Answers count themselves.
+    // Responses of Weir count themselves.
     if let (End::Cut(_), Some(rule)) = (end, end.refused_by()) {
         listener.refused.count(rule);
     }
@@ -232,8 +233,8 @@ fn count_incomplete(connection: &Connection, exchange: &mut Exchange, end: &End)
     }
 }
 
-/// What a server has done for a request. If it broke off, its failure was counted when it did: a good status in the head
-/// does not make up for that. `elapsed_us`: since the request's head was complete.
+/// Counts the server's work for a request. If the server broke off, its failure was counted then, and a good
+/// status does not cancel it. `elapsed_us`: time since the request's head was complete.
 fn count_server(
     connection: &Connection,
     exchange: &Exchange,
@@ -268,7 +269,7 @@ fn count_server(
     }
 }
 
-/// Tells what the server's limit goes by: how long its response's first byte took.
+/// Reports the time to the first response byte to the server's concurrency limit.
 fn learn(connection: &Connection, exchange: &Exchange, is_failure: bool) {
     let Some(lease) = exchange.lease() else { return };
     let now = connection.worker.now();

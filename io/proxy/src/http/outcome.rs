@@ -1,4 +1,5 @@
-//! How an exchange can end, whose fault it was, and what the client gets: the one place where failures become statuses.
+//! The ways in which an exchange can end, the side at fault, and the status for the client. All failures
+//! become statuses here.
 
 use std::fmt;
 use std::io;
@@ -11,75 +12,75 @@ use crate::connect::ConnectError;
 use crate::pump::PumpError;
 use crate::state::Refusal;
 
-/// How an exchange ended.
+/// Result of an exchange.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// The response went out whole.
+    /// The response was sent completely.
     Complete {
-        /// The connection may carry another request.
+        /// True if the connection may carry another request.
         keep_client: bool,
-        /// The client may still be sending a body that nobody reads.
+        /// True if the client may still be sending a body that will not be read.
         linger: bool,
     },
-    /// No byte of a response went out: the client gets an error from here.
+    /// No byte of a response was sent: Weir answers with an error.
     Answer(Fault),
-    /// A response had begun and cannot be finished: the connection is reset.
+    /// A response had begun and cannot be completed: the connection is reset.
     Cut(Cut),
     /// Both sides agreed to change the protocol.
     Tunnel,
-    /// The server has named a file, which is to be sent in place of a body.
+    /// The server has named a file to send in place of a body.
     Offload(Box<OffloadOrder>),
 }
 
-/// Why there is no response to pass on.
+/// Reason why there is no response to forward.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// No server is up.
     NobodyLeft,
-    /// The server that the client is bound to takes nothing, and no other may have the request.
+    /// The server that the client is bound to accepts no requests, and no other may have the request.
     StickyGone,
     /// Every server is at its limit.
     Busy,
-    /// It waited too long for a server.
+    /// The request waited too long for a server.
     QueueTimeout,
-    /// It may not wait for a server.
+    /// The request may not wait for a server.
     QueueRefused(Refusal),
-    /// The pool's breaker keeps requests away, for so long; zero = until its probes have ended.
+    /// The pool's breaker is open for this time; zero = until its probes have ended.
     BreakerOpen(Duration),
-    /// The server cannot be connected to.
+    /// No connection to the server can be opened.
     Connect(ConnectError),
-    /// Not within the time.
+    /// No connection within the time limit.
     ConnectTimeout,
-    /// The connection failed before the response's head was there.
+    /// The connection failed before the response head was complete.
     NoResponse(io::Error),
-    /// The server closed the connection before the response's first byte.
+    /// The server closed the connection before the first byte of the response.
     ClosedEarly,
-    /// The server closed the connection within the response's head.
+    /// The server closed the connection within the response head.
     ClosedInHead,
-    /// The response's head is malformed.
+    /// The response head is malformed.
     BadResponse(ResponseError),
-    /// The response's chunks are malformed.
+    /// The chunks of the response are malformed.
     BadChunks(ChunkError),
-    /// No response within the time.
+    /// No response within the time limit.
     ResponseTimeout,
     /// The request's body is larger than its route permits.
     BodyTooLarge,
     /// The request's body is malformed.
     BodyFraming(ChunkError),
-    /// The request's body stopped coming.
+    /// The request body stopped arriving.
     BodyTimeout,
-    /// A service of this process failed: why.
+    /// A service of this process failed; the text gives the reason.
     Service(String),
-    /// The server permits an upload, and does not say where.
+    /// The server permits an upload without saying where to store it.
     NoPlace,
-    /// An upload could not be made visible: the status, and why.
+    /// An upload could not be made visible: the status, and the reason.
     Unpublished(u16, String),
 }
 
-/// Why a response was cut.
+/// Reason why a response was cut.
 #[derive(Debug)]
 pub(crate) enum Cut {
-    /// The client went away.
+    /// The client disconnected.
     ClientGone,
     /// The client stopped reading.
     ClientTimeout,
@@ -89,14 +90,14 @@ pub(crate) enum Cut {
     ServerTimeout,
     /// The process stops, and its deadline has passed.
     Stopped,
-    /// Another fault after the response had begun.
+    /// Another fault occurred after the response had begun.
     Fault(Fault),
-    /// A state that cannot be reached, if this program is right.
+    /// A state that only a bug in this program can reach.
     Internal,
 }
 
 impl Fault {
-    /// The status that the client gets.
+    /// Returns the status for the client.
     pub(crate) fn status(&self) -> u16 {
         match self {
             Self::NobodyLeft
@@ -122,18 +123,18 @@ impl Fault {
         }
     }
 
-    /// When another try may do better, if something is known about that; at least 1.
+    /// Returns the seconds after which a retry may succeed, if known; at least 1.
     pub(crate) fn retry_after_s(&self) -> Option<u32> {
         let wait = match self {
             Self::QueueRefused(Refusal { wait, .. }) => (*wait)?,
             Self::BreakerOpen(wait) => *wait,
             _ => return None,
         };
-        // The header has whole seconds, and longer than an hour nothing is foreseen.
+        // The header has whole seconds. Estimates are limited to an hour.
         Some(wait.as_secs().saturating_add(1).min(3_600) as u32)
     }
 
-    /// Whether a server was tried, and failed. One that has answered, if not what was hoped for, has not.
+    /// Returns true if a server was tried and failed. A server that gave an unwanted response has not failed.
     pub(crate) fn is_pools_failure(&self) -> bool {
         let untried = matches!(
             self,
@@ -150,8 +151,8 @@ impl Fault {
         self.is_servers() && !untried
     }
 
-    /// Whether it speaks against the server that was tried. One that knows nothing of questions about uploads has answered as it
-    /// should: any client could have it taken for a bad one.
+    /// Returns true if the fault counts against the tried server. A server that does not support upload
+    /// subrequests has responded correctly; otherwise any client could make it look bad.
     pub(crate) fn speaks_against_server(&self) -> bool {
         !matches!(self, Self::NoPlace | Self::Connect(ConnectError::Exhausted(_)))
     }
@@ -160,7 +161,8 @@ impl Fault {
         !matches!(self, Self::BodyTooLarge | Self::BodyFraming(_) | Self::BodyTimeout)
     }
 
-    /// Whether another server, or another connection, might do better. What took long would take long again.
+    /// Returns true if another server or connection may succeed. Timeouts of the response are not retried,
+    /// because they would take long again.
     pub(crate) fn is_worth_a_retry(&self) -> bool {
         match self {
             Self::Connect(cause) => !cause.is_own(),
@@ -171,7 +173,7 @@ impl Fault {
         }
     }
 
-    /// What was wrong with the request, if it is that.
+    /// Returns the rule that refused the request, if the request was at fault.
     pub(crate) fn refused_by(&self) -> Option<RefusalRule> {
         match self {
             Self::BodyFraming(error) => Some((*error).into()),
@@ -181,7 +183,7 @@ impl Fault {
         }
     }
 
-    /// How the access log has it.
+    /// Returns the termination code for the access log.
     pub(crate) fn termination(&self) -> Termination {
         match self {
             Self::Connect(ConnectError::Exhausted(_)) => Termination::new(Cause::Resource, Phase::Connect),
@@ -194,7 +196,7 @@ impl Fault {
             Self::BadResponse(_) | Self::BadChunks(_) | Self::NoPlace | Self::Service(_) => {
                 Termination::BAD_RESPONSE
             }
-            // The disk failed here, or somebody has locked the place meanwhile: the server has answered as it should.
+            // The local disk failed, or the path was locked meanwhile; the server has responded correctly.
             Self::Unpublished(..) => Termination::new(Cause::Internal, Phase::Head),
             Self::ResponseTimeout => Termination::RESPONSE_TIMEOUT,
             Self::BodyTooLarge | Self::BodyFraming(_) => Termination::BAD_REQUEST,
@@ -204,7 +206,7 @@ impl Fault {
 }
 
 impl Cut {
-    /// How the access log has it, in the phase that the exchange had reached.
+    /// Returns the termination code for the access log, for the phase that the exchange had reached.
     fn termination(&self, phase: Phase) -> Termination {
         match self {
             Self::ClientGone => Termination::new(Cause::Client, phase),
@@ -217,17 +219,17 @@ impl Cut {
         }
     }
 
-    /// Whether the client is still there, and this process has time for it.
+    /// Returns true if the client is still connected, and this process has time for it.
     pub(crate) fn leaves_client(&self) -> bool {
         matches!(self, Self::Server(_) | Self::ServerTimeout | Self::Fault(_))
     }
 
-    /// Whether the client went away or stood still.
+    /// Returns true if the client disconnected or stalled.
     fn is_clients(&self) -> bool {
         matches!(self, Self::ClientGone | Self::ClientTimeout)
     }
 
-    /// Whether the server broke off or stood still.
+    /// Returns true if the server broke off or stalled.
     fn is_servers(&self) -> bool {
         match self {
             Self::Server(_) | Self::ServerTimeout => true,
@@ -238,7 +240,7 @@ impl Cut {
 }
 
 impl End {
-    /// How the access log has it, in the phase that the exchange had reached.
+    /// Returns the termination code for the access log, for the phase that the exchange had reached.
     pub(crate) fn termination(&self, phase: Phase) -> Termination {
         match self {
             Self::Complete { .. } | Self::Tunnel | Self::Offload(_) => Termination::NORMAL,
@@ -247,7 +249,7 @@ impl End {
         }
     }
 
-    /// What was wrong with the request, if it ended by that.
+    /// Returns the rule that refused the request, if that ended the exchange.
     pub(crate) fn refused_by(&self) -> Option<RefusalRule> {
         match self {
             Self::Answer(fault) | Self::Cut(Cut::Fault(fault)) => fault.refused_by(),
@@ -255,7 +257,7 @@ impl End {
         }
     }
 
-    /// Whether the request itself was malformed, or did not come in time, after its head.
+    /// Returns true if the request body was malformed, or did not arrive in time.
     pub(crate) fn is_bad_request(&self) -> bool {
         match self {
             Self::Answer(fault) | Self::Cut(Cut::Fault(fault)) => {
@@ -265,24 +267,24 @@ impl End {
         }
     }
 
-    /// Whether a rule put an end to a response that had begun. (Answers count themselves.)
+    /// Returns true if a rule ended a response that had begun. (Responses of Weir count themselves.)
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self, Self::Cut(Cut::Fault(Fault::BodyTooLarge)))
     }
 
-    /// Whether the client did not wait for the end of its response.
+    /// Returns true if the client did not wait for the end of its response.
     pub(crate) fn is_client_abort(&self) -> bool {
         matches!(self, Self::Cut(cut) if cut.is_clients())
     }
 
-    /// Whether the server did not finish a response that had begun.
+    /// Returns true if the server did not complete a response that had begun.
     pub(crate) fn is_server_abort(&self) -> bool {
         matches!(self, Self::Cut(cut) if cut.is_servers())
     }
 }
 
 impl Cut {
-    /// What an operator should read of it; `None` = it was the client's doing.
+    /// Returns the message for the operator; `None` = the client or a shutdown was the cause.
     fn complaint(&self) -> Option<String> {
         match self {
             Self::ClientGone | Self::ClientTimeout | Self::Stopped => None,
@@ -295,7 +297,7 @@ impl Cut {
 }
 
 impl End {
-    /// What an operator should read of it; `None` = nothing went wrong on the server's side.
+    /// Returns the message for the operator; `None` = the server made no error.
     pub(crate) fn complaint(&self) -> Option<String> {
         match self {
             Self::Complete { .. } | Self::Tunnel | Self::Offload(_) => None,
@@ -382,7 +384,7 @@ mod tests {
                 assert!(code.is_documented(), "{code}: {cut:?}");
             }
         }
-        // Both need a server's connection.
+        // Both need a connection to a server.
         for phase in [Phase::Head, Phase::Data] {
             assert!(Cut::ClientTimeout.termination(phase).is_documented());
             assert!(Cut::Internal.termination(phase).is_documented());

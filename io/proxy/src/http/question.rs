@@ -1,4 +1,5 @@
-//! The heads that go to servers: of requests, and of questions about uploads whose body stays here.
+//! Writes the heads that go to servers: of requests, and of subrequests about uploads whose body stays in
+//! this process.
 
 use std::io::Write;
 use std::rc::Rc;
@@ -16,15 +17,15 @@ use crate::worker::LocalPool;
 /// A head in its buffer.
 type Head<'a> = (&'a [u8], &'a RequestHead, &'a HeaderTable);
 
-/// Whom a question goes to, and for whom it is asked.
+/// Target and origin of a subrequest.
 pub(super) struct Asked<'a> {
     pub(super) pool: Rc<LocalPool>,
     pub(super) route: usize,
     pub(super) asker: Asker<'a>,
 }
 
-/// The upload that a request is, if the servers of its pool are only asked about those. A part of a file is not, be it a range
-/// or a piece of a resumable upload: only its server knows the rest.
+/// Returns the upload of this request, if the pool's servers are only asked about uploads. A partial upload
+/// (a range or a part of a resumable upload) is forwarded instead, because only its server knows the rest.
 pub(super) fn pending(
     connection: &Connection,
     pool: &LocalPool,
@@ -50,7 +51,7 @@ pub(super) fn pending(
     })
 }
 
-/// The head of the question before an upload.
+/// Writes the head of the subrequest before an upload.
 pub(super) fn before(
     connection: &Connection,
     request: Head<'_>,
@@ -69,7 +70,8 @@ pub(super) fn before(
     out
 }
 
-/// The head of the question after an upload. `target`: where it was to be, in the server's own words.
+/// Writes the head of the subrequest after an upload. `target`: the path of the upload, as the server named
+/// it.
 pub(super) fn after(
     connection: &Connection,
     request: Head<'_>,
@@ -90,7 +92,7 @@ pub(super) fn after(
     out
 }
 
-/// Adds lines to a head that ends with its empty line.
+/// Adds lines to a complete head, before its final empty line.
 fn append(out: &mut Vec<u8>, lines: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) {
     out.truncate(out.len().saturating_sub(2));
     // Writing to a vector does not fail.
@@ -98,18 +100,18 @@ fn append(out: &mut Vec<u8>, lines: impl FnOnce(&mut Vec<u8>) -> std::io::Result
     out.extend_from_slice(b"\r\n");
 }
 
-/// What becomes of a request's body.
+/// Handling of a request's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BodyIs {
-    /// It is passed on as it comes.
+    /// The body is forwarded as it arrives.
     PassedOn,
-    /// It is read whole first: nobody has to ask the client for it.
+    /// The body is received completely first, so the server need not ask the client for it.
     Collected,
-    /// It stays here: the head is without what frames it.
+    /// The body stays in this process; the head has no framing fields.
     Kept,
 }
 
-/// The head of a request as its server gets it.
+/// Writes the head of a request as its server gets it.
 pub(super) fn head(
     connection: &Connection,
     (buf, head, table): Head<'_>,
@@ -119,7 +121,7 @@ pub(super) fn head(
 ) -> Vec<u8> {
     let http = &connection.listener.http;
     let route = &http.routes[route];
-    // RFC 9112 section 3.3: what the client has connected to is what it means.
+    // RFC 9112 section 3.3: without Host, the address that the client has connected to is the host.
     let default_host = match head.host {
         Some(_) => String::new(),
         None => connection.own_address().map(|address| address.to_string()).unwrap_or_default(),

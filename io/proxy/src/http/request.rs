@@ -1,61 +1,61 @@
-//! What an exchange keeps of its request after the head has gone out.
+//! Request metadata that outlives the head buffer.
 
 use weir_http::{HeaderTable, KnownHeader, Method, Peer, RequestHead, Span, Version};
 use weir_net::BufferPool;
 
-/// What the response, the log and retries need to know.
+/// Facts of a request for the response, the log and retries.
 #[derive(Debug)]
 pub(crate) struct RequestFacts {
     pub(crate) method: Method,
     pub(crate) is_head: bool,
     pub(crate) version: Version,
-    /// The client and the listener permit another request on this connection.
+    /// True if the client and the listener permit another request on this connection.
     pub(crate) keep_alive: bool,
-    /// The client would send another.
+    /// True if the client may send another request.
     pub(crate) client_persists: bool,
-    /// The protocol that an upgrade was asked for to, which was passed on.
+    /// Protocol of a forwarded upgrade.
     pub(crate) upgrade: Option<Box<[u8]>>,
     /// Index among the listener's routes.
     pub(crate) route: usize,
-    /// As it came.
+    /// Size of the head as received.
     pub(crate) head_bytes: u32,
-    /// The request's id; empty = none.
+    /// Id of the request; empty = none.
     pub(crate) id: Box<str>,
-    /// The client, where a trusted peer names it; `None` = the peer.
+    /// Client, if a trusted peer names it; `None` = the peer.
     pub(crate) client: Option<Box<Peer>>,
-    /// The head, where the log or the route's rules need it later.
+    /// Copy of the head, if the log or the route's rules need it later.
     pub(crate) copy: Option<Box<RequestCopy>>,
 }
 
 impl RequestFacts {
-    /// Who asks.
+    /// Returns the id and the client of the request.
     pub(crate) fn asker(&self) -> Asker<'_> {
         Asker { id: &self.id, client: self.client.as_deref() }
     }
 }
 
-/// Who asks, and under which id.
+/// Id and client of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
-    /// Empty = none.
+    /// Id of the request; empty = none.
     pub(crate) id: &'a str,
-    /// The client, where a trusted peer names it; `None` = the peer.
+    /// Client, if a trusted peer names it; `None` = the peer.
     pub(crate) client: Option<&'a Peer>,
 }
 
-/// A request's path where it has more than one spelling.
+/// A request's path, if it has more than one spelling.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PathSpelling<'a> {
-    /// The target as the client sent it, where another has taken its place in the head.
+    /// Target as the client sent it, if the head has a rewritten one.
     pub(crate) sent_target: Option<&'a [u8]>,
-    /// The path that rules compare; `None` = that of the head.
+    /// Path that the rules compare; `None` = that of the head.
     pub(crate) compared: Option<&'a [u8]>,
 }
 
-/// A request head, kept.
+/// A copy of a request head.
 #[derive(Debug)]
 pub(crate) struct RequestCopy {
-    /// With the target as servers get it.
+    /// The head, with the target as servers get it.
     pub(crate) head: Vec<u8>,
     /// [`PathSpelling::sent_target`].
     pub(crate) sent_target: Option<Box<[u8]>>,

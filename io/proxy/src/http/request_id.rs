@@ -1,4 +1,6 @@
-/// The text of an id: 32 hexadecimal digits, without a formatter, for each request has one.
+//! Formats request ids.
+
+/// Returns the text of an id, 32 hexadecimal digits. It uses no formatter, because each request needs an id.
 pub(super) fn of(random: [u64; 2]) -> Box<str> {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = [0; 32];

@@ -1,4 +1,4 @@
-//! Reads a server's response head, rewrites it, and sends it on together with what came of the body.
+//! Reads a server's response head, rewrites it, and forwards it together with the first bytes of the body.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -19,99 +19,102 @@ use crate::pump::Pump;
 use crate::state::ServerState;
 use crate::sticky::Bond;
 
-/// A first read no larger than this leaves the body of a large response in the kernel, from where it can be spliced.
+/// Size of the first read: small enough to leave the body of a large response in the kernel, from where it
+/// can be spliced.
 pub(crate) const FIRST_READ: usize = 4 * 1024;
-/// Where nothing can be spliced, one large read is cheaper than several.
+/// Size of the first read if nothing can be spliced; then one large read is cheaper than several.
 const FIRST_READ_COPY: usize = 64 * 1024;
-/// Servers are trusted with larger heads than clients, but not with all memory.
+/// Limits for response heads. Servers may send larger heads than clients, but not of any size.
 pub(super) const LIMITS: HeadLimits =
     HeadLimits { head_bytes_max: 128 * 1024, headers_max: 256, target_bytes_max: 0 };
 
-/// So much of interim heads is kept for a client that has no room for them; then the server must wait.
+/// Maximum size of interim heads that are kept for a client without room; with more, the server must wait.
 const UNSENT_MAX: usize = 16 * 1024;
 
-/// What is known of a response once its head has come.
+/// Facts of a response once its head has arrived.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseFacts {
     pub(crate) status: u16,
     pub(crate) head_bytes: u32,
-    /// Its body has a known length, and most of it is spliced.
+    /// True if the body has a known length, and most of it is spliced.
     pub(crate) spliced: bool,
-    /// The server's connection can be used again after the body.
+    /// True if the server's connection can be used again after the body.
     pub(crate) server_keeps: bool,
-    /// The client's connection can be used again after the body.
+    /// True if the client's connection can be used again after the body.
     pub(crate) client_keeps: bool,
 }
 
-/// What reading a response head has come to.
+/// Result of reading a response head.
 #[derive(Debug)]
 pub(crate) enum HeadOutcome {
-    /// A 1xx was passed on; another head follows.
+    /// A 1xx was forwarded; another head follows.
     Interim,
-    /// A 1xx has come that is not for the client; another head follows.
+    /// A 1xx arrived that is not for the client; another head follows.
     Skipped,
-    /// The final head was passed on; its body follows.
+    /// The final head was forwarded; its body follows.
     Final(ResponseFacts, Pump),
-    /// A final head has come that must not be passed on yet; it is kept.
+    /// A final head arrived that must not be forwarded yet; it is kept.
     Hold(ResponseFacts),
-    /// The final head names a file that the client is to get; nothing was passed on. What is left of the body follows.
+    /// The final head names a file to send to the client; nothing was forwarded. The rest of the body must be
+    /// discarded.
     Offload(ResponseFacts, Box<OffloadOrder>, Leftover),
-    /// 101 was passed on; a tunnel follows.
+    /// A 101 was forwarded; a tunnel follows.
     Tunnel(ResponseFacts, Pump),
     /// The client could not be written to.
     ClientGone,
 }
 
-/// What is left of a body that nobody wants.
+/// Rest of a body that is discarded.
 #[derive(Debug)]
 pub(crate) struct Leftover {
     pub(crate) scanner: BodyScanner,
-    /// The server has sent more than its body.
+    /// True if the server has sent more than its body.
     pub(crate) has_surplus: bool,
 }
 
-/// What a response head is read for, and where its pieces are kept meanwhile.
+/// Context for reading a response head, and buffers for incomplete heads.
 pub(crate) struct Reading<'a> {
     pub(crate) request: &'a RequestFacts,
     pub(crate) timing: &'a mut Timing,
-    /// A head that has not all come, or what came behind an interim one.
+    /// An incomplete head, or the bytes after an interim one.
     pub(crate) partial: &'a mut Vec<u8>,
-    /// Interim heads that the client had no room for.
+    /// Interim heads for which the client had no room.
     pub(crate) unsent: &'a mut Vec<u8>,
     pub(crate) pool: &'a str,
     pub(crate) server: &'a ServerState,
-    /// What binds the request to its server; tells what becomes of cookies.
+    /// Binding of the request to its server, which determines the change to cookies.
     pub(crate) bond: Option<&'a mut Bond>,
-    /// All of the request has gone to the server. Else nobody may read the rest of it, and the client's connection ends.
+    /// True if the whole request has gone to the server. Otherwise the rest of it is not read, and the
+    /// client's connection ends.
     pub(crate) request_done: bool,
-    /// The body can be spliced, if it is long enough.
+    /// True if the body can be spliced, provided that it is long enough.
     pub(crate) spliceable: bool,
-    /// So little is enough to be read at first, for most of the body is likely to be spliced. `None` = nobody knows.
+    /// Size of the first read if most of the body is likely to be spliced; `None` = no prediction.
     pub(crate) first_read_bytes: Option<usize>,
     pub(crate) scheme: Scheme,
-    /// Faults of the head that are mended.
+    /// Errors of the head that are repaired.
     pub(crate) lenient: Lenient,
-    /// What the pool's servers may have sent by naming it; `None` = nothing.
+    /// Rules for files that the pool's servers may name; `None` = they may name none.
     pub(crate) offload: Option<&'a OffloadPlan>,
-    /// What the server was asked about an upload.
+    /// Subrequest about an upload, if there was one.
     pub(crate) asked: Asked,
 }
 
-/// What a server was asked about an upload whose body stays here.
+/// Subrequest about an upload whose body stays in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Nothing: it has the request as it is.
+    /// None: the server has the request itself.
     Nothing,
-    /// Whether there may be one, and where.
+    /// Request for permission and for the path of an upload.
     Before,
-    /// Whether it is as it should be. Its yes is passed on only when the upload is visible.
+    /// Request to confirm an upload. A positive response is forwarded only when the upload is visible.
     After {
-        /// It is.
+        /// True if the upload is visible.
         visible: bool,
     },
 }
 
-/// Reads on until one head is complete, and passes it on.
+/// Reads until one head is complete, and forwards it.
 pub(crate) fn poll_head(
     cx: &mut Context<'_>,
     server: &mut Stream,
@@ -150,7 +153,7 @@ pub(crate) fn poll_head(
         let read = {
             let mut scratch = client.worker.scratch.borrow_mut();
             let buffer = &mut scratch.body()[..window];
-            // Whether something follows a body that is spliced is then known without a look.
+            // Then it is known without another read whether bytes follow a spliced body.
             let polled = match reading.first_read_bytes {
                 Some(_) => server.poll_read_counting(cx, buffer),
                 None => server.poll_read(cx, buffer),
@@ -200,16 +203,16 @@ pub(crate) fn poll_head(
     }
 }
 
-/// Where the bytes read so far are.
+/// Location of the bytes read so far.
 #[derive(Clone, Copy)]
 enum Received<'a> {
-    /// The first so many of the scratch buffer's body.
+    /// The first bytes, as many as the number says, of the scratch buffer's body.
     Scratch(usize),
-    /// Here.
+    /// This slice.
     Kept(&'a [u8]),
 }
 
-/// Passes the head on if it has all come; `None` = it has not.
+/// Forwards the head if it is complete; `None` = it is not.
 fn pass(
     cx: &mut Context<'_>,
     received: Received<'_>,
@@ -245,7 +248,8 @@ fn pass(
         .map_err(Fault::BadResponse)?;
     let body_at = head.head_bytes as usize;
     out.clear();
-    // What is said before the answer to a question is not for a client whose body has yet to be asked for, or has come.
+    // An interim response to a subrequest is not for the client, whose body is not requested yet or has
+    // already arrived.
     let is_for_client = reading.asked == Asked::Nothing && reading.request.version != Version::Http10;
     if head.is_interim() && !is_for_client {
         reading.partial.extend_from_slice(&buf[body_at..]);
@@ -311,11 +315,11 @@ fn pass(
     }
     let body = download.take_first(&buf[body_at..]).map_err(Fault::BadChunks)?;
     let more = reading.spliceable && download.is_spliceable();
-    // Of a chunked one no more is known than that one chunk is large.
+    // Of a chunked body, only the size of the present chunk is known.
     let spliced = more && matches!(framing, Framing::Length(_));
     let facts = ResponseFacts { spliced, ..facts(&head, written.keep_alive) };
     let sent = match (&body, received) {
-        // The usual case: head and body lie next to each other and go out with one call.
+        // The usual case: head and body are adjacent and are sent with one call.
         (None, Received::Scratch(_)) if reading.unsent.is_empty() => {
             let end = body_at + download.bytes_read as usize;
             match scratch.splice_head(&out, body_at, end) {
@@ -343,8 +347,8 @@ fn pass(
     }))
 }
 
-/// What moves a body on. A large one goes in batches, unless a server whose word on that is heard wants each piece passed
-/// on as it comes.
+/// Creates the pump for a body. A large one is forwarded in batches, unless the server asks for no buffering
+/// and `is_heard` permits it to.
 fn pump(framing: Framing, is_heard: bool, buf: &[u8], table: &HeaderTable) -> Pump {
     let mut pump = Pump::new(BodyScanner::of_response(framing));
     if !is_heard || !OffloadOrder::is_unbuffered(buf, table) {
@@ -353,7 +357,7 @@ fn pump(framing: Framing, is_heard: bool, buf: &[u8], table: &HeaderTable) -> Pu
     pump
 }
 
-/// What of a body is still to come when these bytes of it are thrown away.
+/// Returns the part of the body that is still to come after these discarded bytes.
 fn leftover(head: &ResponseHead, begun: &[u8]) -> Result<Leftover, Fault> {
     let mut scanner = BodyScanner::of_response(head.framing);
     let taken = scanner.feed(begun).map_err(Fault::BadChunks)?;
@@ -370,8 +374,8 @@ fn facts(head: &ResponseHead, client_keeps: bool) -> ResponseFacts {
     }
 }
 
-/// Sends `message` as far as the client has room; the pump keeps the rest. With `more` the pump splices on at once: one
-/// segment less, and one wake-up of the client less.
+/// Sends `message` as far as the client has room; the pump keeps the rest. With `more`, the pump splices at
+/// once afterwards, which saves a segment and a wake-up of the client.
 fn send(
     cx: &mut Context<'_>,
     client: &mut ClientSide<'_>,
@@ -422,7 +426,7 @@ impl RequestFacts {
 mod tests {
     use super::*;
 
-    /// Whether a large body behind these lines goes in batches.
+    /// Returns true if a large body after these lines is forwarded in batches.
     fn goes_in_batches(lines: &str, is_heard: bool) -> bool {
         let text = format!("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n{lines}\r\n");
         let mut table = HeaderTable::new();

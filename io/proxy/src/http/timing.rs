@@ -1,30 +1,33 @@
+//! Times of the stages of a request.
+
 use std::time::{Duration, Instant};
 
-/// When the stages of a request were reached. Microseconds since its head was complete, `NOT` = never.
+/// Times at which a request reached its stages, in microseconds since its head was complete; `NOT` = never.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timing {
-    /// When the head was complete.
+    /// Time at which the head was complete.
     pub(crate) start: Instant,
-    /// From the first byte of the head (or the connection's acceptance) to its last.
+    /// Time from the first byte of the head (or the acceptance of the connection) to its last.
     pub(crate) head_us: u32,
-    /// When a server was begun to be asked: later than the head if the question is a second one.
+    /// Time at which the present request to a server began. It is later than the head if this is a second
+    /// subrequest.
     asked_us: u32,
-    /// While it is in a queue: since when.
+    /// Time at which it entered its present queue.
     queued_us: u32,
-    /// In the queues that it has left.
+    /// Time spent in the queues that it has left.
     waited_us: u32,
     chosen_us: u32,
     connected_us: u32,
     request_sent_us: u32,
     first_byte_us: u32,
-    /// The look at the clock that `first_byte_us` is of.
+    /// Clock value that `first_byte_us` was computed from.
     first_byte_at: Instant,
 }
 
 const NOT: u32 = u32::MAX;
 
 impl Timing {
-    /// `head_began`: when its first byte came.
+    /// Creates the timing; `head_began` is the time of the head's first byte.
     pub(crate) fn new(start: Instant, head_began: Instant) -> Self {
         Self::with_head_us(start, micros(between(head_began, start)))
     }
@@ -44,18 +47,20 @@ impl Timing {
         }
     }
 
-    /// A second question about the same request begins: what was reached in the first one is not reached in this one.
+    /// Begins a second request to a server for the same client request, and forgets the stages that the first
+    /// one reached.
     pub(crate) fn ask_again(&mut self, now: Instant) {
         let asked_us = self.elapsed(now);
         *self = Self { asked_us, ..Self::with_head_us(self.start, self.head_us) };
     }
 
-    /// When the question that is under way began.
+    /// Returns the time at which the present request to a server began.
     pub(crate) fn asked(&self) -> Instant {
         self.start + Duration::from_micros(self.asked_us.into())
     }
 
-    /// Since then: a second question is not answered later for what the body took before it. `elapsed_us`: since the head was complete.
+    /// Returns the time since then, so that the second request does not include the time for the body before
+    /// it. `elapsed_us`: time since the head was complete.
     pub(crate) fn since_asked(&self, elapsed_us: u32) -> u32 {
         elapsed_us.saturating_sub(self.asked_us)
     }
@@ -64,7 +69,7 @@ impl Timing {
         self.queued_us = self.elapsed(now);
     }
 
-    /// It has left its queue. Returns how long it was there.
+    /// Records that it has left its queue. Returns the time that it spent there.
     pub(crate) fn left_queue(&mut self, now: Instant) -> Duration {
         let stay_us = match std::mem::replace(&mut self.queued_us, NOT) {
             NOT => 0,
@@ -75,10 +80,10 @@ impl Timing {
     }
 
     pub(crate) fn chosen(&mut self, now: Instant) {
-        // Without a queue or a retry that takes no time worth a look at the clock.
+        // Without a queue or a retry, choosing takes so little time that the clock is not read.
         self.chosen_us =
             if self.waited_us > 0 || self.chosen_us != NOT { self.elapsed(now) } else { self.asked_us };
-        // What an earlier try reached does not count for this one.
+        // The stages of an earlier try do not count for this one.
         self.connected_us = NOT;
         self.request_sent_us = NOT;
         self.first_byte_us = NOT;
@@ -92,7 +97,7 @@ impl Timing {
         self.request_sent_us = self.elapsed(now);
     }
 
-    /// Since the request was sent, if it was.
+    /// Returns the time since the request was sent, if it was.
     pub(crate) fn since_sent(&self, now: Instant) -> Option<u32> {
         (self.request_sent_us != NOT).then(|| self.elapsed(now).saturating_sub(self.request_sent_us))
     }
@@ -105,7 +110,7 @@ impl Timing {
         self.first_byte_us != NOT
     }
 
-    /// How long it has been in queues, those of earlier tries included.
+    /// Returns the time spent in queues, including those of earlier tries.
     pub(crate) fn waited(&self, now: Instant) -> Duration {
         let here_us = match self.queued_us {
             NOT => 0,
@@ -114,28 +119,28 @@ impl Timing {
         Duration::from_micros(self.waited_us.saturating_add(here_us).into())
     }
 
-    /// In the queue.
+    /// Returns the time spent in the queue.
     pub(crate) fn queue(&self) -> Option<u32> {
         difference(self.asked_us, self.chosen_us)
     }
 
-    /// To get a connection.
+    /// Returns the time to get a connection.
     pub(crate) fn connect(&self) -> Option<u32> {
         difference(self.chosen_us, self.connected_us)
     }
 
-    /// From the connection to the response's first byte.
+    /// Returns the time from the connection to the first byte of the response.
     pub(crate) fn response(&self) -> Option<u32> {
         difference(self.connected_us, self.first_byte_us)
     }
 
-    /// From the request's last byte to the response's first.
+    /// Returns the time from the last byte of the request to the first byte of the response.
     pub(crate) fn server(&self) -> Option<u32> {
         let sent = if self.request_sent_us == NOT { self.connected_us } else { self.request_sent_us };
         difference(sent, self.first_byte_us)
     }
 
-    /// Since the head was complete.
+    /// Returns the time since the head was complete.
     pub(crate) fn elapsed(&self, now: Instant) -> u32 {
         // A short response ends in the turn in which it began.
         if now == self.first_byte_at && self.first_byte_came() {
@@ -145,7 +150,8 @@ impl Timing {
     }
 }
 
-/// Zero without a calculation where both are of one look at the clock: most of what a request does, it does in the turn that it begins in.
+/// Returns the difference of two times, and zero without a calculation if both are from one reading of the
+/// clock. That is the usual case, because a request does most of its work in the turn in which it begins.
 fn between(from: Instant, to: Instant) -> Duration {
     if from == to { Duration::ZERO } else { to.saturating_duration_since(from) }
 }

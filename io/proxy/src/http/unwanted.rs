@@ -1,5 +1,5 @@
-//! Reads what has already come of a request body that nobody wants, without waiting, so that the connection can carry the next
-//! request after an answer of Weir's own.
+//! Reads the already received part of an unwanted request body, without waiting, so that the connection can
+//! carry the next request after a response of Weir's own.
 
 use std::task::{Context, Poll, Waker};
 
@@ -8,12 +8,12 @@ use weir_http::BodyScanner;
 use super::connection::Connection;
 use super::exchange::Exchange;
 
-/// A connection with more than this left to read is closed instead.
+/// Maximum number of bytes to read; a connection with a longer rest is closed.
 const BYTES_MAX: u64 = 64 * 1024;
 
 const READ_BYTES: usize = 16 * 1024;
 
-/// Reads on in the body of an exchange that has failed. Bytes behind it go to the connection.
+/// Reads the body of a failed exchange. Bytes after it go to the connection.
 pub(super) fn read_for_exchange(connection: &mut Connection, exchange: &mut Exchange) {
     let mut cx = Context::from_waker(Waker::noop());
     let most = exchange.upload.bytes_read.saturating_add(BYTES_MAX);
@@ -31,8 +31,8 @@ pub(super) fn read_for_exchange(connection: &mut Connection, exchange: &mut Exch
     connection.received.extend_from_slice(&pipelined);
 }
 
-/// Reads on in the body of a request that goes to no server. Bytes behind it go to the connection. Returns how many belong to the
-/// body.
+/// Reads the body of a request that goes to no server. Bytes after it go to the connection. Returns how many
+/// belong to the body.
 pub(super) fn read_for_scanner(connection: &mut Connection, scanner: &mut BodyScanner) -> u64 {
     let mut cx = Context::from_waker(Waker::noop());
     let mut window = vec![0; READ_BYTES];

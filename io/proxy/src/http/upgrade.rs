@@ -1,4 +1,4 @@
-//! A connection that has changed its protocol: bytes both ways from here on.
+//! A connection that has changed its protocol; its bytes are forwarded in both directions.
 
 use weir_http::access_log::Termination;
 
@@ -8,12 +8,12 @@ use super::finish::finish_tunnel;
 use crate::pump::Pump;
 use crate::tunnel::Tunnel;
 
-/// Passes bytes between the two sides of an exchange that ended in 101.
+/// Forwards bytes between the two sides of an exchange that ended in 101.
 pub(super) async fn tunnel(mut connection: Box<Connection>, mut exchange: Box<Exchange>) {
     let Some((mut server, download)) = exchange.take_upgraded() else { return };
     let mut upload = Pump::new(download.other_direction());
     let mut received = std::mem::take(&mut connection.received);
-    // Behind a body that came in pieces.
+    // Bytes that followed a body that came in pieces.
     received.extend_from_slice(&exchange.take_pipelined());
     if !received.is_empty() {
         upload.take_over(&connection.worker, &received);

@@ -1,4 +1,4 @@
-//! Finds a server and a connection to it.
+//! Chooses a server for an exchange and gets a connection to it.
 
 use std::rc::Rc;
 
@@ -27,7 +27,8 @@ impl Exchange {
                 Bound::Free => {}
             }
         }
-        // Nobody overtakes those who wait. Who was called for one server may have it.
+        // A new request must not overtake the waiting ones. A request that was called for one server may have
+        // it.
         let is_called = |place: &QueuePlace| place.is_for_any() || self.bond.is_none();
         if self.pool.shared.queue.length() > 0 && !waited.is_some_and(is_called) {
             return self.queue(client, Wanted::Any);
@@ -46,13 +47,13 @@ impl Exchange {
         }
     }
 
-    /// The place that was kept for it while it was called, if it can still use that.
+    /// Takes the lease of the place for which the request was called, if it can still use that place.
     fn redeem(&mut self) -> Option<Lease> {
         let known = self.bond.as_ref().and_then(|bond| bond.wanted());
         self.queued.as_mut()?.redeem(known, self.place.key)
     }
 
-    /// The request is `lease`'s: takes a connection to that server, or opens one.
+    /// Takes an idle connection to the server of `lease`, or opens one.
     fn chosen(&mut self, lease: Lease, client: &mut ClientSide<'_>) {
         let plan = &self.pool.shared.plan;
         let now = client.worker.now();
@@ -81,7 +82,7 @@ impl Exchange {
         match idle {
             Some(connection) => self.run_over(connection, true, client),
             None => {
-                // Whatever the try before this one used: if this connect fails, that is the server's failure.
+                // Resets the flag of an earlier try: if this connect fails, that is the server's failure.
                 self.reused = false;
                 client.deadline.arm(client.worker.now(), plan.timeouts.connect.duration());
                 let opening =
@@ -91,14 +92,14 @@ impl Exchange {
         }
     }
 
-    /// Waits until there is what it wants.
+    /// Waits in a queue for `wanted`.
     #[cold]
     pub(super) fn queue(&mut self, client: &ClientSide<'_>, wanted: Wanted) -> Result<(), Fault> {
         let now = client.worker.now();
         let plan = &self.pool.shared.plan;
         let patience = plan.timeouts.queue.duration();
         let was_queued = self.queued.is_some();
-        // In all tries together: a client waits no longer because a server has failed it, too.
+        // The limit covers all tries, so a failed server does not prolong the wait.
         let left = patience.saturating_sub(self.timing.waited(now));
         match &mut self.queued {
             None if patience.is_zero() => {
@@ -111,7 +112,7 @@ impl Exchange {
             }
             Some(queued) if queued.is_for(&wanted) => queued.wait_on(),
             queued => {
-                // What it was granted where it stood before goes to the next one there.
+                // A place granted in the former queue goes to the next request there.
                 *queued = None;
                 let terms = Terms { rank: self.place.rank, patience: left };
                 let entered = QueuePlace::enter(&self.pool, wanted, &terms, now);
@@ -143,7 +144,8 @@ impl Exchange {
         self.timing.connected(client.worker.now());
         self.state = State::Running;
         if self.upload.is_read() {
-            // There is only the head to send, and nearly always that is done at once: no deadline before somebody has to wait.
+            // Only the head is left to send, which nearly always succeeds at once. The deadline is set only
+            // if the exchange must wait.
             self.arm_when_waiting();
         } else {
             self.arm(client);

@@ -1,3 +1,5 @@
+//! The client's connection, as an exchange uses it.
+
 use std::rc::Rc;
 use std::task::Context;
 
@@ -9,13 +11,13 @@ use crate::http::connection::ClientTlsFacts;
 use crate::http::response::Reading;
 use crate::worker::{Drain, LocalHttp, Worker};
 
-/// What an exchange needs of its client's connection while it is polled.
+/// Parts of the client's connection that an exchange needs while it is polled.
 pub(crate) struct ClientSide<'a> {
     pub(crate) stream: &'a mut Stream,
     pub(crate) deadline: &'a Deadline,
     pub(crate) listener: &'a Rc<LocalHttp>,
     pub(crate) worker: &'a Rc<Worker>,
-    /// The connection's number in the worker's table.
+    /// Number of the connection in the worker's table.
     pub(crate) number: u32,
     pub(crate) peer: &'a Peer,
     pub(crate) tls: Option<&'a ClientTlsFacts>,
@@ -23,7 +25,7 @@ pub(crate) struct ClientSide<'a> {
 }
 
 impl ClientSide<'_> {
-    /// Who takes part in an exchange.
+    /// Returns the names of all parties of an exchange, for templates.
     pub(crate) fn names<'b>(&'b self, reading: &Reading<'b>, tls: Option<&'b TlsNames<'b>>) -> Names<'b> {
         Names {
             peer: self.peer,
@@ -42,9 +44,10 @@ impl ClientSide<'_> {
         }
     }
 
-    /// Returns whether the client does not wait for its response any more: it has broken the connection, or it has ended its direction and the
-    /// listener does not expect that of clients that still read. Bytes that it has sent before, pipelined requests for one, do not count.
-    /// A client that has never been waited for is asked only `surely`: that costs a call, and most waits are short.
+    /// Returns true if the client no longer waits for its response. It has then broken the connection, or it
+    /// has ended its direction and the listener does not permit half-closed clients. Unread bytes from the
+    /// client, such as pipelined requests, do not matter. A client whose socket is not watched yet is checked
+    /// only if `surely` is set, because that costs a system call and most waits are short.
     pub(super) fn is_gone(&self, cx: &mut Context<'_>, surely: bool) -> bool {
         let socket = self.stream.socket();
         if !surely && !socket.is_watched() {
@@ -53,20 +56,23 @@ impl ClientSide<'_> {
         if self.listener.http.plan.half_close { socket.is_broken(cx) } else { socket.has_ended(cx) }
     }
 
-    /// The same while bytes wait for the client to take them. One that has closed breaks the connection with the next of them; one
-    /// that has only ended its direction takes them.
+    /// Returns true if the client has broken the connection, while bytes wait to be sent to it. If the client
+    /// has closed, the next bytes break the connection. If it has only ended its direction, it still takes
+    /// them.
     pub(super) fn is_broken(&self, cx: &mut Context<'_>, surely: bool) -> bool {
         let socket = self.stream.socket();
         (surely || socket.is_watched()) && socket.is_broken(cx)
     }
 
-    /// Returns whether the connection has to end, because others need its room. To be asked when the deadline has passed.
+    /// Returns true if the connection must close because new connections need its room. Call it when the
+    /// deadline has passed.
     #[cold]
     pub(super) fn gives_way(&self) -> bool {
         self.worker.table.gives_way(self.number)
     }
 
-    /// Whether the client's connection may be used for another request, as far as this process is concerned.
+    /// Returns true if the client's connection may be used for another request, as far as this process is
+    /// concerned.
     pub(crate) fn may_keep_alive(&self) -> bool {
         self.worker.drain.get() == Drain::No
     }

@@ -1,20 +1,21 @@
-//! Reads a small body before a server is chosen: a client that sends it slowly keeps no server busy meanwhile, and what was read can be
-//! sent to another server as well.
+//! Reads a small body before a server is chosen. A client that sends it slowly occupies no server meanwhile,
+//! and the body can be sent to another server too.
 
 use std::task::{Context, Poll};
 
 use super::{ClientSide, Exchange, State};
 use crate::http::outcome::{Cut, End};
 
-/// One read, at most.
+/// Maximum size of one read.
 const READ_BYTES: usize = 16 * 1024;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Exchange {
-    /// Has all of the body read before a server is chosen. `expects_continue`: the client may wait to be asked for it.
+    /// Requires that the whole body is read before a server is chosen. `expects_continue`: the client may
+    /// wait for a 100 before it sends the body.
     pub(crate) fn collect_first(&mut self, expects_continue: bool) {
-        // What is refused needs no body.
+        // A refused request needs no body.
         if self.upload.is_read() || self.broken.is_some() || self.pass.is_err() || self.upload.is_too_large()
         {
             return;
@@ -26,12 +27,12 @@ impl Exchange {
         self.arm_when_waiting();
     }
 
-    /// Returns whether the body is awaited before a server is chosen.
+    /// Returns true if the exchange waits for the body before it chooses a server.
     pub(crate) fn is_collecting(&self) -> bool {
         matches!(self.state, State::Collecting)
     }
 
-    /// Ready with nothing when all of the body is behind the head.
+    /// Becomes ready with `None` when the whole body is stored behind the head.
     #[cold]
     pub(super) fn poll_collect(
         &mut self,
@@ -45,7 +46,7 @@ impl Exchange {
                 Poll::Ready(_) => return Poll::Ready(Some(End::Cut(Cut::ClientGone))),
             }
         }
-        // What TLS has encrypted goes out while the body is awaited; that it cannot is seen by the next read.
+        // Sends the bytes that TLS has encrypted before waiting for the body. The next read detects an error.
         let _ = client.stream.poll_flush(cx);
         while !self.upload.is_read() {
             match self.upload.poll_take(cx, client.stream, client.worker, READ_BYTES, &mut self.head) {
@@ -54,7 +55,7 @@ impl Exchange {
                 Poll::Ready(Err(error)) => return Poll::Ready(Some(self.upload_failed(error))),
             }
         }
-        // Neither the pool nor a server has taken this time.
+        // The time so far was neither the pool's nor a server's.
         self.timing.ask_again(client.worker.now());
         Poll::Ready(None)
     }

@@ -1,5 +1,6 @@
-//! A second try at another server, beside a first one that is silent for long (Dean and Barroso, The Tail at Scale,
-//! 2013, "hedged requests"). Whose response begins first is the exchange's; the other try ends with its connection.
+//! Starts a second try at another server if the first one is silent for too long (Dean and Barroso, The Tail
+//! at Scale, 2013, "hedged requests"). The exchange takes the response that begins first; the other try ends
+//! with its connection.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,61 +14,61 @@ use crate::http::response::FIRST_READ;
 use crate::state::Retrying;
 use crate::worker::{Choice, Done, Lease, LocalPool, ServerConnection};
 
-/// Whether there is to be a second try.
+/// State of the second try.
 pub(super) enum Hedge {
-    /// No, or no more.
+    /// There is none, or no more.
     Off,
-    /// When the request has been sent.
+    /// The delay begins when the request has been sent.
     Wanted,
-    /// Then, if no byte of a response has come.
+    /// The second try starts at this time if no byte of a response has arrived.
     At(Instant),
-    /// It is under way.
+    /// The second try is in progress.
     Tried(Box<SecondTry>),
-    /// It is the only one left. Its response has to begin by then: when the first one's would have had to.
+    /// The second try is the only one left. Its response must begin by this time, the limit of the first one.
     Alone(Instant),
 }
 
-/// What became of a second try, for the log.
+/// Result of the second try, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hedged {
     /// There was none.
     No,
-    /// The first one was faster, or nobody answered.
+    /// The first try was faster, or neither was answered.
     Lost,
-    /// Its response is the one that the client got.
+    /// The client got the response of the second try.
     Won,
 }
 
-/// A try beside the first one.
+/// A try that runs beside the first one.
 pub(super) struct SecondTry {
     lease: Lease,
     progress: Progress,
     reused: bool,
-    /// It failed for want of something here: that says nothing of the server.
+    /// True if it failed because of a local shortage, which says nothing about the server.
     is_blameless: bool,
     chosen: Instant,
     connected: Instant,
     sent: Instant,
-    /// As long as both tries are made, there is one more than there would be.
+    /// Counts the second try as a retry while both tries run.
     retrying: Option<Retrying>,
 }
 
 enum Progress {
     Connecting(Pin<Box<dyn Future<Output = Result<ServerConnection, ConnectError>>>>),
-    /// So many bytes of the head have gone out.
+    /// The number counts the bytes of the head sent so far.
     Sending(ServerConnection, usize),
     Waiting(ServerConnection),
 }
 
 impl Exchange {
-    /// Whether this request may have a second try at all.
+    /// Returns `Wanted` if this request may have a second try.
     pub(super) fn wants_hedge(&self) -> Hedge {
         let bodiless = self.upload.is_read() && self.upload.bytes_read == 0;
         let may = || self.request.method.is_safe() && bodiless && self.request.upgrade.is_none();
         if self.pool.shared.plan.hedge.is_some() && may() { Hedge::Wanted } else { Hedge::Off }
     }
 
-    /// The request has been sent: from now on its server may be silent for so long.
+    /// Starts the delay after which the second try begins, because the request has been sent.
     pub(super) fn hedge_later(&mut self, now: Instant) {
         if matches!(self.hedge, Hedge::Wanted)
             && let Some(delay) = self.pool.shared.hedge_delay()
@@ -76,7 +77,7 @@ impl Exchange {
         }
     }
 
-    /// How long nothing has to be done about a second try.
+    /// Returns the time until the second try begins, or the maximum if none is scheduled.
     pub(super) fn until_hedge(&self, now: Instant) -> Duration {
         match self.hedge {
             Hedge::At(at) => at.saturating_duration_since(now),
@@ -84,21 +85,21 @@ impl Exchange {
         }
     }
 
-    /// Whether there is, or may yet be, anything to do about a second try.
+    /// Returns true if there is a second try, or may still be one.
     #[inline]
     pub(super) fn may_have_second_try(&self) -> bool {
         !matches!(self.hedge, Hedge::Off)
     }
 
-    /// No byte of a response has come yet. Goes on with the second try; true if its response has begun, and is the
-    /// exchange's from now on.
+    /// Advances the second try while no byte of a response has arrived. Returns true if its response has
+    /// begun; the exchange then uses that one.
     #[inline(never)]
     pub(super) fn poll_hedge(&mut self, cx: &mut Context<'_>, client: &ClientSide<'_>) -> bool {
         if matches!(self.hedge, Hedge::Alone(_)) {
             return false;
         }
         if self.timing.first_byte_came() {
-            // Whatever it is: it has begun.
+            // The first response has begun, so the second try ends.
             if let Hedge::Tried(second) = std::mem::replace(&mut self.hedge, Hedge::Off) {
                 self.overtook(&second, client.worker.now());
             }
@@ -133,13 +134,14 @@ impl Exchange {
         }
     }
 
-    /// The first try has failed: the second one, if it is under way and there is time left, takes its place. It has been
-    /// paid for.
+    /// Replaces the failed first try by the second one, if that is in progress and there is time left. This
+    /// costs no further retry.
     #[cold]
     pub(super) fn go_on_with_hedge(&mut self, client: &ClientSide<'_>) -> bool {
         let second = match std::mem::replace(&mut self.hedge, Hedge::Off) {
             Hedge::Tried(second) => second,
-            // It has not had its second try: the next server may be silent, too.
+            // The second try has not happened yet; it can happen after the next one, whose server may be
+            // silent too.
             Hedge::Wanted | Hedge::At(_) => {
                 self.hedge = Hedge::Wanted;
                 return false;
@@ -147,9 +149,9 @@ impl Exchange {
             Hedge::Off | Hedge::Alone(_) => return false,
         };
         let now = client.worker.now();
-        // As long as both tries were made, this was the first one's.
+        // While both tries ran, this was the time limit of the first one.
         let (by, left) = (self.idle_until, self.idle_until.saturating_duration_since(now));
-        // If the client has some of the first one's response, that it broke off is what it has to learn.
+        // If the client has received a part of the first response, it must learn that this one broke off.
         if self.passed_on || left.is_zero() {
             return false;
         }
@@ -185,7 +187,7 @@ impl Exchange {
         true
     }
 
-    /// By when its response has to begin, if the second try is the only one left.
+    /// Returns the time by which the response must begin, if the second try is the only one left.
     pub(super) fn alone_until(&self) -> Option<Instant> {
         match self.hedge {
             Hedge::Alone(by) => Some(by),
@@ -193,8 +195,8 @@ impl Exchange {
         }
     }
 
-    /// The head of the response has come: if it is the second try's, that has won. If it is the first one's, the second try
-    /// ends here.
+    /// Ends hedging when the head of the response has arrived. If it is the second try's, records that it
+    /// won; if it is the first one's, drops the second try.
     pub(super) fn end_hedge(&mut self, now: Instant) {
         match std::mem::replace(&mut self.hedge, Hedge::Off) {
             Hedge::Alone(_) => {
@@ -206,7 +208,8 @@ impl Exchange {
         }
     }
 
-    /// The first try's response has begun while the second one waited: at its server it would have taken at least as long.
+    /// Records that the first response began while the second try waited: the second server would have taken
+    /// at least as long.
     #[cold]
     fn overtook(&self, second: &SecondTry, now: Instant) {
         if let Progress::Waiting(_) = second.progress {
@@ -231,10 +234,11 @@ impl Exchange {
         let now = client.worker.now();
         let first = self.lease.replace(lease);
         if let Some(us) = self.timing.since_sent(now) {
-            // For the pool, the request took as long as it took since it was first sent.
+            // The pool's statistics count the time since the request was first sent.
             self.pool.counters().first_byte.record(us.into());
             if let Some(first) = first {
-                // At its server it would have taken at least as long: else one that often stalls would be known by its quick answers.
+                // The first server would have taken at least as long. Without this, a server that often
+                // stalls would be rated by its quick responses only.
                 first.overtaken(now, us);
                 self.pool.learn_at_least(&first.server, now, Duration::from_micros(us.into()));
             }
@@ -249,8 +253,9 @@ impl Exchange {
         self.hedge = Hedge::Alone(self.idle_until);
     }
 
-    /// The second try's connection was a kept one, and its server has ended it. That says nothing against the server, which gets a fresh
-    /// one, as with any other try, if the pool's rule for these permits it. (Only what is safe is tried a second time at all.)
+    /// Repeats the second try on a new connection, because the server had closed the reused one. That is no
+    /// failure of the server, but the pool's retry rule must permit the repetition. (Only safe requests are
+    /// hedged.)
     #[cold]
     fn second_afresh(&mut self, client: &ClientSide<'_>) -> bool {
         let Hedge::Tried(second) = &mut self.hedge else { return false };
@@ -258,7 +263,7 @@ impl Exchange {
         if self.retries >= shared.plan.retry.attempts {
             return false;
         }
-        // The one before is over.
+        // The former retry is over.
         second.retrying = None;
         second.retrying = shared.take_retry_of_lost(client.worker.now());
         if second.retrying.is_none() {
@@ -271,11 +276,11 @@ impl Exchange {
         true
     }
 
-    /// Begins a second try, where there is a server with room that is another one, and the budget permits it.
+    /// Begins a second try, if another server has room and the retry budget permits it.
     #[cold]
     fn try_second(&mut self, client: &ClientSide<'_>) -> Option<SecondTry> {
         let first = self.lease.as_ref()?.server.shared.slot;
-        // Those who wait have nothing yet.
+        // Waiting requests come first: they have no server yet.
         if self.pool.shared.queue.length() > 0 {
             return None;
         }
@@ -283,7 +288,7 @@ impl Exchange {
         let Choice::Server(lease) = self.pool.choose(client.worker, self.place.key, &exclude) else {
             return None;
         };
-        // Where nobody else has room, one that is excluded is chosen all the same.
+        // If no other server has room, the picker may choose an excluded one.
         if exclude.contains(&lease.server.shared.slot) {
             return None;
         }
@@ -324,7 +329,7 @@ impl Exchange {
 }
 
 impl SecondTry {
-    /// Begins again, over a connection that nobody has used.
+    /// Begins again with a new connection.
     fn connect(&mut self, pool: &Rc<LocalPool>, client: &ClientSide<'_>) {
         self.reused = false;
         self.chosen = client.worker.now();
@@ -336,7 +341,7 @@ impl SecondTry {
         self.progress = Progress::Connecting(Box::pin(opening));
     }
 
-    /// Ready with the first bytes of a response, or with nothing if there will be none.
+    /// Becomes ready with the first bytes of a response, or with `None` if there will be no response.
     fn poll(&mut self, cx: &mut Context<'_>, head: &[u8], client: &ClientSide<'_>) -> Poll<Option<Vec<u8>>> {
         loop {
             match &mut self.progress {
@@ -388,7 +393,7 @@ impl SecondTry {
     }
 }
 
-/// Stands where a connection was, for the moment in which it is moved.
+/// Future that never completes; it fills the place of a connection while that is moved.
 async fn never() -> Result<ServerConnection, ConnectError> {
     std::future::pending().await
 }

@@ -1,16 +1,16 @@
-//! Keeps the small body of a request that may be sent twice, so that it can be.
+//! Keeps the small body of a request, so that the request can be sent again.
 
 use std::task::{Context, Poll};
 
 use super::{ClientSide, Exchange};
 use crate::pump::PumpError;
 
-/// A body is kept if it is no longer than this, framing included. A longer one can be sent again only while nothing was
-/// read of it but what came with the head. So much memory one connection may need more than its head, and only for such a body.
+/// Maximum size of a kept body, framing included. A longer one can be sent again only if no more was read of
+/// it than came with the head. A connection with such a body needs this much more memory.
 pub(super) const KEPT_BYTES_MAX: u64 = 16 * 1024;
 
 impl Exchange {
-    /// Whether what comes next of the body goes behind the head, to stay there, instead of through the pump.
+    /// Returns true if the next part of the body is stored behind the head instead of going through the pump.
     #[inline]
     pub(super) fn keeps_upload(&self) -> bool {
         !self.upload.is_read() && self.request.method.is_safe() && self.can_keep()
@@ -18,7 +18,8 @@ impl Exchange {
 
     #[cold]
     fn can_keep(&self) -> bool {
-        // Once the response has come, or something of the body is no longer here, there is no other try.
+        // There is no other try once the response has arrived, or once a part of the body is no longer
+        // stored.
         let is_of_use = self.download.is_none()
             && !self.passed_on
             && self.upload.bytes_read == self.upload_in_head
@@ -27,7 +28,7 @@ impl Exchange {
         is_of_use && self.upload.bytes_read.saturating_add(known_bytes) <= KEPT_BYTES_MAX
     }
 
-    /// Reads on in the body, and puts what has come behind the head.
+    /// Reads more of the body and stores it behind the head.
     #[cold]
     pub(super) fn poll_keep(
         &mut self,
@@ -41,7 +42,7 @@ impl Exchange {
                 Poll::Ready(taken)
             }
             Poll::Pending => match &mut self.connection {
-                // What TLS has encrypted must go out while this side waits for more.
+                // Bytes that TLS has encrypted must be sent while this side waits for more.
                 Some(connection) => match connection.stream.poll_flush(cx) {
                     Poll::Ready(Err(error)) => Poll::Ready(Err(PumpError::Sink(error))),
                     _ => Poll::Pending,

@@ -1,7 +1,9 @@
-//! One request and its response: chooses a server, connects, moves both bodies at once, tries again where that is safe.
+//! One request and its response: chooses a server, connects, moves both bodies at once, and retries if that
+//! is safe.
 //!
-//! A hand-written state machine rather than an async function, because it is polled for every request and must be
-//! small while it waits. Decisions are in `weir_http`, `weir_balance`; the bytes are moved by [`Pump`].
+//! It is a hand-written state machine instead of an async function, because it is polled for every request
+//! and must be small while it waits. The decisions are in `weir_http` and `weir_balance`; [`Pump`] moves the
+//! bytes.
 
 mod choose;
 mod client_side;
@@ -42,84 +44,85 @@ pub(crate) use offload::Offloaded;
 pub(super) use pace::RateWindow;
 pub(crate) use question::{PendingUpload, Question};
 
-/// A request on its way.
+/// A request in progress.
 pub(crate) struct Exchange {
     pub(crate) pool: Rc<LocalPool>,
     pub(crate) request: RequestFacts,
     pub(crate) timing: Timing,
-    /// The rewritten head, what was read of the body with it, and what is kept of the rest.
+    /// The rewritten head, the part of the body that was read with it, and the kept rest.
     pub(crate) head: Vec<u8>,
     head_sent: usize,
     pub(crate) upload: Pump,
     upload_state: Upload,
-    /// Bytes of the upload that are in `head`: the request can be sent again while no more were read.
+    /// Bytes of the upload that are in `head`. The request can be sent again while no more were read.
     upload_in_head: u64,
-    /// How it stands towards the pool's servers, and towards the others who want one.
+    /// Key for choosing a server, and rank in the queue.
     place: Place,
-    /// What the pool's breaker says to it.
+    /// Admission by the pool's breaker, or the time until a retry makes sense.
     pass: Result<Option<Pass>, Duration>,
-    /// Its place in a queue, until a server is chosen.
+    /// Position in a queue, until a server is chosen.
     queued: Option<Box<QueuePlace>>,
-    /// How many were served while it waited.
+    /// Number of requests served while this one waited.
     pub(crate) queue_ahead: QueueAhead,
-    /// What it makes a server do, where weights are found by that.
+    /// Kind of work for the server, if weights are computed by it.
     pub(crate) class: Option<RequestClass>,
-    /// What is wrong with the body's first bytes.
+    /// Framing error in the first bytes of the body.
     broken: Option<ChunkError>,
-    /// Which server it is bound to, where the pool is sticky.
+    /// Binding to a server, if the pool is sticky.
     bond: Option<Box<Bond>>,
     state: State,
     lease: Option<Lease>,
     connection: Option<ServerConnection>,
     reused: bool,
-    /// An idle connection has let this request down.
+    /// A reused connection failed; retry only on a new one.
     fresh_only: bool,
-    /// Servers that failed this request already.
+    /// Slots of the servers that have failed this request.
     tried: Vec<usize>,
-    /// The server that failed the last try; whether the request leaves it is seen when another is chosen.
+    /// Server that failed the last try. Only the next choice shows whether the request moves to another
+    /// server.
     left: Option<Rc<LocalServer>>,
     pub(crate) retries: u8,
-    /// While it is being tried again.
+    /// Set during a retry.
     retrying: Option<Retrying>,
     pub(crate) redispatched: bool,
     hedge: Hedge,
     pub(crate) hedged: Hedged,
-    /// Bytes of a response head that has not all come.
+    /// Bytes of an incomplete response head.
     partial: Vec<u8>,
-    /// Interim heads that the client had no room for.
+    /// Interim heads for which the client had no room.
     unsent: Vec<u8>,
-    /// Something of a response went to the client: from then on it is that server's.
+    /// Set once a part of a response went to the client. The request can then not go to another server.
     passed_on: bool,
     download: Option<Pump>,
     pub(crate) response: Option<ResponseFacts>,
-    /// Bytes moved when the deadline was last set; `u64::MAX` = it is yet to be set.
+    /// Bytes moved when the deadline was last set; `u64::MAX` = it is not set yet.
     moved_at_arm: u64,
-    /// Bytes of ciphertext that waited then.
+    /// Bytes of ciphertext that waited at that time.
     unsent_at_arm: usize,
-    /// Without any movement until then, somebody is too slow.
+    /// Time by which something must move; otherwise the side that the exchange waits for is too slow.
     idle_until: Instant,
-    /// When the deadline was last set.
+    /// Time at which the deadline was last set.
     armed_at: Instant,
-    /// The client has ended its direction within the response.
+    /// The client has ended its direction during the response.
     client_ended: bool,
-    /// The worker's table has it that more of the body is waited for.
+    /// The worker's table records that the connection waits for more of the body.
     is_noted_for_body: bool,
     rate: RateWindow,
-    /// What whoever is to take bytes has acknowledged, once the time for that has passed.
+    /// Bytes that the receiving side has acknowledged, checked once its time has passed.
     progress: PeerProgress,
-    /// What its server is asked, if the body of the request stays here.
+    /// Subrequest to the server, if the body of the request stays in this process.
     question: Option<Box<Question>>,
 }
 
 enum State {
-    /// The rest of a small body is awaited.
+    /// Waiting for the rest of a small body.
     Collecting,
     Choose,
-    /// In a queue: `queued` is there.
+    /// In a queue; `queued` is set.
     Queued,
     Connecting(Pin<Box<dyn Future<Output = Result<ServerConnection, ConnectError>>>>),
     Running,
-    /// Its server has said yes to an upload, with this status; it is being made visible.
+    /// The server has accepted an upload with this status; the upload is being made visible.
     Publishing(LocalFuture<Result<(), (u16, String)>>, u16),
 }
 
@@ -127,28 +130,28 @@ enum State {
 enum Upload {
     Sending,
     Done,
-    /// The server no longer reads; it may have answered nonetheless.
+    /// The server no longer reads, but may have responded.
     Broken,
 }
 
 /// A request as it goes to its server.
 pub(crate) struct Message {
-    /// The rewritten head, and what was read of the body with it.
+    /// The rewritten head, and the part of the body that was read with it.
     pub(crate) head: Vec<u8>,
-    /// The rest of the body.
+    /// Rest of the body.
     pub(crate) upload: Pump,
-    /// What is wrong with the body's first bytes.
+    /// Framing error in the first bytes of the body.
     pub(crate) broken: Option<ChunkError>,
-    /// Which server it is bound to, where the pool is sticky.
+    /// Binding to a server, if the pool is sticky.
     pub(crate) bond: Option<Box<Bond>>,
 }
 
-/// How a request stands towards the servers of its pool, and towards the others who want one.
+/// Key for choosing a server, and rank in the queue.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// What it goes by, for algorithms that ask.
+    /// Key for the algorithms that use one.
     pub(crate) key: Option<Key>,
-    /// Where it stands among those who wait.
+    /// Rank among the waiting requests.
     pub(crate) rank: Rank,
 }
 
@@ -211,9 +214,9 @@ impl Exchange {
         exchange
     }
 
-    /// Goes on as far as it can. Ready when the exchange has ended, one way or another.
+    /// Advances as far as possible. Becomes ready when the exchange has ended, successfully or not.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Poll<End> {
-        // One that has only just begun did so at a look at the clock.
+        // In a new exchange, the clock was read just before.
         if !matches!(self.state, State::Choose) {
             client.worker.look_at_clock();
         }
@@ -292,29 +295,30 @@ impl Exchange {
         }
     }
 
-    /// Tells the pool's breaker what became of the request after all its tries; only the first word counts.
+    /// Reports the outcome of the request after all its tries to the pool's breaker. Only the first call
+    /// counts.
     pub(crate) fn tell_breaker(&mut self, good: bool, now: Instant) {
         if let Ok(Some(pass)) = &mut self.pass {
             pass.end(good, now);
         }
     }
 
-    /// The server that has the request, if one was chosen.
+    /// Returns the lease of the server that has the request, if one was chosen.
     pub(crate) fn lease(&self) -> Option<&Lease> {
         self.lease.as_ref()
     }
 
-    /// Bytes that came from the client behind this request: the next one's.
+    /// Takes the bytes that came from the client after this request; they belong to the next one.
     pub(crate) fn take_pipelined(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.upload.surplus)
     }
 
-    /// Bytes of the body that went to the client.
+    /// Returns the number of body bytes sent to the client.
     pub(crate) fn download_bytes(&self) -> u64 {
         self.download.as_ref().map_or(0, |download| download.bytes_written)
     }
 
-    /// Gives all buffers back.
+    /// Returns all buffers to the worker.
     pub(crate) fn release(&mut self, worker: &Worker) {
         worker.buffers.give(std::mem::take(&mut self.head));
         worker.buffers.give(std::mem::take(&mut self.partial));
@@ -324,12 +328,12 @@ impl Exchange {
         }
     }
 
-    /// After 101: the server's connection, and what it has sent already.
+    /// After 101: takes the server's connection, and the pump with the bytes that it has sent already.
     pub(crate) fn take_upgraded(&mut self) -> Option<(ServerConnection, Pump)> {
         Some((self.connection.take()?, self.download.take()?))
     }
 
-    /// Bytes of the body that came from the server.
+    /// Returns the number of body bytes read from the server.
     pub(crate) fn download_read(&self) -> u64 {
         self.download.as_ref().map_or(0, |download| download.bytes_read)
     }
@@ -341,7 +345,7 @@ mod tests {
 
     #[test]
     fn an_exchange_stays_small() {
-        // It is filled, moved and looked through for every request.
+        // An exchange is filled, moved and polled for every request.
         let bytes = [size_of::<Exchange>(), size_of::<Pump>()];
         assert!(bytes[0] <= 1056 && bytes[1] <= 160, "{bytes:?} bytes: something rare should be boxed");
     }

@@ -1,4 +1,5 @@
-//! A response that stands for a file: its body is thrown away, and its server is free before the client has the file.
+//! Handles a response that stands for a file: discards its body, so that the server is free before the client
+//! has the file.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -17,30 +18,30 @@ use crate::state::{QueueAhead, ServerState};
 use crate::sticky::Bond;
 use crate::worker::{LocalPool, LocalServer, ServerConnection};
 
-/// A body that nobody wants is read to its end if it is no longer than this; else the connection is closed.
+/// Maximum size of a discarded body that is read to its end; with a longer one, the connection is closed.
 const DISCARD_BYTES_MAX: usize = 64 * 1024;
-/// And if its end comes within this time.
+/// Maximum time for reading that body.
 const DISCARD_TIME: Duration = Duration::from_secs(1);
 const READ_BYTES: usize = 4 * 1024;
 
-/// What is left of an exchange whose server has named a file, while that is sent.
+/// Rest of an exchange whose server has named a file, while the file is sent.
 pub(crate) struct Offloaded {
     pub(crate) pool: Rc<LocalPool>,
     pub(crate) server: Option<std::sync::Arc<ServerState>>,
     pub(crate) timing: Timing,
     pub(crate) bond: Option<Box<Bond>>,
     pub(crate) place: Place,
-    /// An upload that the server has permitted, in place of a file that it has named.
+    /// Upload that the server has permitted; it takes the place of a file.
     pub(crate) pending: Option<PendingUpload>,
-    /// How the server was spoken to.
+    /// Scheme of the connection to the server.
     pub(crate) scheme: Scheme,
-    /// Interim heads that the client has not got yet.
+    /// Interim heads that the client has not received yet.
     pub(crate) unsent: Vec<u8>,
-    /// The file goes out no faster than this.
+    /// Maximum rate for sending the file.
     pub(crate) bytes_per_second_max: Option<u64>,
-    /// Bytes of the request's body that were read.
+    /// Bytes read of the request's body.
     pub(crate) upload_bytes: u64,
-    /// And whether that was all of it.
+    /// True if that was the whole body.
     pub(crate) upload_done: bool,
     pub(crate) retries: u8,
     pub(crate) redispatched: bool,
@@ -49,7 +50,8 @@ pub(crate) struct Offloaded {
 }
 
 impl Exchange {
-    /// Reads what is left of a response without passing it on, so that the server's connection can carry another request.
+    /// Reads the rest of a response without forwarding it, so that the server's connection can carry another
+    /// request.
     #[cold]
     pub(super) fn discard(&mut self, leftover: Leftover, cx: &mut Context<'_>, client: &ClientSide<'_>) {
         let (Some(connection), Some(lease)) = (self.connection.take(), &self.lease) else { return };
@@ -75,7 +77,7 @@ impl Exchange {
         }
     }
 
-    /// The exchange without its server: that can have the next request.
+    /// Detaches the exchange from its server, which can then take the next request.
     pub(crate) fn into_offloaded(mut self) -> (RequestFacts, Offloaded) {
         let offloaded = Offloaded {
             pending: self.take_pending(),
@@ -98,7 +100,7 @@ impl Exchange {
     }
 }
 
-/// The rest of a response that nobody wants.
+/// Rest of a discarded response.
 struct Rest {
     server: Rc<LocalServer>,
     connection: Option<ServerConnection>,
@@ -108,7 +110,7 @@ struct Rest {
 }
 
 impl Rest {
-    /// Ready when the connection is idle, or closed.
+    /// Becomes ready when the connection is idle, or closed.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let mut nowhere = [0; READ_BYTES];
         while let Some(connection) = &mut self.connection {
@@ -123,7 +125,8 @@ impl Rest {
                 Poll::Ready(Ok(read)) => read,
                 Poll::Ready(Err(_)) => 0,
             };
-            // Too much, the end, what is no chunk, or more than the body: in each case the connection is of no use.
+            // The connection is unusable after too many bytes, after its end, after a framing error, or if
+            // bytes follow the body.
             let goes_on = read > 0 && read <= self.left && self.scanner.feed(&nowhere[..read]) == Ok(read);
             if !goes_on {
                 self.connection = None;

@@ -1,4 +1,4 @@
-//! How long an exchange may stand still, and whose fault it is when it does.
+//! Limits how long an exchange may stand still, and decides which side is at fault.
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -10,27 +10,27 @@ use crate::http::outcome::{Cut, End, Fault};
 use crate::peer_progress::PeerProgress;
 use crate::pump::Pump;
 
-/// A client that was never waited for is not watched by the event loop. If its server takes longer than this, it is
-/// looked at: it may have gone.
+/// Time after which a client whose socket is not watched by the event loop is checked for a disconnect.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 
-/// A response that stands still for so long has paused.
+/// Time without movement after which a response counts as paused.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// A batch of a large body that is not complete after this long (or a tick of the timers later) is passed on as it is.
+/// Time after which an incomplete batch of a large body is forwarded as it is (plus up to one timer tick).
 const BATCH_WAIT_MAX: Duration = Duration::from_millis(10);
 
-/// Watches the minimum rate of bodies.
+/// Window in which the minimum rate of bodies is checked.
 #[derive(Default)]
 pub(in crate::http) struct RateWindow {
     started: Option<Instant>,
     bytes: u64,
-    /// What the client had not acknowledged when it started; `None` = not looked at: what was written counts as taken.
+    /// Bytes that the client had not acknowledged at the start; `None` = not checked, so written bytes count
+    /// as taken.
     undelivered: Option<u32>,
 }
 
 impl Exchange {
-    /// Nothing can move now: keeps the deadline in step with what has moved since, and sees whether it has passed.
+    /// Sets the deadline again after movement and checks whether it has passed. Called when nothing can move.
     pub(super) fn wait(&mut self, cx: &mut Context<'_>, client: &mut ClientSide<'_>) -> Poll<Option<End>> {
         let moved = self.moved();
         if moved != self.moved_at_arm || self.unsent_bytes() != self.unsent_at_arm {
@@ -73,7 +73,7 @@ impl Exchange {
         Poll::Ready(match (&self.download, self.upload_state) {
             (Some(download), _) if download.waits_for_sink() => Some(End::Cut(Cut::ClientTimeout)),
             (None, _) if !self.unsent.is_empty() => Some(End::Cut(Cut::ClientTimeout)),
-            // The server may wait for the rest of the request before it goes on.
+            // The server may wait for the rest of the request before it continues.
             (Some(_), Upload::Sending) if !self.waits_for_server() => Some(End::Cut(Cut::ClientTimeout)),
             (Some(_), _) => {
                 self.count_failure(true);
@@ -87,7 +87,8 @@ impl Exchange {
         })
     }
 
-    /// Returns whether the client does not wait any more. While the rest of its request is read, that tells.
+    /// Returns true if the client no longer waits. While the rest of its request is read, the read detects
+    /// that.
     fn is_left_by(&mut self, client: &ClientSide<'_>, cx: &mut Context<'_>, surely: bool) -> bool {
         let reads_on = self.upload_state == Upload::Sending && !self.upload.is_read();
         let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
@@ -100,8 +101,8 @@ impl Exchange {
         }
     }
 
-    /// The client has ended its direction within the response. If it has closed, the next bytes that it gets break the connection; so
-    /// that only a server that pauses keeps that from being seen.
+    /// Returns true if the response has paused after the client ended its direction. If the client has
+    /// closed, the next bytes to it break the connection. Only a pausing server prevents that detection.
     #[cold]
     fn has_paused_since_end(&mut self, client: &ClientSide<'_>) -> bool {
         if !std::mem::replace(&mut self.client_ended, true) {
@@ -110,7 +111,8 @@ impl Exchange {
         client.worker.now().saturating_duration_since(self.armed_at) >= PAUSE
     }
 
-    /// How long a response must still pause for its client to count as gone, where that has ended its direction.
+    /// Returns how long the response must still pause until a client that has ended its direction counts as
+    /// gone.
     fn until_pause(&self, now: Instant) -> Duration {
         let left = PAUSE.saturating_sub(now.saturating_duration_since(self.armed_at));
         if self.client_ended && !left.is_zero() { left } else { Duration::MAX }
@@ -139,7 +141,7 @@ impl Exchange {
         client.deadline.arm(now, until);
     }
 
-    /// How long whoever is waited for may move nothing.
+    /// Returns how long the side that the exchange waits for may move nothing.
     fn time_limit(&self, client: &ClientSide<'_>) -> Duration {
         let servers = &self.pool.shared.plan.timeouts;
         let clients = client.listener.timeouts();
@@ -148,7 +150,7 @@ impl Exchange {
             (None, _) if !self.unsent.is_empty() => clients.body,
             (Some(_), Upload::Sending) if !self.waits_for_server() => clients.body,
             (Some(_), _) => servers.idle,
-            // The server has no room for what is there.
+            // The server has no room for the received bytes.
             (None, Upload::Sending) if self.waits_for_server() => servers.idle,
             (None, Upload::Sending) => clients.body,
             (None, _) => servers.response,
@@ -156,7 +158,7 @@ impl Exchange {
         limit.duration()
     }
 
-    /// The time limit has passed: what the one that is to take bytes has acknowledged counts, too.
+    /// Extends the time limit if the receiving side has acknowledged bytes.
     #[cold]
     fn give_time_for_progress(&mut self, client: &ClientSide<'_>) {
         let limit = self.time_limit(client);
@@ -172,13 +174,15 @@ impl Exchange {
         }
     }
 
-    /// The deadline is set as soon as somebody has to be waited for, in this turn: whatever it is now does not count.
+    /// Defers the deadline: it is set when the exchange first has to wait. The present deadline does not
+    /// count.
     pub(super) fn arm_when_waiting(&mut self) {
-        // So much never moves.
+        // No exchange moves this many bytes, so the first wait sets the deadline.
         self.moved_at_arm = u64::MAX;
     }
 
-    /// When the rate of the bodies is to be judged next. While the client is not waited for, it is not.
+    /// Returns the time until the next check of the rate. While the exchange does not wait for the client,
+    /// the rate is not checked.
     fn rate_check(&mut self, now: Instant, timeouts: &ClientTimeouts) -> Duration {
         if !self.waits_for_client() {
             self.rate = RateWindow::default();
@@ -187,36 +191,37 @@ impl Exchange {
         self.rate.next_check(now, self.body_bytes(), timeouts)
     }
 
-    /// Bytes of bodies that the client has sent or taken.
+    /// Returns the number of body bytes that the client has sent or taken.
     fn body_bytes(&self) -> u64 {
         self.upload.bytes_read + self.download_bytes()
     }
 
-    /// Bytes that a TLS session has taken, and its peer has not: they go out without any other movement.
+    /// Returns the bytes that a TLS session has taken and its peer has not. They go out without any other
+    /// movement.
     fn unsent_bytes(&self) -> usize {
         self.upload.sink_unsent() + self.download.as_ref().map_or(0, Pump::sink_unsent)
     }
 
-    /// Some of the request is here that the server has not taken yet.
+    /// Returns true if bytes of the request wait to be taken by the server.
     fn waits_for_server(&self) -> bool {
         !self.is_collecting() && (self.upload.waits_for_sink() || self.head_sent < self.head.len())
     }
 
-    /// Returns whether it is the client that has to send or to take something.
+    /// Returns true if the client must send or take something next.
     fn waits_for_client(&self) -> bool {
         let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
         gives || self.upload_state == Upload::Sending && !self.upload.is_read() && !self.waits_for_server()
     }
 
-    /// Returns whether nothing can move before the client has sent more of the body.
+    /// Returns true if nothing can move before the client has sent more of the body.
     fn waits_for_body(&self) -> bool {
         let gives = self.download.as_ref().is_some_and(Pump::waits_for_sink) || !self.unsent.is_empty();
         let reads = self.upload_state == Upload::Sending && !self.upload.is_read();
         reads && !gives && !self.waits_for_server()
     }
 
-    /// Tells the worker's table whether more of the body is waited for from now on. Where there are no more connections, such a request
-    /// gives way.
+    /// Records in the worker's table whether the connection waits for more of the body. Such a connection may
+    /// be closed when no more connections are permitted.
     #[inline]
     pub(super) fn note_wait_for_body(&mut self, client: &ClientSide<'_>, waits: bool) {
         if waits {
@@ -227,13 +232,13 @@ impl Exchange {
         self.is_noted_for_body = waits;
     }
 
-    /// Bytes that went to the server and came from it, as far as its heads are not concerned.
+    /// Returns the bytes sent to the server and received from it, without the response heads.
     pub(crate) fn server_bytes(&self) -> u64 {
         self.head_sent as u64 + self.upload.bytes_written + self.download_read()
     }
 
     pub(super) fn moved(&self) -> u64 {
-        // Interim heads that wait count, so that a change of who is waited for is seen.
+        // Waiting interim heads count, so that a change of the side to wait for is detected.
         let up =
             (self.head_sent + self.unsent.len()) as u64 + self.upload.bytes_read + self.upload.bytes_written;
         up + self.download.as_ref().map_or(0, |down| down.bytes_read + down.bytes_written)
@@ -241,7 +246,7 @@ impl Exchange {
 }
 
 impl RateWindow {
-    /// When the rate is to be judged next, seen from `now`.
+    /// Returns the time from `now` to the next check of the rate.
     pub(in crate::http) fn next_check(
         &mut self,
         now: Instant,
@@ -260,9 +265,10 @@ impl RateWindow {
             .max(Duration::from_millis(1))
     }
 
-    /// Whether a full window has passed with too few bytes; starts the next one if it had enough. `undelivered`: what the client has not
-    /// acknowledged of all that was written. Where too little was written, the next window goes by that: a large buffer may have no room
-    /// for longer than a window, although the client takes from it.
+    /// Returns true if a full window has passed with too few bytes; starts the next window if it had enough.
+    /// `undelivered` returns the written bytes that the client has not acknowledged. If too little was
+    /// written, the next window counts acknowledged bytes: a large buffer may stay full for longer than a
+    /// window although the client reads from it.
     pub(in crate::http) fn is_too_low(
         &mut self,
         now: Instant,
@@ -290,7 +296,8 @@ impl RateWindow {
         }
     }
 
-    /// A window in which acknowledgements are counted comes after one with too few bytes, and is shorter.
+    /// Returns the length of the window. A window that counts acknowledgements follows one with too few
+    /// bytes, and is shorter.
     fn length(&self, timeouts: &ClientTimeouts) -> Duration {
         let window = timeouts.body.duration();
         if self.undelivered.is_some() { window / 4 } else { window }

@@ -1,4 +1,5 @@
-//! Questions about an upload whose body stays here: may it be, and is it as it should be.
+//! Subrequests about an upload whose body stays in this process: one asks for permission, the other for
+//! confirmation.
 
 use weir_http::Framing;
 use weir_net::service::Publish;
@@ -6,13 +7,13 @@ use weir_net::service::Publish;
 use super::{ClientSide, Exchange, State};
 use crate::http::response::Asked;
 
-/// What the server of an exchange is asked.
+/// Subrequest to the server of an exchange.
 pub(crate) enum Question {
-    /// Whether there may be an upload, and where. Its body waits meanwhile.
+    /// Asks for permission and for the path of an upload. The body waits meanwhile.
     Before(PendingUpload),
-    /// Whether what came is as it should be.
+    /// Asks for confirmation of the received upload.
     After {
-        /// Makes it visible; `None` = it is.
+        /// Makes the upload visible; `None` = it is visible.
         publish: Option<Publish>,
         /// Bytes of the body, framing included.
         bytes: u64,
@@ -24,9 +25,9 @@ pub(crate) enum Question {
 pub(crate) struct PendingUpload {
     pub(crate) framing: Framing,
     pub(crate) expects_continue: bool,
-    /// The client's connection may carry another request once the body has been read.
+    /// True if the client's connection may carry another request once the body has been read.
     pub(crate) keep_alive: bool,
-    /// Tells the server which of its two questions belong together.
+    /// Id by which the server matches the two subrequests.
     pub(crate) id: String,
 }
 
@@ -44,7 +45,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the request has a body that nobody has read, and that nobody will if its server says no.
+    /// Returns true if the request has an unread body that will not be read if the server refuses it.
     pub(crate) fn leaves_body(&self) -> bool {
         match self.question.as_deref() {
             Some(Question::Before(pending)) => !matches!(pending.framing, Framing::None | Framing::Length(0)),
@@ -52,7 +53,7 @@ impl Exchange {
         }
     }
 
-    /// Bytes of an upload that were taken before its server was asked about it.
+    /// Returns the bytes of an upload that were received before its server was asked to confirm it.
     pub(crate) fn taken_bytes(&self) -> Option<u64> {
         match self.question.as_deref() {
             Some(Question::After { bytes, .. }) => Some(*bytes),
@@ -60,7 +61,7 @@ impl Exchange {
         }
     }
 
-    /// The server has said yes, with this status.
+    /// Makes the upload visible, after the server has accepted it with this status.
     #[cold]
     pub(super) fn publish(&mut self, status: u16) {
         if let Some(Question::After { publish, .. }) = self.question.as_deref_mut()
@@ -74,7 +75,7 @@ impl Exchange {
         matches!(self.state, State::Publishing(..))
     }
 
-    /// It is visible: now the client may know.
+    /// Continues with the response, because the upload is visible.
     #[cold]
     pub(super) fn published(&mut self, client: &ClientSide<'_>) {
         self.pool.counters().offloads.one();
@@ -82,7 +83,8 @@ impl Exchange {
         self.arm(client);
     }
 
-    /// It will never be visible. That was not up to the server, whose answer was a good one.
+    /// Counts an upload that cannot be made visible. That is not the server's fault, so its response counts
+    /// as a success.
     #[cold]
     pub(super) fn unpublished(&mut self, status: u16, client: &ClientSide<'_>) {
         self.pool.counters().offloads_failed.one();

@@ -1,4 +1,4 @@
-//! What happens when a try fails: another one where that is safe, else the client learns of it.
+//! Handles a failed try: retries if that is safe, and otherwise reports the failure to the client.
 
 use std::rc::Rc;
 
@@ -9,7 +9,8 @@ use crate::http::outcome::{Cut, End, Fault};
 use crate::pump::PumpError;
 
 impl Exchange {
-    /// A try has failed before the head of its response was there: tries again if that is safe, permitted and useful. `None` = it does.
+    /// Handles a failure before the response head was complete: retries if that is safe, permitted and
+    /// useful. Returns `None` if it does.
     #[cold]
     pub(super) fn failed(
         &mut self,
@@ -35,7 +36,7 @@ impl Exchange {
         if !safe || self.retries >= plan.attempts {
             return Some(self.give_up(fault));
         }
-        // The one before is over.
+        // The former retry is over.
         self.retrying = None;
         self.retrying = self.pool.shared.take_retry_of_lost(client.worker.now());
         if self.retrying.is_none() {
@@ -49,7 +50,7 @@ impl Exchange {
             if is_connect {
                 lease.server.counters().connect_retries.one();
             }
-            // A connection that had gone stale says nothing against its server; but the next may be stale as well.
+            // A stale connection says nothing against its server; but the next one may be stale too.
             self.fresh_only = true;
             let stays = self.bond.as_ref().is_some_and(|bond| bond.is_faithful());
             let was_stale = self.reused && !self.timing.first_byte_came();
@@ -73,7 +74,8 @@ impl Exchange {
         }
     }
 
-    /// An answer, if none has begun; else the response is cut. An interim head may have gone out in part.
+    /// Ends the exchange with an error response, or cuts the response if one has begun. An interim head may
+    /// have been sent in part.
     #[cold]
     pub(super) fn give_up(&mut self, fault: Fault) -> End {
         self.connection = None;
@@ -90,12 +92,12 @@ impl Exchange {
         }
     }
 
-    /// Notes for passive ejection that this server failed. A connection that was not opened is counted as such, and not as a
-    /// response that did not come as well.
+    /// Records for passive ejection that this server failed. A failed connect does not also count as a
+    /// missing response.
     #[cold]
     pub(super) fn count_failure(&self, is_response: bool) {
         let Some(lease) = &self.lease else { return };
-        // A kept connection that its server has closed is the server's right.
+        // A server may close an idle connection at any time.
         if self.reused && !self.timing.first_byte_came() {
             return;
         }

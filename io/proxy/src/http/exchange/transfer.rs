@@ -11,7 +11,8 @@ use crate::http::response::{self, Asked, HeadOutcome, Reading};
 use crate::pump::PumpError;
 
 impl Exchange {
-    /// `Ready(None)`: the request is to be tried again.
+    /// Moves bytes in both directions. Returns `Ready(None)` if the exchange continues in another state, for
+    /// example with a retry.
     pub(super) fn poll_running(
         &mut self,
         cx: &mut Context<'_>,
@@ -39,7 +40,7 @@ impl Exchange {
                     let progress = self.progress();
                     return Poll::Ready(self.failed(fault, progress, client));
                 }
-                // The first byte of its response has been read: on with that.
+                // The first byte of the second try's response has been read; continue with that.
                 Poll::Pending if self.may_have_second_try() && self.poll_hedge(cx, client) => {
                     return Poll::Ready(None);
                 }
@@ -51,7 +52,8 @@ impl Exchange {
         };
         match download.poll(cx, &mut connection.stream, client.stream, client.worker) {
             Poll::Pending => self.wait(cx, client),
-            // The kernel tells of a reset once. A failed write was told, and the read that follows looks like a clean end.
+            // The kernel reports a reset only once. The failed write reported it, so the next read looks like
+            // a clean end.
             Poll::Ready(Ok(())) if download.ended_with_source() && self.upload_state == Upload::Broken => {
                 self.count_failure(true);
                 Poll::Ready(Some(End::Cut(Cut::Server(PumpError::Truncated))))
@@ -90,7 +92,8 @@ impl Exchange {
         }
     }
 
-    /// Reads until the final response head has come, and sends it on. `Ok(None)`: its body follows.
+    /// Reads until the final response head has arrived, and forwards it. Returns `Ok(None)` if its body
+    /// follows.
     pub(super) fn poll_response_head(
         &mut self,
         cx: &mut Context<'_>,
@@ -168,8 +171,8 @@ impl Exchange {
         }
     }
 
-    /// Failures that come later are seen when the exchange ends; but a long response must not keep a probe waiting, nor a
-    /// second try beside it.
+    /// Reports success as soon as the head has arrived. Later failures are counted at the end of the
+    /// exchange, but a long response must not delay a probe or the end of a second try.
     pub(super) fn head_came(&mut self, status: u16, client: &ClientSide<'_>) {
         self.end_hedge(client.worker.now());
         let serves = !TrafficOutcome::of_status(status).is_failure();

@@ -1,3 +1,5 @@
+//! The body of a request to a service.
+
 use std::io;
 use std::task::{Context, Poll};
 
@@ -7,48 +9,50 @@ use super::pace::Halt;
 use crate::http::connection::Connection;
 use crate::http::outcome::Fault;
 
-/// A body of unknown length is read so much at a time.
+/// Size of one read of a body of unknown length.
 const READ_BYTES: usize = 64 * 1024;
 
-/// After so many bytes of a body, framing included, it is the turn of the worker's other tasks.
+/// Number of body bytes, framing included, after which the worker's other tasks run.
 const TURN_BYTES: u64 = 512 * 1024;
-/// The same for a chunked body, each byte of which is looked at: its data may be a small part of it.
+/// The same limit for a chunked body, every byte of which is examined: the data may be a small part of it.
 const CHUNKED_TURN_BYTES: u64 = 64 * 1024;
 
-/// The same for reads that bring something: one may have decrypted thousands of TLS records with a byte of data each.
+/// The same limit for the number of successful reads: one may have decrypted thousands of TLS records with a
+/// byte of data each.
 const TURN_READS: u32 = 8;
 
-/// The rest of a body that nobody wants is read and thrown away if it is no longer than this; else the connection ends.
+/// Maximum size of an unwanted rest that is read and discarded; with a longer one, the connection ends.
 const DRAIN_BYTES_MAX: u64 = 64 * 1024;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// A request's body on its way in. What was read and not yet taken is in the connection, pipelined requests behind it.
+/// A request body in progress. Bytes that were read and not taken yet are in the connection, followed by
+/// pipelined requests.
 #[derive(Debug)]
 pub(super) struct Incoming {
     left: Left,
     length: Option<u64>,
-    /// Interim answers that are to be sent before the next read, and how much of them went out.
+    /// Interim responses to send before the next read, and the number of their bytes already sent.
     interim: Vec<u8>,
     interim_sent: usize,
-    /// So much of [`CONTINUE`] is still to be sent before the first read.
+    /// Number of bytes of [`CONTINUE`] still to send before the first read.
     continue_left: usize,
     payload_bytes_max: u64,
     payload_bytes: u64,
-    /// Bytes that have come, framing included.
+    /// Bytes received, framing included.
     pub(super) bytes_read: u64,
-    /// How many had come when the turn began.
+    /// Bytes received when the turn began.
     turn_began_at: u64,
     turn_reads: u32,
-    /// What has ended it before its end.
+    /// Reason why the body ended early.
     pub(super) fault: Option<Halt>,
-    /// It is broken; `fault` has been told.
+    /// True if the body is broken and `fault` has been set.
     is_broken: bool,
-    /// Somebody waits for more of it.
+    /// True while a reader waits for more of it.
     pub(super) waits: bool,
 }
 
-/// What is still to come.
+/// Part of the body that is still to come.
 #[derive(Debug)]
 enum Left {
     Length(u64),
@@ -60,7 +64,7 @@ impl Incoming {
         let (left, length) = match framing {
             Framing::Length(length) => (Left::Length(length), Some(length)),
             Framing::Chunked => (Left::Chunked(Dechunker::with_trailers(&TrailerRules::no_digests())), None),
-            // Requests never end with the connection.
+            // A request body never ends with the connection.
             Framing::None | Framing::UntilClose => (Left::Length(0), Some(0)),
         };
         Self {
@@ -80,28 +84,29 @@ impl Incoming {
         }
     }
 
-    /// One that somebody else has read, so far; the rest of it, if there is one, cannot be had any more.
+    /// Creates a body that was already read elsewhere. If it was not read to its end, its rest is not
+    /// available.
     pub(super) fn read_already(bytes_read: u64, is_whole: bool) -> Self {
         let left = if is_whole { 0 } else { 1 };
         Self { bytes_read, is_broken: !is_whole, ..Self::new(Framing::Length(left), false, None) }
     }
 
-    /// As the request declares it; `None` = not known before its end.
+    /// Returns the length that the request declares; `None` = not known before its end.
     pub(super) fn length(&self) -> Option<u64> {
         self.length
     }
 
-    /// Has an interim answer sent before the next read.
+    /// Queues an interim response to be sent before the next read.
     pub(super) fn inform(&mut self, head: &[u8]) {
         self.interim.extend_from_slice(head);
     }
 
-    /// Whether an interim answer has gone out in part: nothing else may follow it.
+    /// Returns true if an interim response has been sent in part; nothing else may follow it.
     pub(super) fn is_informing(&self) -> bool {
         self.interim_sent > 0
     }
 
-    /// Whether all of it was read.
+    /// Returns true if the whole body was read.
     pub(super) fn is_done(&self) -> bool {
         match &self.left {
             Left::Length(left) => *left == 0,
@@ -109,14 +114,15 @@ impl Incoming {
         }
     }
 
-    /// Whether the rest is surely on its way and so short that reading it costs less than a new connection.
+    /// Returns true if the rest is certainly in transit and so short that reading it costs less than a new
+    /// connection.
     pub(super) fn is_drainable(&self) -> bool {
         let is_short = matches!(self.left, Left::Length(left) if left <= DRAIN_BYTES_MAX);
-        // A client that still waits for 100 may or may not send its body after another answer.
+        // A client that still waits for 100 may or may not send its body after another response.
         is_short && self.continue_left == 0 && !self.is_broken
     }
 
-    /// The task that reads the body has its turn: some of it may be read.
+    /// Begins a turn of the task that reads the body; the limits of a turn start again.
     pub(super) fn begin_turn(&mut self) {
         (self.turn_began_at, self.turn_reads) = (self.bytes_read, 0);
     }
@@ -129,7 +135,7 @@ impl Incoming {
         self.bytes_read - self.turn_began_at >= turn_bytes || self.turn_reads >= TURN_READS
     }
 
-    /// Reads on; 0 = that was all.
+    /// Reads more of the body; 0 = the end.
     pub(super) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,
@@ -185,7 +191,7 @@ impl Incoming {
             }
             let read = match &self.left {
                 Left::Length(left) => {
-                    // Straight to where it is wanted, and never more than is the body's.
+                    // Reads directly into the target buffer, and never more than belongs to the body.
                     let window = buffer.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                     connection.stream.poll_read(cx, &mut buffer[..window])
                 }
@@ -213,7 +219,7 @@ impl Incoming {
         }
     }
 
-    /// Sends interim answers.
+    /// Sends the queued interim responses.
     fn poll_inform(&mut self, cx: &mut Context<'_>, connection: &mut Connection) -> Result<Poll<()>, Halt> {
         while let Some(rest) = self.interim.get(self.interim_sent..).filter(|rest| !rest.is_empty()) {
             match connection.stream.poll_write(cx, rest) {
@@ -229,10 +235,10 @@ impl Incoming {
         Ok(Poll::Ready(()))
     }
 
-    /// Tells a client that waits for it to go on.
+    /// Sends 100 Continue to a client that waits for it.
     fn poll_continue(&mut self, cx: &mut Context<'_>, connection: &mut Connection) -> Result<Poll<()>, Halt> {
         if self.continue_left == CONTINUE.len() && !connection.received.is_empty() {
-            // It has not waited.
+            // The client did not wait for it.
             self.continue_left = 0;
         }
         while self.continue_left > 0 {
@@ -248,7 +254,7 @@ impl Incoming {
         Ok(Poll::Ready(()))
     }
 
-    /// Moves what was received to `buffer`, its framing taken off; returns how much that is.
+    /// Moves received bytes to `buffer`, without their framing. Returns their number.
     fn take(&mut self, connection: &mut Connection, buffer: &mut [u8]) -> Result<usize, Halt> {
         let (taken, filled) = self.decode(&connection.received, buffer).map_err(|error| {
             self.is_broken = true;
@@ -263,8 +269,8 @@ impl Incoming {
         Ok(filled)
     }
 
-    /// How many bytes were used up, and how many came out. When none did, all that was received is used up, or it is done:
-    /// only then is there something to wait for.
+    /// Returns how many bytes were consumed and how many were produced. If none were produced, all received
+    /// bytes were consumed or the body is done, so the caller can wait for more.
     fn decode(&mut self, received: &[u8], buffer: &mut [u8]) -> Result<(usize, usize), ChunkError> {
         match &mut self.left {
             Left::Length(left) => {
@@ -276,7 +282,8 @@ impl Incoming {
             }
             Left::Chunked(chunks) => {
                 let (mut taken, mut filled) = (0, 0);
-                // Framing takes up no room in the buffer: a small one may need several turns for one byte of data.
+                // Framing takes no room in the buffer, so a small buffer may need several rounds for one byte
+                // of data.
                 while filled < buffer.len() && taken < received.len() && !chunks.is_done() {
                     let rest = &received[taken..];
                     let window = &rest[..rest.len().min(buffer.len() - filled)];
@@ -299,10 +306,10 @@ impl Incoming {
         Ok(())
     }
 
-    /// Throws away what has come of a body that nobody read to its end.
+    /// Discards received bytes of a body that was not read to its end.
     pub(super) fn skip_received(&mut self, connection: &mut Connection) {
         if self.is_done() || connection.received.is_empty() {
-            // Most requests have no body: not even the room to throw it away is to be prepared for them.
+            // Most requests have no body and must not pay for the buffer below.
             return;
         }
         let mut nowhere = [0; 4096];

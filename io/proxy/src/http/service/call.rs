@@ -1,3 +1,5 @@
+//! Requests in the form in which services see them.
+
 use std::net::IpAddr;
 
 use weir_http::{HeaderTable, Method, RequestHead, Scheme, Span, TargetForm, Version};
@@ -10,17 +12,17 @@ use crate::http::timing::Timing;
 
 /// A request for a service.
 pub(crate) struct Call {
-    /// As the service sees it.
+    /// The request as the service sees it.
     pub(super) request: Request,
-    /// As the response, the log and the connection need it.
+    /// Facts for the response, the log and the connection.
     pub(super) facts: RequestFacts,
     pub(super) timing: Timing,
-    /// Its body.
+    /// Body of the request.
     pub(super) incoming: Incoming,
 }
 
 impl Call {
-    /// Of a head in its buffer. What follows the head stays in the connection.
+    /// Creates the call from a head in its buffer. The bytes after the head stay in the connection.
     pub(in crate::http) fn new(
         connection: &Connection,
         (buf, head, table): (&[u8], &RequestHead, &HeaderTable),
@@ -34,13 +36,14 @@ impl Call {
         Self { request, facts, timing, incoming: Incoming::new(head.framing, head.expect_continue, limit) }
     }
 
-    /// Whether its service has nothing to hear from the client any more, and nothing to tell it before the answer.
+    /// Returns true if the request has no body, so that the service has nothing to read and no interim
+    /// response to send.
     pub(super) fn is_read_without_body(&self) -> bool {
         matches!(self.facts.method, Method::Get | Method::Head) && self.incoming.length() == Some(0)
     }
 }
 
-/// A head in its buffer, as services see it.
+/// Converts a head in its buffer to the form for services.
 pub(super) fn request_of(
     connection: &Connection,
     (buf, head, table): (&[u8], &RequestHead, &HeaderTable),
@@ -51,7 +54,7 @@ pub(super) fn request_of(
         head: buf[..head.head_bytes as usize].to_vec(),
         method: method(buf, head),
         path: match head.target.form {
-            // The path of an absolute form that stops after the authority is empty.
+            // An absolute form that ends with the authority has an empty path.
             TargetForm::Authority => 0..0,
             _ => range(head.target.path),
         },
@@ -77,7 +80,7 @@ pub(super) fn request_of(
     }
 }
 
-/// The method stands at the start of the request line.
+/// Returns the position of the method at the start of the request line.
 fn method(buf: &[u8], head: &RequestHead) -> std::ops::Range<usize> {
     let start = head.start as usize;
     start..start + head.method.bytes(buf).len()

@@ -1,3 +1,5 @@
+//! Sends files that servers have named.
+
 use weir_http::access_log::Termination;
 use weir_http::{HeaderTable, OffloadOrder, OffloadTarget, parse_request};
 use weir_net::service::{Answer, Delivery, FileOrder, FileTarget, Request};
@@ -11,7 +13,8 @@ use crate::http::exchange::Offloaded;
 use crate::http::finish::After;
 use crate::http::request::RequestFacts;
 
-/// Sends the file that a server has named in place of a body. Gives the connection back, with what becomes of it.
+/// Sends the file that a server has named in place of a body. Returns the connection, and what to do with it
+/// next.
 pub(crate) async fn deliver(
     connection: Box<Connection>,
     facts: RequestFacts,
@@ -71,7 +74,7 @@ pub(super) fn target_of(target: OffloadTarget) -> FileTarget {
     }
 }
 
-/// The request as it came; its head is kept for the log and for this.
+/// Parses the request again from the copy of its head, which is kept for the log and for this purpose.
 pub(super) fn request(connection: &Connection, facts: &RequestFacts) -> Option<Request> {
     let copy = facts.copy.as_deref()?;
     let http = &connection.listener.http;

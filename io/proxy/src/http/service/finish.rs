@@ -1,4 +1,4 @@
-//! The end of a request to a service: counted, logged, and what becomes of the connection.
+//! Ends a request to a service: counts it, logs it, and decides about the connection.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -21,24 +21,24 @@ use crate::log::{self, ServiceRecord};
 use crate::report;
 use crate::worker::Drain;
 
-/// What is left of a request once its service has answered.
+/// Rest of a request once its service has responded.
 pub(super) struct Finish {
     pub(super) connection: Box<Connection>,
     pub(super) incoming: Incoming,
     pub(super) facts: RequestFacts,
     pub(super) timing: Timing,
-    /// The server that has named what is sent, if one has.
+    /// Exchange with the server that has named the file, if there is one.
     pub(super) offloaded: Option<Box<Offloaded>>,
 }
 
 impl Finish {
-    /// Whether the connection may carry another request after the answer.
+    /// Returns true if the connection may carry another request after the response.
     pub(super) fn may_keep(&self) -> bool {
         let body = self.incoming.is_done() || self.incoming.is_drainable();
         self.facts.keep_alive && body && self.connection.worker.drain.get() == Drain::No
     }
 
-    /// An answer of Weir's own: what the service says does not count, or there is nothing.
+    /// Responds with an error of Weir's own, in place of the service's response.
     pub(super) fn refuse(&mut self, fault: &Fault) -> After {
         if let Fault::Service(_) = fault {
             self.complain(&fault.to_string());
@@ -61,22 +61,23 @@ impl Finish {
         After::Answer(Box::new(answer))
     }
 
-    /// The answer went out whole.
+    /// Finishes a response that was sent completely.
     pub(super) async fn complete(&mut self, sending: &Sending) -> After {
         if self.incoming.is_done() {
             return self.complete_read(sending);
         }
         self.count_whole(sending);
-        // The client may have sent more already: a reset for it must not overtake the answer.
+        // The client may have sent more bytes already; a reset because of them must not overtake the
+        // response.
         if sending.keep_alive && self.drain().await { After::Next } else { After::Linger }
     }
 
-    /// The answer went out whole, and of the request's body nothing is left.
+    /// Finishes a response that was sent completely, to a request whose body was read completely.
     pub(super) fn complete_read(&mut self, sending: &Sending) -> After {
         self.count_whole(sending);
         match (sending.keep_alive, self.facts.client_persists) {
             (true, _) => After::Next,
-            // As above.
+            // As in `complete`: a reset must not overtake the response.
             (false, true) => After::Linger,
             (false, false) => After::Close,
         }
@@ -102,7 +103,7 @@ impl Finish {
         });
     }
 
-    /// The client gets nothing more, or no answer at all: what it has must not look whole.
+    /// Ends a request without a complete response. The client must not take the sent part for complete.
     pub(super) fn cut(&mut self, begun: Option<&Sending>, halt: &Halt, termination: Termination) -> After {
         let counters = self.connection.listener.counters(&self.connection.worker);
         counters.bytes_in.add(self.incoming.bytes_read);
@@ -161,12 +162,12 @@ impl Finish {
         }
     }
 
-    /// What has come of the request, its head included.
+    /// Returns the received bytes of the request, including its head.
     fn bytes_in(&self) -> u64 {
         u64::from(self.facts.head_bytes) + self.incoming.bytes_read
     }
 
-    /// Tells the service what became of its request.
+    /// Reports the outcome of a request to its service.
     fn tell(&self, status: Option<u16>, response_bytes: u64, termination: Termination) {
         let Connection { listener, worker, .. } = &*self.connection;
         let route = listener.http.routes.get(self.facts.route).map(|route| &route.plan.action);
@@ -182,7 +183,7 @@ impl Finish {
         }
     }
 
-    /// Throws away the short rest of a body that nobody wanted. False: it did not come.
+    /// Discards the short rest of an unwanted body. Returns false if it did not arrive.
     async fn drain(&mut self) -> bool {
         let Self { connection, incoming, .. } = self;
         let before = incoming.bytes_read;

@@ -1,3 +1,5 @@
+//! Writes the heads of services' responses.
+
 use weir_http::{
     Exchange as Names, Framing, ResponseContext, ResponseTo, append_content_length, append_line,
     append_status_line, parse_response,
@@ -10,18 +12,18 @@ use crate::http::request::RequestFacts;
 use crate::http::response::LIMITS;
 use crate::sticky::Bond;
 
-/// What was said in the head of an answer.
+/// Framing that a written head announces.
 pub(super) struct Said {
-    /// The connection stays open.
+    /// True if the connection stays open.
     pub(super) keep_alive: bool,
-    /// The body comes in chunks.
+    /// True if the body is chunked.
     pub(super) chunked: bool,
-    /// No body follows, whatever the answer holds.
+    /// True if no body follows, even if the response has one.
     pub(super) is_bodiless: bool,
 }
 
-/// Appends the head of `answer` to `out`: as if it were a server's, so that the rules of the listener and of the route hold for it.
-/// `None`: no client could read it.
+/// Appends the head of `answer` to `out`. It is processed like a server's head, so that the rules of the
+/// listener and of the route apply. Returns `None` if the head would be invalid.
 pub(super) fn write(
     out: &mut Vec<u8>,
     connection: &Connection,
@@ -45,7 +47,7 @@ pub(super) fn write(
         date: &worker.http_date(),
         keep_alive,
         cookie: offloaded.and_then(|it| it.bond.as_deref()).and_then(Bond::edit),
-        // Of a server's lines only those are among these that may pass.
+        // The lines from a server in this head have already been filtered.
         from_server: false,
     };
     if let Some(length) = answer.content.length() {
@@ -75,16 +77,16 @@ pub(super) fn write(
     Some(said)
 }
 
-/// The lines of an answer. One whose value holds control characters is left out.
+/// Iterates over the header lines of a response. Skips lines with control characters in the value.
 fn lines(answer: &Answer) -> impl Iterator<Item = (&'static str, &[u8])> {
     let is_control = |byte: u8| (byte < b' ' && byte != b'\t') || byte == 0x7f;
-    // All of them whatever is found, so that many are looked at with one instruction.
+    // Examines all bytes even after a match, so that the compiler can vectorise the loop.
     let is_text = move |value: &Value| !value.iter().fold(false, |any, byte| any | is_control(*byte));
     let lines = answer.headers.iter().filter(move |(_, value)| is_text(value));
     lines.map(|(name, value)| (*name, &**value))
 }
 
-/// The head as a server would write it.
+/// Writes the head as a server would.
 fn compose(raw: &mut Vec<u8>, answer: &Answer) {
     append_status_line(raw, answer.status);
     lines(answer).for_each(|(name, value)| append_line(raw, name, value));

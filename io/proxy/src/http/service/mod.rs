@@ -1,7 +1,9 @@
-//! Requests that a service of this process answers: the call, the body that it reads, the answer that it gives.
+//! Requests that a service of this process answers: the call, the body that it reads, and the response that
+//! it gives.
 //!
-//! While a service is at work it may read from the client's connection, through its body. So the connection is lent to
-//! where both can reach it, and taken back when the answer is there. A request without a body needs none of that: see [`Serving`].
+//! While a service works, it may read from the client's connection, through its body. The connection is
+//! therefore in a slot that both sides can reach, and is taken back when the response is ready. A request
+//! without a body needs no slot: see [`Serving`].
 
 mod body;
 mod call;
@@ -36,19 +38,19 @@ pub(crate) use call::Call;
 pub(crate) use deliver::deliver;
 pub(crate) use serving::Serving;
 
-/// The connection, and what becomes of it.
+/// The connection, and what to do with it next.
 type Served = Option<(Box<Connection>, After)>;
 
-/// What a service and the connection's task share while the service is at work.
+/// Slot that a service and the connection's task share while the service works.
 type Slot = Rc<RefCell<Option<Lent>>>;
 
 struct Lent {
-    /// In a box of its own: it goes from hand to hand with each request.
+    /// Boxed, because it is passed on with each request.
     connection: Box<Connection>,
     incoming: Incoming,
 }
 
-/// A body, as the service sees it.
+/// Body of a request, as the service sees it.
 struct Source(Slot);
 
 impl BodySource for Source {
@@ -66,7 +68,7 @@ impl BodySource for Source {
     }
 }
 
-/// A request with a body: has the service answer, which may read it, and sends what it says.
+/// Serves a request with a body, which the service may read, and sends the response.
 async fn serve_with_body(connection: Box<Connection>, call: Box<Call>) -> Served {
     let Call { request, facts, timing, incoming } = *call;
     let (listener, worker) = (Rc::clone(&connection.listener), Rc::clone(&connection.worker));
@@ -80,7 +82,7 @@ async fn serve_with_body(connection: Box<Connection>, call: Box<Call>) -> Served
     end(finish, after).await
 }
 
-/// Hands a request to the service of its route.
+/// Passes a request to the service of its route.
 fn ask(
     listener: &LocalHttp,
     worker: &Worker,
@@ -94,7 +96,7 @@ fn ask(
     }
 }
 
-/// Gives the connection back, after an answer of Weir's own if there is one to be sent.
+/// Returns the connection, after sending an error response if there is one.
 async fn end(mut finish: Finish, after: After) -> Served {
     let after = match after {
         After::Answer(answer) => finish.connection.send(answer).await,
@@ -103,7 +105,7 @@ async fn end(mut finish: Finish, after: After) -> Served {
     Some((finish.connection, after))
 }
 
-/// Waits for a service that has nothing to read, as long as its client does.
+/// Waits for a service that has nothing to read, as long as the client waits.
 async fn wait<T>(connection: &Connection, mut answering: LocalFuture<T>) -> Result<T, Halt> {
     let mut pace = Pace::default();
     poll_fn(|cx| {
@@ -116,14 +118,14 @@ async fn wait<T>(connection: &Connection, mut answering: LocalFuture<T>) -> Resu
     .await
 }
 
-/// Waits for the answer. What the body has come to ends it before.
+/// Waits for the response of a service that may read the body. A failure of the body ends the wait.
 async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
     let mut pace = Pace::default();
     let mut is_taken_up = false;
     poll_fn(|cx| {
         if let Some(Lent { connection, incoming }) = slot.borrow_mut().as_mut() {
             incoming.begin_turn();
-            // For the first time it is by the event that has brought the request, which has looked.
+            // The first poll follows the event that brought the request, which has read the clock.
             if std::mem::replace(&mut is_taken_up, true) {
                 connection.worker.look_at_clock();
             }
@@ -151,7 +153,7 @@ async fn run<T>(slot: &Slot, mut answering: LocalFuture<T>) -> Result<T, Halt> {
 }
 
 impl Finish {
-    /// Sends what the service says, or what there is in its place, and sees what becomes of the connection.
+    /// Sends the service's response, or an error in its place, and decides about the connection.
     async fn answered(&mut self, answered: Result<Answer, Halt>) -> After {
         match answered {
             Ok(answer) => self.send(answer).await,
@@ -160,7 +162,7 @@ impl Finish {
         }
     }
 
-    /// Sends the answer, and sees what becomes of the connection.
+    /// Sends the response, and decides about the connection.
     async fn send(&mut self, answer: Answer) -> After {
         match self.prepare(answer) {
             Ok(sending) => self.send_on(sending, Pace::default()).await,
@@ -168,7 +170,7 @@ impl Finish {
         }
     }
 
-    /// Writes the head of the answer. If it cannot be sent: what becomes of the connection.
+    /// Writes the head of the response. If that fails, the error says what to do with the connection.
     fn prepare(&mut self, answer: Answer) -> Result<Sending, After> {
         if self.incoming.is_informing() {
             let halt = Halt::ClientGone;
@@ -183,7 +185,7 @@ impl Finish {
         }
     }
 
-    /// Sends what is left of the answer.
+    /// Sends the rest of the response.
     async fn send_on(&mut self, mut sending: Sending, mut pace: Pace) -> After {
         let connection = &mut self.connection;
         let sent = poll_fn(|cx| {
@@ -203,7 +205,7 @@ impl Finish {
         }
     }
 
-    /// Not all of the answer could be sent.
+    /// Handles a response that could not be sent completely.
     fn broken_off(&mut self, sending: &Sending, why: Result<SendError, Halt>) -> After {
         match why {
             Ok(SendError::Client) => self.cut(

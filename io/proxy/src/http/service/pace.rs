@@ -1,4 +1,4 @@
-//! How long an answer may stand still, and whose fault it is when it does.
+//! Limits how long a response of a service may stand still, and decides which side is at fault.
 
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -11,50 +11,51 @@ use crate::http::outcome::Fault;
 use crate::peer_progress::PeerProgress;
 use crate::worker::Drain;
 
-/// While a service is at work, its client is looked at so often: it may have gone. The service itself may take its time.
+/// Interval of the checks for a disconnected client while a service works. The service itself has no time
+/// limit.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Keeps the time of one request.
+/// Time limits of one request.
 #[derive(Default)]
 pub(super) struct Pace {
-    /// Without any movement until then the client is too slow; `None` = it is not waited for.
+    /// Time by which the client must move bytes; `None` = it is not waited for.
     idle_until: Option<Instant>,
     moved: u64,
     rate: RateWindow,
-    /// What the client has acknowledged, once the time to take something has passed.
+    /// Bytes that the client has acknowledged, checked once its time has passed.
     progress: PeerProgress,
-    /// The worker's table has it that more of the body is waited for.
+    /// The worker's table records that the connection waits for more of the body.
     is_noted_for_body: bool,
 }
 
-/// Who is waited for.
+/// Side that is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitsFor {
-    /// To take bytes, or to send a rest that nobody wants.
+    /// The client, to take bytes or to send an unwanted rest.
     Client,
-    /// To send more of the body.
+    /// The client, to send more of the body.
     Body,
-    /// To make them.
+    /// The service, to produce bytes.
     Service,
-    /// Until then nothing more may be sent.
+    /// The rate limit; nothing more may be sent before this time.
     Clock(Instant),
 }
 
-/// Why an answer is not waited for, or not sent, any longer.
+/// Reason why waiting for a response, or sending it, ends.
 #[derive(Debug)]
 pub(super) enum Halt {
     /// The process stops, and its deadline has passed.
     Stopped,
-    /// The client went away.
+    /// The client disconnected.
     ClientGone,
-    /// The client does not send, or does not take anything.
+    /// The client neither sends nor takes bytes in time.
     ClientTimeout,
-    /// Something is wrong.
+    /// The request or the service failed.
     Fault(Fault),
 }
 
 impl Pace {
-    /// Ready when nobody may wait any longer. `moved` counts the bytes that the client has sent or taken.
+    /// Becomes ready when the wait must end. `moved` counts the bytes that the client has sent or taken.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -118,7 +119,7 @@ impl Pace {
         if connection.deadline.poll_expired(cx) {
             cx.waker().wake_by_ref();
         }
-        // What cannot be read must not hide that the client has gone, so that it is looked for at every turn.
+        // Unread bytes can hide that the client is gone, so every turn checks the socket.
         if connection.stream.socket().is_broken(cx) { Poll::Ready(Halt::ClientGone) } else { Poll::Pending }
     }
 }

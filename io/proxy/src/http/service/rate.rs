@@ -1,13 +1,14 @@
-//! How fast a body may be sent.
+//! Limits the rate at which a body is sent.
 
 use std::time::{Duration, Instant};
 
-/// So much of a second's bytes goes out at once: less would be more calls, more would not be even.
+/// Portions per second: more portions would cost more calls, fewer would be uneven.
 const SHARE: u32 = 10;
-/// Even of a slow one, but no more than a second's: a client that hears nothing for longer takes it for the end.
+/// Minimum size of a portion, limited to the bytes of one second: a client that receives nothing for longer
+/// may give up.
 const PORTION_BYTES_MIN: u64 = 512;
 
-/// Bytes of one body, spread over time.
+/// Rate limit of one body.
 #[derive(Debug)]
 pub(super) struct Rate {
     bytes_per_second: u64,
@@ -19,12 +20,12 @@ impl Rate {
         Self { bytes_per_second: bytes_per_second.max(1), started }
     }
 
-    /// How many bytes may be sent now if so many were, or when the next ones may. What has not been used is not kept for longer
-    /// than a portion.
+    /// Returns how many bytes may be sent now, after `sent` bytes, or when the next ones may be sent. Unused
+    /// time accumulates for at most one portion.
     pub(super) fn allows(&mut self, sent: u64, now: Instant) -> Result<u64, Instant> {
         let portion =
             (self.bytes_per_second / u64::from(SHARE)).max(PORTION_BYTES_MIN.min(self.bytes_per_second));
-        // The first portion goes out at once, each further one has to be waited for.
+        // The first portion is due at once; each further one must wait.
         let due = self.time_of(sent);
         let owed = now.saturating_duration_since(self.started);
         if owed < due {
@@ -33,7 +34,7 @@ impl Rate {
         let unused = owed - due;
         let portion_time = self.time_of(portion);
         if unused > portion_time {
-            // The client was slow, or the disk: that is not made up for.
+            // The client or the disk was slow; the lost time is not made up for.
             self.started += unused - portion_time;
         }
         Ok(portion)
@@ -41,7 +42,7 @@ impl Rate {
 
     fn time_of(&self, bytes: u64) -> Duration {
         let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(self.bytes_per_second);
-        // Five hundred years are as good as more.
+        // An overflow means more than five hundred years, for which any value is good enough.
         Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 }
@@ -50,7 +51,8 @@ impl Rate {
 mod tests {
     use super::*;
 
-    /// When the last of so many bytes went out, and in how many portions, if the clock always ticks as late as it may.
+    /// Returns when the last of `bytes` was sent and in how many portions, with a clock that ticks as late as
+    /// permitted.
     fn run(bytes_per_second: u64, bytes: u64) -> (Duration, u32) {
         let start = Instant::now();
         let (mut rate, mut now) = (Rate::new(bytes_per_second, start), start);
@@ -78,7 +80,7 @@ mod tests {
         assert_eq!(portions, 100);
         let (took, portions) = run(1, 2_000);
         assert_eq!((took, portions), (Duration::from_secs(1_999), 2_000));
-        // Nor does it stand still for longer than a second between two portions.
+        // The gap between two portions is never longer than a second.
         for bytes_per_second in [1, 2, 100, 511, 512, 513, 5_120, 5_121, 1_000_000] {
             let (took, portions) = run(bytes_per_second, 10 * bytes_per_second);
             assert!(took <= Duration::from_secs(1) * portions, "{bytes_per_second}: {took:?} {portions}");

@@ -1,3 +1,5 @@
+//! Sends a service's response to the client.
+
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -15,50 +17,52 @@ use crate::http::exchange::Offloaded;
 use crate::http::request::RequestFacts;
 use crate::worker::Worker;
 
-/// Up to this size the bytes of a file are copied behind what is sent before them: one call instead of two.
+/// Maximum size of file contents that are copied behind the bytes sent before them: one call instead of two.
 const COPY_BYTES_MAX: u64 = 32 * 1024;
-/// So much of a file is given to the kernel at most by one call: for as long nobody else has a turn. At its end the kernel sends what it
-/// has, if it is no whole segment: a small portion costs a segment more. As large are the portions of which it is asked, from the file's
-/// start, whether they are in memory.
+/// Maximum number of bytes that one call gives to the kernel, because no other task runs meanwhile. At the
+/// end of a call the kernel sends an incomplete segment, so small portions cost extra segments. Checks for
+/// residence in memory use portions of the same size, counted from the file's start.
 const SEND_BYTES: u64 = 2 * 1024 * 1024;
-/// When nothing has moved for so long, the kernel is asked once more whether there is room: of a file that has become shorter no event tells.
-/// A little less than the second after which [`Pace`](super::pace::Pace) looks around.
+/// Time without movement after which the kernel is asked again for room: no event reports that a file has
+/// become shorter. It is slightly less than the second after which [`Pace`](super::pace::Pace) checks the
+/// client.
 const DOUBT_AFTER: Duration = Duration::from_millis(900);
-/// What was found in memory is taken to be there for so long, however often the client's room ends before it has been sent.
+/// Time for which a portion found in memory is assumed to stay there, even if the client's room runs out
+/// repeatedly.
 const RESIDENT_FOR: Duration = Duration::from_millis(50);
-/// So much of a file is read at a time where it must be encrypted: what TLS takes in one portion is never read twice.
+/// Size of one file read for TLS: TLS takes that much at once, so that nothing is read twice.
 const ENCRYPT_BYTES: usize = 64 * 1024;
-/// So much of a file is read at a time where the disk must be asked.
+/// Size of one file read from the disk.
 const DISK_BYTES: u64 = 256 * 1024;
-/// After so many bytes it is the turn of the worker's other tasks.
+/// Number of bytes after which the worker's other tasks run.
 const TURN_BYTES: u64 = 512 * 1024;
 
-/// An answer on its way to the client.
+/// A response in transit to the client.
 pub(super) struct Sending {
-    /// Its status.
+    /// Status of the response.
     pub(super) status: u16,
-    /// To be sent before anything else: the head, a piece.
+    /// Bytes to send before anything else: the head, or a piece.
     pending: Vec<u8>,
     pending_at: usize,
     source: Source,
-    /// Bytes of a file that a thread is reading.
+    /// Read of file contents by another thread.
     reading: Option<LocalFuture<io::Result<PageBuffer>>>,
-    /// What of the file that is being sent was found in memory: up to there, and since when.
+    /// Part of the present file known to be in memory: its end, and when it was checked.
     resident: Option<(u64, Instant)>,
-    /// When the kernel took bytes of a file for the last time.
+    /// Time at which the kernel last took bytes of a file.
     moved_at: Instant,
-    /// The kernel keeps bytes back that were to go out together with the next ones.
+    /// True while the kernel holds back bytes to send them together with the next ones.
     held: bool,
     head_bytes: u64,
-    /// How fast the body may go; `None` = as fast as it can.
+    /// Rate limit of the body; `None` = no limit.
     rate: Option<Rate>,
-    /// What of it may go now.
+    /// Number of bytes that the rate limit permits now.
     allowed: u64,
     /// Bytes that the client's kernel, or TLS, has taken.
     pub(super) written: u64,
-    /// Who is to blame while nothing moves.
+    /// Side that is at fault while nothing moves.
     pub(super) waits_for: WaitsFor,
-    /// The connection was said to stay open.
+    /// True if the head announced that the connection stays open.
     pub(super) keep_alive: bool,
 }
 
@@ -68,17 +72,17 @@ enum Source {
     Done,
 }
 
-/// Why an answer is not whole.
+/// Reason why a response is incomplete.
 #[derive(Debug)]
 pub(super) enum SendError {
     /// The client does not take it.
     Client,
-    /// What was to be sent cannot be had.
+    /// The source of the body failed.
     Source(io::Error),
 }
 
 impl Sending {
-    /// With its head written. `None`: the answer is not one that can be sent.
+    /// Creates the sending and writes the head. Returns `None` if the response cannot be sent.
     pub(super) fn new(
         connection: &Connection,
         facts: &RequestFacts,
@@ -99,7 +103,7 @@ impl Sending {
             _ if said.is_bodiless => Source::Done,
             Content::Empty => Source::Done,
             Content::Bytes(bytes) => Source::Parts([Part::Bytes(bytes)].into()),
-            // Only an answer to HEAD may be without what it promises.
+            // Only a response to HEAD may lack the content that it announces.
             Content::Length(0) => Source::Done,
             Content::Length(_) => return None,
             Content::Parts(parts) => Source::Parts(parts.into()),
@@ -127,24 +131,24 @@ impl Sending {
         Some(sending)
     }
 
-    /// Body bytes that went out.
+    /// Returns the number of body bytes sent.
     pub(super) fn body_bytes(&self) -> u64 {
         self.written.saturating_sub(self.head_bytes)
     }
 
-    /// Gives the buffer back.
+    /// Returns the buffer to the worker.
     pub(super) fn release(&mut self, worker: &Worker) {
         worker.buffers.give(std::mem::take(&mut self.pending));
     }
 
-    /// Puts the first pieces behind the head, so that one call sends both.
+    /// Appends short pieces to the head, so that one call sends both.
     fn append_what_is_short(&mut self) {
         let Source::Parts(parts) = &mut self.source else { return };
         if self.rate.is_some() {
             return;
         }
         while let Some(part) = parts.front() {
-            // A file at the end goes out with what is before it, and is not copied for that.
+            // A file at the end is sent together with the bytes before it without being copied here.
             let is_last_file = parts.len() == 1 && matches!(part, Part::File { .. });
             if is_last_file || part.length() > COPY_BYTES_MAX || self.pending.len() as u64 > COPY_BYTES_MAX {
                 return;
@@ -168,7 +172,7 @@ impl Sending {
         }
     }
 
-    /// Ready when all of it was written.
+    /// Becomes ready when everything was written.
     pub(super) fn poll(
         &mut self,
         cx: &mut Context<'_>,
@@ -179,7 +183,7 @@ impl Sending {
             connection.stream.socket().push();
         }
         if polled.is_pending() && connection.stream.poll_flush(cx).is_pending() {
-            // What TLS has encrypted waits for the client as much as what it has not.
+            // Bytes that TLS has encrypted wait for the client too.
             self.waits_for = WaitsFor::Client;
         }
         polled
@@ -189,7 +193,7 @@ impl Sending {
         let turn_ends_at = self.written + TURN_BYTES;
         loop {
             ready!(self.poll_pending(cx, connection))?;
-            // Who has nothing left but to say so needs no further turn for it.
+            // If only the end is left to report, no further turn is needed.
             if self.written >= turn_ends_at && !self.is_all_taken() {
                 if !self.waits_for_room(cx, connection) {
                     cx.waker().wake_by_ref();
@@ -220,7 +224,8 @@ impl Sending {
         }
     }
 
-    /// Whether the next step is one of a socket that is full: then the turn ends by itself, and there is room when the next one begins.
+    /// Returns true if the next step would write to a full socket. The turn then ends by itself, and the next
+    /// one begins when there is room.
     fn waits_for_room(&self, cx: &mut Context<'_>, connection: &Connection) -> bool {
         match (&self.source, &connection.stream) {
             (Source::Parts(_), Stream::Plain(socket)) if self.rate.is_none() => {
@@ -230,7 +235,7 @@ impl Sending {
         }
     }
 
-    /// Whether there is nothing behind what is pending.
+    /// Returns true if nothing follows the pending bytes.
     fn is_all_taken(&self) -> bool {
         match &self.source {
             Source::Done => true,
@@ -273,8 +278,8 @@ impl Sending {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends what waits and a short file behind it by one call. `false`: that is not what there is to be sent, or the file must be
-    /// read from the disk.
+    /// Sends the pending bytes and a short file after them with one call. Returns `false` if there is no such
+    /// file, or if it must be read from the disk.
     fn poll_pending_with_file(
         &mut self,
         cx: &mut Context<'_>,
@@ -367,8 +372,8 @@ impl Sending {
         Poll::Ready(Ok(()))
     }
 
-    /// How far a file is in memory from `offset` on, as far as the next call could send it. Wherever that begins, it is asked for the
-    /// same portions.
+    /// Returns up to which position a file is in memory from `offset`, as far as the next call could send it.
+    /// The checked portions are the same for every start.
     fn in_memory_until(&mut self, file: &dyn FileSource, offset: u64, left: u64, now: Instant) -> u64 {
         let is_fresh = |(until, since): &(u64, Instant)| {
             *until > offset && now.saturating_duration_since(*since) < RESIDENT_FOR
@@ -386,7 +391,7 @@ impl Sending {
         until
     }
 
-    /// Sends some of a file, or has some of it read. Returns how many of its bytes are dealt with.
+    /// Sends a part of a file, or starts reading a part. Returns how many of its bytes are done.
     fn poll_file(
         &mut self,
         cx: &mut Context<'_>,

@@ -1,3 +1,5 @@
+//! Serves a request by a service, without a heap-allocated task in the usual case.
+
 use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -11,10 +13,10 @@ use super::{Served, ask, end, serve_with_body, wait};
 use crate::http::connection::Connection;
 use crate::http::finish::After;
 
-/// A request that a service answers. Ends with the connection, and what becomes of it.
+/// A request that a service answers. Completes with the connection, and what to do with it next.
 ///
-/// Most downloads are answered, and sent, in the turn in which they were asked for. What a longer one needs is put together when its
-/// turn has ended, and not before.
+/// Most downloads are answered and sent in the turn in which they were requested. The state for longer ones
+/// is allocated only when that turn has ended.
 pub(crate) struct Serving(State);
 
 enum State {
@@ -23,12 +25,12 @@ enum State {
     Over,
 }
 
-/// What a request has come to in its first turn.
+/// Result of the first turn of a request.
 enum Turn {
     Over(Box<Connection>, After),
-    /// It is to go on at once.
+    /// It continues at once.
     Next(LocalFuture<Served>),
-    /// It is to go on when it is woken.
+    /// It continues when it is woken.
     Waits(LocalFuture<Served>),
 }
 
@@ -67,7 +69,7 @@ fn first_turn(cx: &mut Context<'_>, connection: Box<Connection>, call: Box<Call>
         return Turn::Next(Box::pin(serve_with_body(connection, call)));
     }
     let Call { request, facts, timing, incoming } = *call;
-    // The clock was looked at when the request had come.
+    // The clock was read when the request arrived.
     let mut answering = ask(&connection.listener, &connection.worker, facts.route, request, Body::empty());
     let polled = answering.as_mut().poll(cx);
     let mut finish = Finish { connection, incoming, facts, timing, offloaded: None };
@@ -100,7 +102,7 @@ fn first_turn(cx: &mut Context<'_>, connection: Box<Connection>, call: Box<Call>
     Turn::Next(Box::pin(end(finish, after)))
 }
 
-/// Waits for the answer, and sends it.
+/// Waits for the response, and sends it.
 async fn go_on(mut finish: Finish, answering: LocalFuture<Answer>) -> Served {
     let answered = wait(&finish.connection, answering).await;
     let after = finish.answered(answered).await;

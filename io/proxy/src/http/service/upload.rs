@@ -1,4 +1,5 @@
-//! An upload that a server has permitted: its body is taken here, its server asked about what came, and only then is it visible.
+//! Takes an upload that a server has permitted: receives its body, asks the server to confirm it, and then
+//! makes it visible.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -20,7 +21,7 @@ use crate::http::question::{self, Asked};
 use crate::http::request::RequestFacts;
 use crate::pump::Pump;
 
-/// Takes the body, and asks the server about it. Gives the connection back, with what becomes of it.
+/// Receives the body and asks the server to confirm it. Returns the connection, and what to do with it next.
 pub(super) async fn take(
     connection: Box<Connection>,
     mut facts: RequestFacts,
@@ -68,7 +69,7 @@ pub(super) async fn take(
     Some((finish.connection, after))
 }
 
-/// Asks the server about what came; its answer is the client's.
+/// Asks the server to confirm the received upload, and forwards its response to the client.
 async fn ask(
     finish: Finish,
     id: &str,
@@ -76,7 +77,7 @@ async fn ask(
     taken: TakenUpload,
 ) -> Option<(Box<Connection>, After)> {
     let Finish { mut connection, incoming, facts, mut timing, offloaded } = finish;
-    // The body has taken its time, and not a server.
+    // The time for receiving the body must not count as the server's.
     timing.ask_again(connection.worker.look_at_clock());
     let Offloaded { pool, bond, place, .. } = *offloaded?;
     let asked = Asked { pool, route: facts.route, asker: facts.asker() };

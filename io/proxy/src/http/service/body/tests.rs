@@ -1,3 +1,5 @@
+//! Tests of reading a request body for a service.
+
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -38,7 +40,7 @@ fn a_buffer_smaller_than_the_framing_is_filled_at_once() {
     assert!(incoming.is_done());
 }
 
-/// A connection of which these bytes have come and are yet to be read.
+/// Creates a connection that has these bytes to read.
 fn connection(bytes: &[u8]) -> (Connection, UnixStream) {
     let config = "[weir]\ncontrol = false\nstate = false\n\n\
                   [listener.web]\nbind = \"127.0.0.1:8080\"\n\n[[route]]\nrespond = 204\n";
@@ -63,7 +65,7 @@ fn connection(bytes: &[u8]) -> (Connection, UnixStream) {
     (Connection::new(Rc::clone(&worker), live, listener, arrival), peer)
 }
 
-/// Reads until there is nothing for now. Returns the bytes of data.
+/// Reads until nothing is available. Returns the number of data bytes.
 fn read_on(incoming: &mut Incoming, connection: &mut Connection) -> usize {
     let (mut cx, mut buffer) = (Context::from_waker(Waker::noop()), vec![0; 1 << 20]);
     let mut data = 0;
@@ -95,7 +97,7 @@ fn a_turn_ends_by_the_bytes_that_came_however_few_of_them_are_data() {
             let before = incoming.bytes_read;
             data += read_on(&mut incoming, &mut connection);
             let came = incoming.bytes_read - before;
-            // One read more than was there when the turn was nearly over.
+            // A turn can exceed its limit by one read.
             assert!(came < CHUNKED_TURN_BYTES + READ_BYTES as u64, "{came} bytes in a turn");
             turns += 1;
             tokio::task::yield_now().await;
