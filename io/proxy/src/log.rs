@@ -128,7 +128,7 @@ pub(crate) enum Given {
     Tunnel { bytes_in: u64, bytes_out: u64 },
 }
 
-/// How a request ended.
+/// End of a request, for the log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ended {
     pub(crate) termination: Termination,

@@ -17,7 +17,7 @@ use super::syslog::Syslog;
 pub(super) enum Target {
     /// Standard output.
     Stdout(Stream<File>),
-    /// A file, appended to.
+    /// A file, to which lines are appended.
     File(PathBuf, Stream<File>),
     /// A syslog daemon.
     Syslog(Syslog),

@@ -24,8 +24,9 @@ pub struct PoolState {
     pub plan: PoolPlan,
     /// Reader for the key that the algorithm hashes; `None` = the algorithm uses no key.
     pub key: Option<KeyReader>,
-    /// Paths of static files. Servers only read for these requests and compute for all others. `None` = the
-    /// pool does not distinguish.
+    /// Paths of static files. Automatic weights count their requests separately, because a server fetches
+    /// these responses instead of computing them. `None` = weights are not automatic, or the paths do not
+    /// compile.
     pub static_paths: Option<PathSet>,
     /// Counters; a reload keeps them.
     pub counters: Arc<Shards<PoolCounters>>,

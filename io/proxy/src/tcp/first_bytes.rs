@@ -1,5 +1,6 @@
-//! Reads the first bytes of a connection, which stay in `received` and go to the server: the server name that
-//! a TLS client requests, without terminating TLS, and the cookie of a remote desktop client.
+//! Reads the first bytes of a connection, which stay in `received` and go to the server. They contain the
+//! server name that a TLS client requests (TLS is not terminated here), or the cookie of a remote desktop
+//! client.
 
 use std::future::poll_fn;
 use std::io;

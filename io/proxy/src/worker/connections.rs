@@ -57,7 +57,7 @@ struct Entry {
     gives_way: GivesWay,
 }
 
-/// State of a connection's closing in favour of a new one: the limit for which it is closed, if any.
+/// Limit for which a connection has to close, if it has to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GivesWay {
     No,

@@ -4,8 +4,8 @@
 /// oldest.
 ///
 /// The last item is stored inline, and only further ones are allocated. With thousands of servers, most have
-/// one idle connection at a time and none of them is in the CPU cache, so each cache line that a request
-/// needs costs a memory access.
+/// one idle connection at a time, and none of them is in the CPU cache. Each cache line that a request needs
+/// therefore costs a memory access.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Kept<T> {

@@ -29,7 +29,7 @@ const REPLACED: u64 = 0;
 /// A listener as one worker sees it.
 #[derive(Clone)]
 pub(crate) enum LocalListener {
-    /// Speaks HTTP.
+    /// HTTP.
     Http(Rc<LocalHttp>),
     /// TCP.
     Tcp(Rc<LocalTcp>),

@@ -113,8 +113,8 @@ impl LocalServer {
     }
 
     /// Takes the most recently used idle connection that is still usable; the others may then time out. With
-    /// `sure`, also asks the kernel if the server has closed it meanwhile: a request that must not be sent
-    /// twice must not be lost to a connection that was closed for idleness.
+    /// `sure`, also asks the kernel if the server has closed it meanwhile. A request that must not be sent
+    /// twice would be lost if its connection was closed for idleness.
     pub(crate) fn take_idle(
         self: &Rc<Self>,
         rules: &ConnectionReuse,

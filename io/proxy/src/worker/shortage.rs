@@ -19,7 +19,7 @@ const CLOSED_SHARE: usize = 16;
 /// Maximum number closed at a time: closing one takes some microseconds, during which all other tasks of the
 /// worker wait.
 const CLOSED_MAX: usize = 64;
-/// Minimum time between two requests to other workers when nothing is waiting for the result.
+/// Minimum time between two requests to other workers, if this worker needs no descriptor at the moment.
 const ASKED_EVERY: Duration = Duration::from_millis(10);
 /// Number of times that one connection may have others closed. If that does not help, idle connections are
 /// not the cause.

@@ -46,7 +46,7 @@ pub(super) struct Incoming {
     turn_reads: u32,
     /// Reason why the body ended early.
     pub(super) fault: Option<Halt>,
-    /// True if the body is broken and `fault` has been set.
+    /// True if the rest of the body cannot be read.
     is_broken: bool,
     /// True while a reader waits for more of it.
     pub(super) waits: bool,
