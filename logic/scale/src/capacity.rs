@@ -1,56 +1,59 @@
-//! What one server can do: given, or learned from how latency grows with the number of requests at a time.
+//! Capacity of one server: given in the config, or learned from how latency grows with concurrency.
 
 use std::time::Duration;
 
 use weir_model::Name;
 
-/// What servers can do, by kind.
+/// Capacity of the fleet's servers, by kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CapacityRule {
-    /// The kind that is made when servers are missing; `None` = there is only one kind, and it has no name.
+    /// Kind of the servers that the fleet creates; `None` = there is only one kind, without a name.
     pub flavour: Option<Name>,
-    /// What one server of that kind can do.
+    /// Capacity of one server of that kind.
     pub standard: Capacity,
-    /// The other kinds that the fleet may have.
+    /// Other kinds that the fleet may have, with their capacities.
     pub others: Vec<(Name, Capacity)>,
 }
 
-/// What one server can do, in requests per second.
+/// Capacity of one server, in requests per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Capacity {
-    /// Somebody knows it.
+    /// The config gives it.
     Given(f64),
-    /// It is learned: the highest rate at which latency is not above `slower` times what it is when little is to do.
+    /// The scaler learns it: the highest rate at which latency is at most `slower` times the latency of an
+    /// idle server.
     Learned {
-        /// Taken until something was learned.
+        /// Capacity until the first measurements.
         initial: f64,
-        /// It is not below this, whatever is learned.
+        /// Lower bound of the learned capacity.
         least: f64,
-        /// Nor above this.
+        /// Upper bound of the learned capacity.
         most: f64,
-        /// So many times the latency of an idle server is too slow; above 1.
+        /// Factor above the latency of an idle server that counts as too slow; above 1.
         slower: f64,
     },
 }
 
-/// How one server did for a while.
+/// Measured performance of one server over an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Observation {
-    /// Requests per second that it answered.
+    /// Requests per second that the server answered.
     pub rate_per_s: f64,
-    /// How long they took: a percentile or the mean, always the same.
+    /// Latency of these requests: a percentile or the mean, but always the same statistic.
     pub latency: Duration,
 }
 
-/// Learns what a server can do from what servers of its kind did.
+/// Learns the capacity of one kind of server from measurements.
 ///
-/// Observations are put into bins by concurrency (rate times latency, Little's law), a quarter of an octave each: a server that can do no
-/// more keeps its rate, and has more and more requests at a time. Latency and rate of a bin are moving means of what was
-/// seen there. The knee is where two bins in a row are slower than `slower` times the fastest: one alone may be chance. What a server can
-/// do is the highest rate before it.
+/// The learner sorts observations into bins by concurrency (rate times latency, Little's law). A bin is a
+/// quarter of an octave wide. A server at its limit keeps its rate while its concurrency grows. Each bin
+/// holds moving means of rate and latency. The knee is the first of two successive bins that are slower than
+/// `slower` times the fastest bin; a single slow bin may be chance. The capacity is the highest rate before
+/// the knee.
 ///
-/// What was slow for another reason than its load leaves bins of many requests at a time that a healthy server never visits again. A server
-/// that does more than such a bin, faster and with fewer at a time, speaks against it, until it is forgotten.
+/// A slowdown with another cause than load leaves slow bins of high concurrency, which a healthy server never
+/// visits again. Each observation with a higher rate, a lower latency and a lower concurrency reduces the
+/// weight of such a bin, until the bin no longer counts.
 #[derive(Debug, Clone)]
 pub struct Learner {
     capacity: f64,
@@ -59,7 +62,7 @@ pub struct Learner {
     most: f64,
     slower: f64,
     bins: Vec<Bin>,
-    /// In requests at a time.
+    /// Concurrency at the knee, in requests.
     knee: Option<f64>,
 }
 
@@ -70,24 +73,25 @@ struct Bin {
     seen: u32,
 }
 
-/// Of each doubling of the concurrency.
+/// Bins for each doubling of the concurrency.
 const BINS_PER_OCTAVE: f64 = 4.0;
-/// Fewer requests at a time than a thousandth tell what a server is like when little is to do; more than 100,000 are as many.
+/// Binary logarithm of the lowest concurrency. Below a thousandth of a request, the server counts as idle;
+/// above 100,000 requests, all values share the last bin.
 const LEAST_LOG2: f64 = -10.0;
 const BINS: usize = 27 * BINS_PER_OCTAVE as usize;
-/// How much of a bin's latency is the newest observation.
+/// Weight of the newest observation in the moving means of a bin.
 const NEWEST_SHARE: f64 = 0.1;
-/// A bin that was seen less often says nothing.
+/// Minimum number of observations for a bin to count.
 const SEEN_MIN: u32 = 5;
-/// A bin is forgotten after so many observations that speak against it, however often it was seen.
+/// Maximum weight of a bin, in observations. As many contradicting observations remove any bin.
 const SEEN_MAX: u32 = 60;
-/// So many times the rate of a bin is not chance.
+/// Factor above the rate of a bin that is not chance.
 const CLEARLY_MORE: f64 = 1.1;
-/// What is believed moves towards what was learned by this share a time, so that the number of servers does not jump.
+/// Maximum change of the capacity per observation, as a share, so that the number of servers does not jump.
 const STEP_MAX: f64 = 0.05;
 
 impl Learner {
-    /// For a kind of servers of which the capacity is to be learned; `None` if it is given.
+    /// Creates a learner; `None` if the capacity is given.
     pub fn new(capacity: Capacity) -> Option<Self> {
         let Capacity::Learned { initial, least, most, slower } = capacity else { return None };
         Some(Self {
@@ -101,17 +105,18 @@ impl Learner {
         })
     }
 
-    /// Takes an observation in. What cannot be true is passed over.
+    /// Adds an observation. Ignores impossible values.
     pub fn take(&mut self, observation: &Observation) {
         let (rate_per_s, latency_s) = (observation.rate_per_s, observation.latency.as_secs_f64());
         let Some(at) = bin(rate_per_s, latency_s) else { return };
         let bin = &mut self.bins[at];
-        // The first ones count in full, or what a cold start was like would stay for long.
+        // The first observations weigh more; otherwise the latency of a cold start would count for long.
         let share = NEWEST_SHARE.max(1.0 / f64::from(bin.seen + 1));
         bin.rate_per_s += (rate_per_s - bin.rate_per_s) * share;
         bin.latency_s += (latency_s - bin.latency_s) * share;
         bin.seen = bin.seen.saturating_add(1).min(SEEN_MAX);
-        // Who does clearly more, and faster, with fewer at a time: what was slow there was something else, a disk or a neighbour.
+        // A clearly higher rate with lower latency and concurrency contradicts the slower bins: their cause
+        // was not load, but for example a disk or another virtual machine.
         for slower in &mut self.bins[at + 1..] {
             if rate_per_s > CLEARLY_MORE * slower.rate_per_s && latency_s < slower.latency_s {
                 slower.seen = slower.seen.saturating_sub(1);
@@ -120,12 +125,12 @@ impl Learner {
         self.learn();
     }
 
-    /// What a server is believed to do, in requests per second, within the bounds.
+    /// Returns the current estimate of the capacity, in requests per second, within the bounds.
     pub fn capacity(&self) -> f64 {
         self.capacity
     }
 
-    /// Where that comes from, in words.
+    /// Explains the estimate in words.
     pub fn explain(&self) -> String {
         let capacity = self.capacity;
         match (self.fastest(), self.knee) {
@@ -153,7 +158,7 @@ impl Learner {
         let done = before.iter().filter(|(_, bin)| !is_slow(bin)).map(|(_, bin)| bin.rate_per_s);
         let done = done.fold(0.0, f64::max);
         self.knee = knee.map(|at| concurrency(seen[at].0));
-        // If nobody has seen a limit, it is at least what was done without trouble.
+        // Without a knee, the capacity is the highest rate so far, and at least the initial one.
         let learned = if knee.is_some() { done } else { done.max(self.initial) };
         let learned = learned.clamp(self.least, self.most);
         let step = self.capacity * STEP_MAX;
@@ -169,7 +174,7 @@ impl Learner {
     }
 }
 
-/// The bin of what was seen; `None` = it cannot be.
+/// Returns the bin for a rate and a latency; `None` = the values are impossible.
 fn bin(rate_per_s: f64, latency_s: f64) -> Option<usize> {
     if !(rate_per_s.is_finite() && rate_per_s > 0.0 && latency_s > 0.0) {
         return None;
@@ -178,18 +183,18 @@ fn bin(rate_per_s: f64, latency_s: f64) -> Option<usize> {
     Some((at.max(0.0) as usize).min(BINS - 1))
 }
 
-/// How many requests at a time a bin begins with.
+/// Returns the concurrency at which a bin begins.
 fn concurrency(bin: usize) -> f64 {
     (bin as f64 / BINS_PER_OCTAVE + LEAST_LOG2).exp2()
 }
 
 impl CapacityRule {
-    /// All servers are alike, and somebody knows what they can do.
+    /// Creates a rule for a fleet of one kind with a given capacity.
     pub const fn given(requests_per_s: f64) -> Self {
         Self { flavour: None, standard: Capacity::Given(requests_per_s), others: Vec::new() }
     }
 
-    /// Whether what servers of any kind can do is to be learned.
+    /// Returns true if the scaler learns the capacity of any kind.
     pub fn is_learned(&self) -> bool {
         let others = self.others.iter().map(|(_, capacity)| capacity);
         std::iter::once(&self.standard)
@@ -198,7 +203,7 @@ impl CapacityRule {
     }
 }
 
-/// What is believed of every kind right now.
+/// Current capacities of all kinds.
 #[derive(Debug, Clone)]
 pub(crate) struct Capacities {
     standard: Known,
@@ -225,12 +230,12 @@ impl Capacities {
         }
     }
 
-    /// Requests per second that a server of the standard kind can do.
+    /// Returns the capacity of a server of the standard kind, in requests per second.
     pub(crate) fn standard(&self) -> f64 {
         self.standard.requests_per_s()
     }
 
-    /// What a server of a kind can do, in servers of the standard kind. A kind that the rules do not know is taken for that.
+    /// Returns the capacity of a server, in servers of the standard kind. An unknown kind counts as standard.
     pub(crate) fn of(&self, flavour: Option<&Name>) -> f64 {
         match self.known(flavour) {
             Some(known) => known.requests_per_s() / self.standard(),
@@ -249,13 +254,13 @@ impl Capacities {
         }
     }
 
-    /// Every kind and what is believed of it, in words.
+    /// Explains the capacity of each kind in words.
     pub(crate) fn explain(&self) -> Vec<(Option<Name>, String)> {
         let others = self.others.iter().map(|(name, known)| (Some(name.clone()), known.explain()));
         std::iter::once((self.flavour.clone(), self.standard.explain())).chain(others).collect()
     }
 
-    /// `None` = a server of the standard kind.
+    /// Returns the capacity of a named kind; `None` = the standard kind.
     fn known(&self, flavour: Option<&Name>) -> Option<&Known> {
         flavour.and_then(|name| self.others.iter().find(|(other, _)| other == name)).map(|(_, known)| known)
     }
@@ -290,7 +295,7 @@ mod tests {
 
     const RULE: Capacity = Capacity::Learned { initial: 50.0, least: 10.0, most: 500.0, slower: 2.0 };
 
-    /// A server that can do 100/s: its latency is that of M/M/1.
+    /// Simulates a server with a capacity of 100/s and the latency of M/M/1.
     fn observe(learner: &mut Learner, rates: impl Iterator<Item = f64>) {
         for rate in rates {
             let latency = 0.01 / (1.0 - (rate / 100.0_f64).min(0.99));
@@ -302,7 +307,7 @@ mod tests {
     fn the_knee_is_found_where_latency_doubles() {
         let mut learner = Learner::new(RULE).unwrap();
         observe(&mut learner, (0..4_000).map(|number| f64::from(number % 98) + 1.0));
-        // Twice the latency of an idle server is at half of what it can do at most; bins are a quarter of an octave wide.
+        // The latency doubles at half of the maximum rate; bins are a quarter of an octave wide.
         assert!((40.0..=62.0).contains(&learner.capacity()), "{}", learner.explain());
         assert!(learner.explain().contains("from "), "{}", learner.explain());
     }
@@ -311,7 +316,7 @@ mod tests {
     fn a_server_that_can_do_no_more_shows_it_by_what_it_has_at_a_time() {
         let mut learner = Learner::new(RULE).unwrap();
         for tenths in (0..20).flat_map(|_| 1..=100) {
-            // Never more than 100 a second, and from one at a time on they wait for each other.
+            // The rate stops at 100/s: from a concurrency of 1, requests wait for each other.
             let at_a_time = f64::from(tenths) / 10.0;
             let latency = (at_a_time / 100.0).max(0.01);
             let rate_per_s = at_a_time / latency;

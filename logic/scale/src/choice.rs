@@ -1,30 +1,30 @@
-//! Which servers go first.
+//! Selection of the servers to remove first.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use crate::server::Server;
 
-/// Which server goes when one too many is there. Ties: the one with fewest requests, then the newest.
+/// Rule that selects the server to remove. Ties: the server with the fewest requests, then the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Leaver {
-    /// Whichever has the fewest requests: it is empty first.
+    /// The server with the fewest requests, which drains first.
     #[default]
     FewestRequests,
-    /// Whichever was made first: it has leaked the most.
+    /// The oldest server, which may have leaked the most memory.
     Oldest,
-    /// Whichever was made last: its caches are the coldest.
+    /// The newest server, which has the coldest caches.
     Newest,
-    /// Whichever costs the most.
+    /// The most expensive server per hour.
     MostExpensive,
-    /// One of the zone that has the most.
+    /// A server of the zone that has the most.
     ZoneBalance,
-    /// Whichever has the last name, and no other, in whatever state it is: who makes the servers takes away the last one only.
+    /// Only the server with the last name, in any state: some providers can remove no other one.
     Last,
 }
 
 impl Leaver {
-    /// Every way, by the name that configs use.
+    /// All rules with their config names.
     pub const ALL: [(&'static str, Self); 6] = [
         ("fewest-requests", Self::FewestRequests),
         ("oldest", Self::Oldest),
@@ -34,7 +34,7 @@ impl Leaver {
         ("last", Self::Last),
     ];
 
-    /// Puts those that go first to the front.
+    /// Sorts the servers to remove to the front.
     pub(crate) fn order(self, servers: &mut Vec<&Server>) {
         servers.sort_by(|a, b| {
             let by_rule = match self {
@@ -55,14 +55,16 @@ impl Leaver {
     }
 }
 
-/// By name, and those with a number at the end by that: web-9 comes before web-10.
+/// Returns the sort key of a server: its name, with a number at its end compared as a number (web-9 before
+/// web-10).
 pub(crate) fn place(server: &Server) -> (&str, u64, &str) {
     let name = server.name.as_str();
     let head = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (head, name[head.len()..].parse().unwrap_or(0), name)
 }
 
-/// The k-th of a zone that has n stands at n - k from its end: whoever has the most of its zone behind it goes first.
+/// Sorts by zone: a server goes earlier the more servers of its zone follow it. The k-th server of a zone
+/// with n servers has rank n - k.
 fn by_zones(servers: &mut Vec<&Server>) {
     let mut left: HashMap<Option<&str>, usize> = HashMap::new();
     for server in servers.iter() {
@@ -74,7 +76,7 @@ fn by_zones(servers: &mut Vec<&Server>) {
         ranked.push((*left, server));
         *left = left.saturating_sub(1);
     }
-    // Stable: within a zone, and among zones of equal size, the order stays.
+    // The sort is stable: it keeps the order within a zone, and among zones of equal size.
     ranked.sort_by_key(|(left, _)| Reverse(*left));
     *servers = ranked.into_iter().map(|(_, server)| server).collect();
 }
@@ -122,7 +124,7 @@ mod tests {
         assert_eq!(order(Leaver::Oldest), "abcd");
         assert_eq!(order(Leaver::Newest), "dcba");
         assert_eq!(order(Leaver::MostExpensive), "bdca");
-        // Two of the three in x, then one of each.
+        // First two of the three servers in zone x, then one of each zone.
         assert_eq!(order(Leaver::ZoneBalance), "cbda");
         assert_eq!(order(Leaver::Last), "dcba");
     }

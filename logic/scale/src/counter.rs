@@ -1,26 +1,28 @@
+//! Rates from monotonic counters.
+
 use std::time::Duration;
 
-/// Follows a counter that only grows, until whoever counts begins anew.
+/// Follows a counter that grows until its source restarts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Counter {
     last: Option<(Duration, u64)>,
 }
 
-/// What a counter has done since it was looked at last.
+/// Change of a counter since the previous look.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Increase {
-    /// It was looked at for the first time.
+    /// The first look; there is no previous value.
     First,
-    /// It grew, or stood still.
+    /// The counter grew or stayed the same.
     PerSecond(f64),
-    /// It went back: how much was counted in between nobody knows.
+    /// The counter went back; the count in between is unknown.
     Reset,
     /// No time has passed.
     SameTime,
 }
 
 impl Counter {
-    /// Looks at it.
+    /// Records the counter's value and returns its change.
     pub fn look(&mut self, at: Duration, count: u64) -> Increase {
         let Some((before, counted)) = self.last else {
             self.last = Some((at, count));
@@ -60,7 +62,7 @@ mod tests {
         let mut counter = Counter::default();
         counter.look(s(1), 10);
         assert_eq!(counter.look(s(1), 20), Increase::SameTime);
-        // What came in the meantime is not lost.
+        // A look without elapsed time loses no count.
         assert_eq!(counter.look(s(2), 30), Increase::PerSecond(20.0));
     }
 }

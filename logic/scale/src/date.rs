@@ -1,11 +1,13 @@
+//! UTC dates of history rows.
+
 use std::fmt;
 
-/// Seconds since 1970, shown as a UTC date (ISO 8601) with milliseconds. Dates before 1970 and after 9999 are shown as
-/// nothing.
+/// Seconds since 1970, displayed as a UTC date (ISO 8601) with milliseconds. Dates before 1970 and after 9999
+/// are displayed as an empty text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Date(pub(crate) f64);
 
-/// 10000-01-01.
+/// 10000-01-01, in seconds since 1970.
 const END_S: f64 = 253_402_300_800.0;
 
 impl fmt::Display for Date {
@@ -22,10 +24,11 @@ impl fmt::Display for Date {
     }
 }
 
-/// Year, month (1 to 12) and day of the day `days` after 1970-01-01 (Gregorian).
+/// Returns year, month (1 to 12) and day for a number of days since 1970-01-01 (Gregorian).
 fn civil(days: u64) -> (u64, u64, u64) {
     const ERA_DAYS: u64 = 146_097;
-    // Years that begin with March end with the leap day, which makes both divisions below regular.
+    // The algorithm lets years begin in March, so that the leap day is the last day of a year. Both divisions
+    // below are then regular.
     let from_march_0000 = days + 719_468;
     let (era, day) = (from_march_0000 / ERA_DAYS, from_march_0000 % ERA_DAYS);
     let year = (day - day / 1_460 + day / 36_524 - day / (ERA_DAYS - 1)) / 365;

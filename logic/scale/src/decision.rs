@@ -1,3 +1,5 @@
+//! Decisions of the scaler: the wanted servers, the reason, the actions and the alarms.
+
 use std::fmt;
 use std::time::Duration;
 
@@ -5,165 +7,165 @@ use weir_model::{Name, ServerName, ZoneName};
 
 use crate::signals::Unusable;
 
-/// How many servers there should be, why, and what is to be done.
+/// Result of one round: the wanted number of servers, the reason, and the actions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
-    /// Servers of the fleet's standard kind that are wanted, within all bounds.
+    /// Wanted servers of the fleet's standard kind, within all bounds.
     pub wanted: u32,
-    /// Servers of that kind that the policies call for, without `min`, `max` and pauses.
+    /// Servers of that kind that the policies propose, without `min`, `max` and pauses.
     pub needed: u32,
-    /// Why so many are wanted, in one line.
+    /// Reason for the wanted number, on one line.
     pub reason: String,
-    /// What each policy said, in the order of the rules.
+    /// Proposal of each policy, in the order of the rules.
     pub parts: Vec<Part>,
-    /// Demand that was gone by, in servers of the standard kind; `None` = nothing could be measured.
+    /// Demand used for the decision, in servers of the standard kind; `None` = no measurement.
     pub demand: Option<f64>,
-    /// How the fleet was counted.
+    /// Count of the fleet.
     pub fleet: Fleet,
-    /// What is to be done, in this order. Carried out twice, each does no more than once.
+    /// Actions in the order of execution. Each action is idempotent.
     pub actions: Vec<Action>,
-    /// What somebody should look at. Empty = all is well.
+    /// Conditions that need an operator's attention; empty = none.
     pub alarms: Vec<Alarm>,
 }
 
-/// What one policy said.
+/// Proposal of one policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
     /// The policy's name.
     pub policy: &'static str,
-    /// So many servers, before any bound.
+    /// Proposed servers, before any bound.
     pub wanted: u32,
-    /// Why.
+    /// Reason for the proposal.
     pub reason: String,
 }
 
-/// A fleet by what its servers can do, in servers of the standard kind, and by number.
+/// Count of a fleet: capacity in servers of the standard kind, and numbers of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Fleet {
-    /// What healthy servers can do: the only capacity there is.
+    /// Capacity of the healthy servers.
     pub healthy: f64,
-    /// What those will add that are on their way and not overdue.
+    /// Capacity of the servers that are starting and not overdue.
     pub coming: f64,
-    /// Servers that take requests and pass their checks.
+    /// Servers that receive requests and pass their health checks.
     pub healthy_servers: u32,
-    /// Servers on their way, overdue ones too.
+    /// Servers that are starting, including overdue ones.
     pub coming_servers: u32,
-    /// Servers that drain.
+    /// Servers that are draining.
     pub draining_servers: u32,
-    /// Servers that can be woken.
+    /// Stopped servers, which can be started.
     pub stopped_servers: u32,
-    /// Servers that exist in any state.
+    /// All existing servers, in any state.
     pub servers: u32,
 }
 
-/// One thing to do.
+/// One action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Give requests to a draining server again.
+    /// Sends requests to a draining server again.
     Recall {
-        /// Which.
+        /// Name of the server.
         server: ServerName,
     },
-    /// Start a stopped server.
+    /// Starts a stopped server.
     Wake {
-        /// Which.
+        /// Name of the server.
         server: ServerName,
     },
-    /// Make servers, at the same time.
+    /// Creates servers in parallel.
     Create {
-        /// How many.
+        /// Number of servers.
         count: u32,
-        /// Of which kind; `None` = the only one.
+        /// Kind of the servers; `None` = the only kind.
         flavour: Option<Name>,
-        /// Where; `None` = the provider decides.
+        /// Zone of the servers; `None` = the provider decides.
         zone: Option<ZoneName>,
-        /// They are to be kept stopped.
+        /// True if the servers are to be kept stopped.
         for_standby: bool,
     },
-    /// Give a server nothing new.
+    /// Stops sending new requests to a server.
     Drain {
-        /// Which.
+        /// Name of the server.
         server: ServerName,
     },
-    /// Stop a server and keep it.
+    /// Stops a server and keeps it.
     Stop {
-        /// Which.
+        /// Name of the server.
         server: ServerName,
-        /// Requests that are cut off by that: its time to drain is over.
+        /// Requests that are aborted because the drain deadline is over.
         cut: u64,
     },
-    /// Delete a server for good.
+    /// Deletes a server.
     Delete {
-        /// Which.
+        /// Name of the server.
         server: ServerName,
-        /// Requests that are cut off by that.
+        /// Requests that are aborted.
         cut: u64,
     },
-    /// Delete a server that does not get well, and have another in its place.
+    /// Deletes a server that stays unhealthy, and replaces it.
     Replace {
-        /// Which.
+        /// Name of the server.
         server: ServerName,
-        /// By which.
+        /// Successor of the server.
         by: Successor,
-        /// There is no room for another one before it is gone.
+        /// True if the bounds leave no room for the successor until the server is deleted.
         delete_first: bool,
-        /// Requests that are cut off by that: it has not got well, so they are not waited for.
+        /// Requests that are aborted. The action does not wait for them, because the server stays unhealthy.
         cut: u64,
     },
 }
 
-/// Who comes in place of a server.
+/// Successor of a server that is removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Successor {
-    /// A stopped one that is woken.
+    /// A stopped server that is started.
     Woken(ServerName),
-    /// A new one of this kind.
+    /// A new server of this kind.
     Created(Option<Name>),
-    /// Nobody: fewer are wanted now.
+    /// None: fewer servers are wanted now.
     Nobody,
 }
 
-/// What somebody should look at.
+/// Condition that needs an operator's attention.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Alarm {
-    /// Nothing useful is measured, or not all; the fleet stays as it is, or grows.
+    /// A signal is missing or incomplete; the fleet keeps its size or grows.
     Blind(Unusable),
-    /// More are wanted than `max` or the quota permits.
+    /// `max` or the quota permits fewer servers than the policies propose.
     Bounded {
-        /// So many would be.
+        /// Proposed servers.
         wanted: u32,
-        /// So many may be.
+        /// Permitted servers.
         most: u32,
     },
-    /// So many servers are on their way for more than twice as long as it should take.
+    /// Servers that have been starting for more than twice the expected time.
     Overdue(u32),
-    /// The provider has failed with so many servers.
+    /// Servers that the provider failed to create, start or stop.
     Failed(u32),
-    /// Machines fail before they have served: none is made for a while.
+    /// Machines fail before they serve; no machine is created for a while.
     Withheld {
-        /// Why the last one has.
+        /// Cause of the latest failure.
         cause: StartFailure,
-        /// How many times in a row.
+        /// Failures in a row.
         failures: u32,
-        /// How much longer.
+        /// Remaining pause.
         wait: Duration,
     },
-    /// The provider's list leaves out so many machines that pass their checks.
+    /// Machines that pass their health checks but are missing from the provider's list.
     LeftOut(u32),
-    /// Machines or what balances could not be asked for so long.
+    /// Time for which the provider or the load balancer has not answered.
     Silent(Duration),
 }
 
-/// Why a machine has never served.
+/// Reason why a machine never served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartFailure {
-    /// The provider says that it has failed.
+    /// The provider reports a failure.
     Provider,
-    /// It runs, and its checks do not pass.
+    /// The machine runs, but its health checks fail.
     Checks,
-    /// It does not run in time.
+    /// The machine does not run in time.
     Late,
-    /// It was started, and stays stopped.
+    /// The machine was started, but stays stopped.
     StaysStopped,
 }
 

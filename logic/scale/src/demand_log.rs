@@ -1,4 +1,4 @@
-//! Demand of the past in few numbers: what forecasts of whoever leads a fleet next go by, on whatever machine that is.
+//! Compact log of past demand, from which the next leader of a fleet makes its forecasts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,16 +8,16 @@ use crate::forecast::Seasonal;
 use crate::policy::Policy;
 use crate::rules::Rules;
 
-/// The mean of demand in each step of some seasons, in servers of the standard kind.
+/// Mean demand in each step of several seasons, in servers of the standard kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DemandLog {
-    /// Seconds in a step; some steps of the forecast, which gathers as many of them itself.
+    /// Length of a step in seconds: one or more steps of the forecast.
     step_s: i64,
     forecast_step_s: i64,
-    /// Where demand is requests and nothing else: what a server does of them. What is written down is requests then: servers may be others
-    /// some day.
+    /// Capacity of a server, if demand consists of requests only and the capacity is given. The text then
+    /// holds requests instead of servers, because the capacity of servers may change.
     requests_per_server: Option<f64>,
-    /// By their numbers, counted since 1970.
+    /// Means by step number, counted since 1970.
     steps: BTreeMap<i64, Mean>,
 }
 
@@ -27,20 +27,20 @@ struct Mean {
     count: u32,
 }
 
-/// Steps of a season, at most: forecasts look at no more.
+/// Maximum number of steps in a season, as in forecasts.
 const SEASON_MAX: usize = 288;
-/// Steps in all, and the span of them: as many as forecasts look at. A text of them is shorter than what a Redis is asked for, since no
-/// demand is greater than what forecasts go by.
+/// Maximum number of steps, and their maximum span; forecasts use no more. Values are limited, so the text
+/// stays below the size limit of a Redis value.
 const STEPS_MAX: i64 = 2_016;
-/// Steps of another size are understood as far as they are no more than so many times larger or smaller.
+/// Maximum ratio between the step sizes of a text and of this log.
 const SIZES_MAX: i64 = 100;
-/// Moments since 1970 that anybody can have meant.
+/// Plausible times, in seconds since 1970.
 const SECONDS: Range<i64> = 0..1 << 40;
-/// The form of the text.
+/// Version of the text format.
 const FORM: &str = "1";
 
 impl DemandLog {
-    /// Knows nothing yet. `None` = the fleet makes no forecasts.
+    /// Creates an empty log; `None` = the fleet makes no forecasts.
     pub fn new(rules: &Rules) -> Option<Self> {
         let predictive = rules.policies.iter().find_map(|policy| match policy {
             Policy::Predictive(predictive) => Some(predictive),
@@ -55,7 +55,7 @@ impl DemandLog {
         })
     }
 
-    /// Takes in what demand was, in servers. `wall_s`: seconds since 1970.
+    /// Adds a demand in servers, at `wall_s` seconds since 1970.
     pub fn remember(&mut self, wall_s: i64, demand: f64) {
         if demand.is_finite() && demand >= 0.0 && SECONDS.contains(&wall_s) {
             let demand = demand.min(Seasonal::VALUE_MAX);
@@ -64,11 +64,11 @@ impl DemandLog {
         }
     }
 
-    /// Takes in what another one has written down, of steps of which this one knows nothing. `now_s`: seconds since 1970; what is said to have
-    /// been later comes from a clock that was wrong, and is left out.
+    /// Adds the steps of another log's text that this log does not have. `now_s` is the time in seconds since
+    /// 1970. Later steps come from a wrong clock, and are ignored.
     ///
     /// # Errors
-    /// The text is no such, or tells of something else; nothing was taken in.
+    /// If the text is invalid or has another unit; the log is then unchanged.
     pub fn add(&mut self, text: &str, now_s: i64) -> Result<(), String> {
         let mut words = text.split_ascii_whitespace();
         let mut next = |what: &str| words.next().ok_or_else(|| format!("{what} is missing"));
@@ -99,7 +99,7 @@ impl DemandLog {
             let begins =
                 begins.filter(|begins| SECONDS.contains(begins)).ok_or("a step is out of all time")?;
             let demand = (value / scale).min(Seasonal::VALUE_MAX);
-            // It would stand for the latest there is, and all that is known for too long ago.
+            // A future step would count as the latest, and the real steps as too old.
             let until = (begins + step_s).min(now_s.saturating_add(1));
             for wall_s in (begins..until).step_by(self.step_s as usize) {
                 found.entry(wall_s.div_euclid(self.step_s)).or_default().add(demand);
@@ -112,7 +112,7 @@ impl DemandLog {
         Ok(())
     }
 
-    /// What demand was in each step of the forecast, oldest first: seconds since 1970, and servers.
+    /// Returns the demand of each step of the forecast, oldest first: seconds since 1970, and servers.
     pub fn points(&self) -> impl Iterator<Item = (i64, f64)> {
         let (step_s, each_s) = (self.step_s, self.forecast_step_s as usize);
         self.steps.iter().flat_map(move |(step, mean)| {
@@ -121,7 +121,7 @@ impl DemandLog {
         })
     }
 
-    /// What is written down, and how much of it is a server.
+    /// Returns the unit of the text, and the amount of it that equals one server.
     fn unit(&self) -> (&'static str, f64) {
         match self.requests_per_server {
             Some(requests) => ("requests", requests),
@@ -129,7 +129,7 @@ impl DemandLog {
         }
     }
 
-    /// Forgets what is longer ago than forecasts look back.
+    /// Removes steps that are older than forecasts use.
     fn trim(&mut self) {
         let Some((last, _)) = self.steps.last_key_value() else { return };
         let first = last.saturating_sub(STEPS_MAX - 1);
@@ -140,7 +140,8 @@ impl DemandLog {
 }
 
 impl fmt::Display for DemandLog {
-    /// As [`DemandLog::add`] reads it: form, unit, seconds in a step, number of the first one, and the mean of each; `-` = it is not known.
+    /// Writes the text that [`DemandLog::add`] reads: format version, unit, step length in seconds, number of
+    /// the first step, and the mean of each step; `-` = unknown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, scale) = self.unit();
         let first = self.steps.first_key_value().map_or(0, |(step, _)| *step);
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_long_season_is_written_down_in_few_steps_and_told_in_all() {
-        // 540 steps: two of them are one of the log's.
+        // The season has 540 steps; one step of the log holds two of them.
         let mut long = log(5_400, 10);
         (0..60_000).for_each(|wall_s| long.remember(wall_s, 5.0));
         let text = long.to_string();

@@ -23,25 +23,25 @@ pub struct Row {
     pub active_cloud: u32,
     /// Servers that get requests.
     pub active_balancer: u32,
-    /// What was done.
+    /// Action taken.
     pub decision: String,
-    /// Why.
+    /// Reason for the action.
     pub reason: String,
     /// Mean demand, in servers; `None` = not known.
     pub demand: Option<f64>,
     /// Wanted servers: within the bounds and after all pauses, or as an operator asked.
     pub wanted: u32,
-    /// The highest rate of one look.
+    /// Highest rate of a single look.
     pub rate_peak_per_s: Option<f64>,
-    /// The highest demand of one look.
+    /// Highest demand of a single look.
     pub demand_peak: Option<f64>,
-    /// The mean of `needed`.
+    /// Mean of `needed`.
     pub needed_mean: Option<f64>,
-    /// The highest `needed`.
+    /// Highest `needed`.
     pub needed_peak: Option<u32>,
-    /// Servers that are on their way.
+    /// Servers that are starting.
     pub starting: Option<u32>,
-    /// Servers that drain.
+    /// Servers that are draining.
     pub draining: Option<u32>,
     /// Alarms, joined by commas.
     pub alarms: String,
@@ -51,7 +51,7 @@ pub struct Row {
 pub const HEADING: &str = "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand,\
                            date,wanted,rate_peak_per_s,demand_peak,needed_mean,needed_peak,starting,draining,alarms";
 
-/// First lines of files of earlier versions; a [`Reader`] reads their rows, too.
+/// First lines of files of earlier versions; a [`Reader`] also reads their rows.
 pub const HEADINGS_BEFORE: [&str; 2] = [
     "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason",
     "timestamp,elapsed_s,requests_total,requests,rate_per_s,needed,active_cloud,active_balancer,decision,reason,demand",
@@ -62,7 +62,7 @@ pub const ABOUT_BEFORE: &str = "rows of an earlier version hold one second each:
                                 continues; their peaks are unknown, and their needed servers are the wanted ones";
 
 impl fmt::Display for Row {
-    /// The row as a line of the file, without its end.
+    /// Writes the row as one line of the file, without a line end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{},{}", self.timestamp, self.elapsed_s)?;
         write!(f, ",{},{}", Shown(self.requests_total), Shown(self.requests))?;
@@ -76,21 +76,22 @@ impl fmt::Display for Row {
 }
 
 impl Row {
-    /// A line of the file; `None` if it is none, as the heading and what a full disk has left of one.
+    /// Parses a line of the file. Returns `None` if the line is not a row, such as the heading or a line cut
+    /// off by a full disk.
     pub fn parse(line: &str) -> Option<Self> {
         parse(line).map(|(row, _)| row)
     }
 
-    /// Time of the row as a UTC date (ISO 8601).
+    /// Returns the time of the row as a UTC date (ISO 8601).
     pub fn date(&self) -> String {
         Date(self.timestamp).to_string()
     }
 }
 
-/// Reads rows one after the other, in the form of any version.
+/// Reads successive rows in the format of any version.
 ///
-/// A row of an earlier version holds only the last second. The requests since the previous row are the difference of the
-/// counters of the two rows.
+/// A row of an earlier version holds only the last second. The reader takes the requests since the previous
+/// row from the difference of the two counters.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// `elapsed_s` and `requests_total` of the previous row.
@@ -185,7 +186,7 @@ fn optional<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>
     if text.is_empty() { Some(None) } else { read(text).map(Some) }
 }
 
-/// The fields of a line (RFC 4180); `None` if a quote has no end.
+/// Splits a line into its fields (RFC 4180); `None` if a quote has no end.
 fn fields(line: &str) -> Option<Vec<String>> {
     let mut fields = vec![String::new()];
     let mut quoted = false;
@@ -213,7 +214,7 @@ impl<T: fmt::Display> fmt::Display for Shown<T> {
     }
 }
 
-/// A field that may hold anything (RFC 4180), on one line.
+/// A field with any content (RFC 4180), on one line.
 struct Quoted<'t>(&'t str);
 
 impl fmt::Display for Quoted<'_> {
@@ -294,7 +295,7 @@ mod tests {
             HEADINGS_BEFORE[1],
             "100,0,1000,,,1,1,1,,,",
             "110,10,1922,6,6,1,1,1,,,0.6",
-            // Another process with another counter, which is higher.
+            // Another process with a higher counter.
             "130,0,3000,2,2,1,1,1,,,",
             "140,10,3020,2,2,1,1,1,,,",
             // The counter was reset.

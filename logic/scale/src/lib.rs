@@ -1,21 +1,23 @@
-//! How many servers a fleet needs, and what is to be done about it.
+//! Scaling decisions: the number of servers that a fleet needs, and the actions to reach it.
 //!
-//! A [`Scaler`] is told what was measured ([`Scaler::observe`] with a [`Sample`]) and how the fleet stands
-//! ([`Scaler::decide`] with a list of [`Server`]s), and answers with a [`Decision`]: how many servers are wanted, why, and the
-//! [`Action`]s that lead there, in the order in which they should be carried out. Time is an argument ([`Now`]); nothing here
-//! starts a server, reads a counter or waits.
+//! A [`Scaler`] receives measurements ([`Scaler::observe`] with a [`Sample`]) and the state of the fleet
+//! ([`Scaler::decide`] with a list of [`Server`]s). It returns a [`Decision`]: the wanted number of servers,
+//! the reason, and the [`Action`]s in the order of execution. Time is an argument ([`Now`]). This crate
+//! starts no server, reads no counter and never waits.
 //!
-//! - `sample`, `signals`: counters and gauges become demand, in servers. What is missing, stale or absurd is no demand of 0: the
-//!   decision is to hold.
+//! - `sample`, `signals`: turn counters and gauges into demand, in servers. A missing, stale or absurd value
+//!   does not mean a demand of 0: the decision then is to hold.
 //! - `plausible`: rejects single absurd values and stopped counters until the new level lasts.
-//! - `policy`: demand becomes a number of servers. One small file each: [`policy::Reactive`], [`policy::Target`],
-//!   [`policy::Predictive`], [`policy::Schedule`]; several of them become the most that any wants.
-//! - `forecast`: what demand will be, for [`policy::Predictive`]; the costly part of it is done by [`Scaler::refit`], between decisions.
-//! - `scaler`: bounds, cool-downs, and what the parts said.
-//! - `plan`: the number becomes actions: who is called back, woken, created, drained, stopped, deleted, replaced.
-//! - `capacity`: what one server can do, given or learned from latencies.
-//! - `demand_log`: demand of the past in few numbers, for forecasts of whoever leads next.
-//! - `history`: the row of the history file that a round leaves behind. `plot`: rows as a picture.
+//! - `policy`: turns demand into a number of servers. One small file each: [`policy::Reactive`],
+//!   [`policy::Target`], [`policy::Predictive`], [`policy::Schedule`]. Of several proposals, the highest
+//!   counts.
+//! - `forecast`: forecasts demand for [`policy::Predictive`]. [`Scaler::refit`] does the costly part between
+//!   decisions.
+//! - `scaler`: applies bounds and cool-downs to the proposals.
+//! - `plan`: turns the number into actions: recall, wake, create, drain, stop, delete, replace.
+//! - `capacity`: holds the capacity of one server, given or learned from latencies.
+//! - `demand_log`: logs past demand compactly, for the forecasts of the next leader.
+//! - `history`: formats the row of the history file for each round. `plot`: draws rows as a picture.
 
 mod capacity;
 mod choice;

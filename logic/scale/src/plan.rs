@@ -1,4 +1,4 @@
-//! A number of servers becomes actions.
+//! Actions that lead from the present fleet to the wanted number of servers.
 
 use std::time::Duration;
 
@@ -9,18 +9,19 @@ use crate::decision::{Action, Alarm, Fleet, Successor};
 use crate::server::{Server, ServerState};
 use crate::view::View;
 
-/// What is to be done, and what is in the way.
+/// Actions, and alarms about what prevents them.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) actions: Vec<Action>,
     pub(crate) alarms: Vec<Alarm>,
 }
 
-/// Rounding makes no server.
+/// Tolerance for rounding errors, so that they create no server.
 const EPSILON: f64 = 1e-6;
 
 impl View<'_> {
-    /// What leads from the fleet there is to one that can do what `wanted` servers of the standard kind can.
+    /// Plans the actions from the present fleet to one with the capacity of `wanted` servers of the standard
+    /// kind.
     pub(crate) fn plan(&self, fleet: &Fleet, wanted: u32, may_shrink: bool) -> Plan {
         let mut planner = Planner::new(self, fleet, wanted, may_shrink);
         planner.recall();
@@ -35,19 +36,19 @@ impl View<'_> {
     }
 }
 
-/// Actions by kind, while they are gathered.
+/// Collects actions by kind.
 struct Planner<'v> {
     view: &'v View<'v>,
     may_shrink: bool,
     wanted: u32,
-    /// In servers of the standard kind: above 0 = are missing, below = are too many.
+    /// Missing capacity in servers of the standard kind; negative = surplus.
     missing: f64,
     healthy: f64,
-    /// Servers that run and are to stay.
+    /// Servers that run and stay.
     serving: u32,
-    /// Servers that can still be made.
+    /// Number of servers that may still be created.
     room: u32,
-    /// Stopped, or about to be.
+    /// Servers that are stopped, or will be.
     standing_by: u32,
     sleepers: Vec<&'v Server>,
     back: Vec<ServerName>,
@@ -66,7 +67,7 @@ impl<'v> Planner<'v> {
         let states = || view.servers.iter().map(|server| server.state);
         let mut sleepers: Vec<&Server> =
             view.servers.iter().filter(|server| server.state == ServerState::Stopped).collect();
-        // The cheapest first; of equals, the one that was made last.
+        // Cheapest first; among equals, the newest first.
         sleepers.sort_by(|a, b| a.cost_per_hour.total_cmp(&b.cost_per_hour).then(b.created.cmp(&a.created)));
         let serving = view.servers.iter().filter(|server| match server.state {
             ServerState::Active | ServerState::Warming { .. } | ServerState::Shunned { .. } => true,
@@ -103,7 +104,7 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// Draining servers first: they are there, and warm.
+    /// Recalls draining servers first, because they run and are warm.
     fn recall(&mut self) {
         let mut draining: Vec<(Duration, &Server)> = self
             .view
@@ -114,10 +115,10 @@ impl<'v> Planner<'v> {
                 _ => None,
             })
             .collect();
-        // Whoever began last has the most connections left.
+        // The server that began to drain last has the most connections left.
         draining.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
         if self.view.rules.leaver == Leaver::Last {
-            // The others can go only when the last one has gone.
+            // The other servers can be removed only after the last one.
             draining.sort_by(|a, b| place(a.1).cmp(&place(b.1)));
         }
         for (_, server) in draining {
@@ -130,8 +131,9 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// A server that is overdue has one successor at most, and that one has none while both are awaited: servers that never
-    /// come must not pile up to the fleet's `max`.
+    /// Limits the successors of overdue servers: an overdue server gets at most one successor, and the
+    /// successor gets none while both are awaited. Servers that never start must not accumulate up to the
+    /// fleet's `max`.
     fn spare_the_overdue(&mut self, fleet: &Fleet) {
         let open = f64::from(self.wanted) - self.healthy;
         if open > 0.0 {
@@ -140,7 +142,8 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// Servers that do not get well. Of those that have served not all at once: if most fail, it is hardly the servers' fault.
+    /// Replaces servers that stay unhealthy. Limits the number of servers replaced at once if they have
+    /// served: if most of them fail, the servers are hardly the cause.
     fn replace(&mut self) {
         let coming = self.view.servers.iter().filter(|server| self.view.is_coming(server)).count();
         let mut left = (self.wanted as usize / 3).max(1).saturating_sub(coming);
@@ -148,14 +151,14 @@ impl<'v> Planner<'v> {
         for server in lost {
             let has_served = matches!(server.state, ServerState::Unhealthy { .. });
             if has_served && left == 0 {
-                // Its turn will come: until then nobody else is made in its place.
+                // A later round replaces it; until then it gets no successor.
                 self.add(server);
                 continue;
             }
             left = left.saturating_sub(usize::from(has_served));
             let (by, delete_first) = match self.successor() {
                 Some(found) => found,
-                // Nobody comes in its place, and it may get well after all.
+                // There is no successor, and the server may still recover.
                 None if has_served && self.is_missing() => continue,
                 None if has_served && !self.may_shrink => continue,
                 None => (Successor::Nobody, false),
@@ -165,7 +168,7 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// Who can come in place of a server that goes, and whether it has to go first.
+    /// Returns the successor of a server, and true if the server must be deleted first.
     fn successor(&mut self) -> Option<(Successor, bool)> {
         if !self.is_missing() || !self.may_serve_one_more() {
             return None;
@@ -207,7 +210,7 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// Those that are of the least use first: ill ones, those still on their way, and only then healthy ones.
+    /// Removes surplus servers in this order: unhealthy ones, starting ones, healthy ones.
     fn let_go(&mut self) {
         if !self.may_shrink || self.is_missing() {
             return;
@@ -222,7 +225,7 @@ impl<'v> Planner<'v> {
             _ => false,
         });
         for server in ill {
-            // Even if it does not count, it goes only when it would be one too many if it came back.
+            // An unhealthy server has no capacity, but goes only if it would be surplus after its recovery.
             if self.can_spare(view.units(server)) {
                 self.take_away(view.does(server).1);
                 self.drain.push(server.name.clone());
@@ -239,11 +242,11 @@ impl<'v> Planner<'v> {
         coming.sort_by(|a, b| b.state.ready().cmp(&a.state.ready()).then_with(|| a.name.cmp(&b.name)));
         for server in coming {
             let (_, later) = view.does(server);
-            // One that is late may still come: it goes when nobody waits for anything any more.
+            // A late server may still start, so it goes only when the wanted capacity is healthy.
             let is_awaited = !view.is_coming(server) && self.healthy < f64::from(self.wanted) - EPSILON;
             if self.can_spare(later) && !is_awaited {
                 self.take_away(later);
-                // One that did not come in time would not come the next time either.
+                // A server that did not start in time would not start in time again.
                 let can_be_kept =
                     matches!(server.state, ServerState::Booting { .. }) && view.is_coming(server);
                 self.put_away(server, 0, can_be_kept);
@@ -260,7 +263,7 @@ impl<'v> Planner<'v> {
         view.rules.leaver.order(&mut healthy);
         for server in healthy {
             let (now, later) = view.does(server);
-            // Those that stay must be able to do it today.
+            // The remaining servers must have the capacity now.
             if self.can_spare(now + later) && self.healthy - now >= f64::from(self.wanted) - EPSILON {
                 self.healthy -= now;
                 self.take_away(now + later);
@@ -269,7 +272,8 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// From the last one on, as long as each can be spared: whoever has to stay keeps all before it.
+    /// Removes servers from the last one on while each is surplus. A server that must stay also keeps all
+    /// servers before it.
     fn let_last_go(&mut self) {
         let view = self.view;
         let mut servers: Vec<&Server> = view.servers.iter().collect();
@@ -285,7 +289,7 @@ impl<'v> Planner<'v> {
                 ServerState::Unhealthy { .. } | ServerState::Shunned { .. } => {
                     self.can_spare(view.units(server))
                 }
-                // The balancer does not know it, so it has not to be drained.
+                // The load balancer does not know this server, so it need not drain.
                 _ => self.can_spare(later) && self.is_last(server),
             };
             if !can_go {
@@ -301,7 +305,8 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// Whether all that come after it go, too: only then can it.
+    /// Returns true if a server may be removed: with [`Leaver::Last`], only if all servers after it are also
+    /// removed.
     fn is_last(&self, server: &Server) -> bool {
         self.view.rules.leaver != Leaver::Last
             || self.view.servers.iter().all(|other| {
@@ -311,7 +316,7 @@ impl<'v> Planner<'v> {
             })
     }
 
-    /// Who has drained, and who has failed.
+    /// Stops or deletes drained and failed servers.
     fn clear_away(&mut self) {
         let mut servers: Vec<&Server> = self.view.servers.iter().collect();
         if self.view.rules.leaver == Leaver::Last {
@@ -339,11 +344,11 @@ impl<'v> Planner<'v> {
         }
     }
 
-    /// As many stopped servers as the rules say.
+    /// Keeps as many stopped servers as the rules require.
     fn stand_by(&mut self) {
         let standby = self.view.rules.standby;
         while self.may_shrink && self.standing_by > standby.keep {
-            // The dearest and oldest last in the list go first.
+            // The list is sorted by price and age: the most expensive and oldest servers at its end go first.
             let Some(sleeper) = self.sleepers.pop() else { break };
             self.standing_by -= 1;
             self.delete.push((sleeper.name.clone(), 0));

@@ -1,5 +1,6 @@
-//! The rows of a history as a picture, like the published figure: rate on one side, servers that are needed, wanted, starting, draining
-//! and active on the other, over time. SVG 1.1 by itself: nothing is fetched, no script.
+//! The rows of a history as a picture, like the published figure. It shows the rate on one axis and the
+//! servers (needed, wanted, starting, draining and active) on the other, over time. The SVG 1.1 is
+//! self-contained: it loads nothing and has no script.
 
 use std::fmt::Write;
 
@@ -11,14 +12,14 @@ const LEFT: f64 = 56.0;
 const RIGHT: f64 = 56.0;
 const TOP: f64 = 44.0;
 const BOTTOM: f64 = 44.0;
-/// More points than the picture has pixels show nothing more.
+/// Maximum number of points; the picture has fewer pixels.
 const POINTS_MAX: usize = 2_000;
 
-/// Something that is drawn.
+/// One curve of the picture.
 struct Curve {
     name: &'static str,
     colour: &'static str,
-    /// It holds until the next row, as numbers of servers do.
+    /// True if a value holds until the next row, as numbers of servers do.
     is_step: bool,
     value: fn(&Row) -> Option<f64>,
 }
@@ -49,7 +50,7 @@ const SERVERS: [Curve; 6] = [
     },
 ];
 
-/// The picture of rows in the order of their time. `title` may be any text.
+/// Draws rows, which are sorted by time. `title` may be any text.
 pub fn svg(title: &str, rows: &[Row]) -> String {
     let rows = thinned(rows);
     let begins = rows.first().map_or(0.0, |row| row.timestamp);
@@ -85,7 +86,7 @@ pub fn svg(title: &str, rows: &[Row]) -> String {
     out
 }
 
-/// Every n-th row, and those at which something was done: they are what one looks for.
+/// Selects every n-th row, and all rows with an action, which readers look for.
 fn thinned(rows: &[Row]) -> Vec<&Row> {
     let each = rows.len().div_ceil(POINTS_MAX).max(1);
     let last = rows.len().saturating_sub(1);
@@ -161,7 +162,8 @@ fn height(value: f64, top: f64) -> f64 {
     HEIGHT - BOTTOM - (value / top).clamp(0.0, 1.0) * (HEIGHT - BOTTOM - TOP)
 }
 
-/// The next number of 1, 2, 4 or 8 with zeros that is not less, so that quarters of it are short.
+/// Returns the smallest number of the form 1, 2, 4 or 8 times a power of ten that is not below `value`, so
+/// that its quarters are short.
 fn rounded(value: f64) -> f64 {
     let unit = 10_f64.powf(value.max(1e-3).log10().floor());
     let mut fits = [1.0, 2.0, 4.0, 8.0, 10.0].into_iter().map(|factor| factor * unit);
@@ -212,7 +214,7 @@ mod tests {
         }
     }
 
-    /// The path of a curve, by its name.
+    /// Returns the path of the curve with this name.
     fn drawn<'p>(picture: &'p str, name: &str) -> Option<&'p str> {
         let before = picture.split_once(&format!("<title>{name}</title>"))?.0;
         before.rsplit_once("d=\"")?.1.split_once('"').map(|(path, _)| path)

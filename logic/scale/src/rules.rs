@@ -1,3 +1,5 @@
+//! The scaling rules of a fleet.
+
 use std::time::Duration;
 
 use crate::capacity::{Capacity, CapacityRule};
@@ -6,110 +8,111 @@ use crate::history::Row;
 use crate::policy::Policy;
 use crate::window::Statistic;
 
-/// The rules of one fleet: what a config says, with every default filled in.
+/// Rules of one fleet: the config with all defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// How few and how many servers there may be.
+    /// Minimum and maximum number of servers.
     pub bounds: Bounds,
-    /// What demand is made of; at least one.
+    /// Signals that make up demand; at least one.
     pub signals: Vec<SignalRule>,
-    /// How several signals become one.
+    /// Rule that combines several signals into one.
     pub combination: Combination,
-    /// What one server can do.
+    /// Capacity of one server.
     pub capacity: CapacityRule,
-    /// Demand becomes a number of servers; of several the most.
+    /// Policies that turn demand into a number of servers; the highest proposal counts.
     pub policies: Vec<Policy>,
     /// Pauses between changes.
     pub cool_down: CoolDown,
-    /// Which server goes when one too many is there.
+    /// Rule that selects the server to remove.
     pub leaver: Leaver,
     /// Servers that are kept stopped.
     pub standby: Standby,
-    /// How long a new server is expected to take until it gets requests, before one was seen to.
+    /// Expected time from the creation of a server to its first request, before any was measured.
     pub start_up: Duration,
-    /// The same of a stopped one that is woken.
+    /// The same time for a stopped server that is started.
     pub wake_up: Duration,
-    /// A server whose checks fail for so long is replaced.
+    /// Time of failed health checks after which a server is replaced.
     pub replace_after: Duration,
-    /// A server that still works on requests so long after it began to drain is stopped all the same.
+    /// Maximum time of draining; after it, a server is stopped even with requests in progress.
     pub drain_deadline: Duration,
-    /// A measurement that is older than this says nothing.
+    /// Maximum age of a measurement.
     pub stale_after: Duration,
 }
 
-/// How few and how many servers there may be.
+/// Minimum and maximum number of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Never fewer that run, whatever the demand.
+    /// Minimum number of running servers, at any demand.
     pub min: u32,
-    /// Never more that run; not below `min`.
+    /// Maximum number of running servers; not below `min`.
     pub max: u32,
-    /// Never more that exist, stopped ones too; `None` = the provider knows.
+    /// Maximum number of existing servers, including stopped ones; `None` = the provider's limit applies.
     pub quota: Option<u32>,
 }
 
-/// What is measured.
+/// Kind of measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalKind {
-    /// Requests per second; what a server can do of them is its capacity.
+    /// Requests per second, compared with the capacity of a server.
     Requests,
-    /// Requests that are worked on.
+    /// Requests in progress.
     Active,
-    /// Requests that wait: each `per_server` of them call for one more server than there is.
+    /// Queued requests: each `per_server` of them call for one server more than are healthy.
     Queued,
-    /// The 95th percentile of latency, in seconds; calls for as many more servers as it is above `per_server`.
+    /// The 95th percentile of latency, in seconds. The demand is the healthy capacity times its ratio to
+    /// `per_server`.
     Latency,
     /// Bytes per second.
     Bytes,
-    /// Load of processors, 1 = busy; calls for as many more servers as it is above `per_server`.
+    /// CPU load, 1 = fully busy. The demand is the healthy capacity times its ratio to `per_server`.
     Cpu,
 }
 
-/// One thing that demand is made of.
+/// One signal of the demand.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignalRule {
-    /// What is measured.
+    /// Kind of measurement.
     pub kind: SignalKind,
-    /// What one server of the standard kind should have of it. Not looked at for [`SignalKind::Requests`].
+    /// Intended amount for one server of the standard kind. Unused for [`SignalKind::Requests`].
     pub per_server: f64,
-    /// Which of the values of a window counts.
+    /// Statistic over the window.
     pub statistic: Statistic,
-    /// The window; 0 = the latest value.
+    /// Length of the window; 0 = the latest value only.
     pub window: Duration,
 }
 
-/// How several signals become one demand.
+/// Rule that combines several signals into one demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Combination {
-    /// Whichever calls for the most servers.
+    /// The highest demand of all signals.
     #[default]
     Max,
-    /// Their mean.
+    /// The mean of all signals.
     Mean,
-    /// Whichever calls for the fewest.
+    /// The lowest demand of all signals.
     Min,
 }
 
 /// Pauses between changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CoolDown {
-    /// From one increase to the next.
+    /// Pause from one increase to the next.
     pub up: Duration,
-    /// From any change to a decrease.
+    /// Pause from any change to a decrease.
     pub down: Duration,
 }
 
-/// Servers that are kept stopped: they can be woken much faster than new ones can be made.
+/// Servers that are kept stopped, because starting them is much faster than creating new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standby {
-    /// So many of those that are not needed any more are kept; the others are deleted.
+    /// Number of surplus servers to keep stopped; further ones are deleted.
     pub keep: u32,
-    /// So many are made in advance if there are not as many; at most `keep`.
+    /// Number of stopped servers to create in advance; at most `keep`.
     pub prepare: u32,
 }
 
 impl Rules {
-    /// Rules by requests per second with the policy that is used where none is named.
+    /// Creates rules by requests per second with the default policy.
     pub fn by_requests(min: u32, max: u32, requests_per_s: f64) -> Self {
         Self {
             bounds: Bounds { min, max: max.max(min), quota: None },
@@ -119,7 +122,7 @@ impl Rules {
             policies: vec![Policy::default()],
             cool_down: CoolDown::default(),
             leaver: Leaver::default(),
-            // Those that were made once: they cost little while they are stopped, and are back sooner than new ones.
+            // Keeps surplus servers stopped: they cost little, and start sooner than new ones.
             standby: Standby { keep: max.saturating_sub(min), prepare: 0 },
             start_up: Duration::from_secs(60),
             wake_up: Duration::from_secs(20),
@@ -131,27 +134,28 @@ impl Rules {
 }
 
 impl Rules {
-    /// Returns the same rules for a fleet without any machine, whatever its bounds.
+    /// Returns the same rules for a fleet without any machine, regardless of its bounds.
     pub(crate) fn without_servers(&self) -> Self {
         let bounds = Bounds { min: 0, ..self.bounds };
         Self { bounds, standby: Standby::default(), ..self.clone() }
     }
 
-    /// Whether what was measured long ago matters.
+    /// Returns true if a policy uses past demand.
     pub fn forecasts(&self) -> bool {
         self.policies.iter().any(|policy| matches!(policy, Policy::Predictive(_)))
     }
 
-    /// The demand that a row of the history tells of, in servers as they are now; `None` = it does not.
+    /// Returns the demand of a history row in servers of the present kind; `None` = unknown.
     pub fn demand_of(&self, row: &Row) -> Option<f64> {
         match self.requests_per_server() {
-            // Servers may have been others then.
+            // The servers of that time may have had another capacity.
             Some(requests_per_s) => Some(row.rate_per_s? / requests_per_s),
             None => row.demand,
         }
     }
 
-    /// What a server does of requests, where demand is these and nothing else, and that is given.
+    /// Returns the requests per second of a server, if demand consists of requests only and the capacity is
+    /// given.
     pub(crate) fn requests_per_server(&self) -> Option<f64> {
         let counts_requests = self.signals.iter().all(|signal| signal.kind == SignalKind::Requests);
         match self.capacity.standard {
@@ -162,18 +166,18 @@ impl Rules {
 }
 
 impl SignalRule {
-    /// The latest value counts.
+    /// Creates a rule that uses the latest value.
     pub const fn latest(kind: SignalKind, per_server: f64) -> Self {
         Self { kind, per_server, statistic: Statistic::Mean, window: Duration::ZERO }
     }
 }
 
 impl SignalKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 6] =
         [Self::Requests, Self::Active, Self::Queued, Self::Latency, Self::Bytes, Self::Cpu];
 
-    /// As configs and reasons call it.
+    /// Returns the name in configs and reasons.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Requests => "requests",

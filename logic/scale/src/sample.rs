@@ -1,34 +1,37 @@
+//! Measurements at one moment.
+
 use std::time::Duration;
 
-/// What was measured at one moment. `None` = this was not measured, which is something else than 0.
+/// Measurements at one moment. `None` = not measured, which differs from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sample {
-    /// Requests that have come to the pool since its counter began. A counter that goes back has begun anew.
+    /// Requests to the pool since its counter began. A lower value than before means that the counter was
+    /// reset.
     pub requests: Option<u64>,
-    /// Bytes that have gone to clients, likewise.
+    /// Bytes sent to clients since the counter began.
     pub bytes: Option<u64>,
-    /// Requests that servers are working on right now.
+    /// Requests in progress on servers.
     pub active: Option<u64>,
-    /// Requests that wait for a server right now.
+    /// Queued requests.
     pub queued: Option<u64>,
-    /// How long the latest requests took.
+    /// Latency of the latest requests.
     pub p95: Option<P95>,
-    /// Mean load of the servers' processors as their agents report it, 1 = busy.
+    /// Mean CPU load of the servers as their agents report it, 1 = fully busy.
     pub cpu: Option<f64>,
 }
 
-/// The time within which 95 percent of the latest requests were answered.
+/// 95th percentile of the latency of the latest requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum P95 {
-    /// This long.
+    /// The exact value.
     Is(Duration),
-    /// Most were not answered, or with errors; of the others 95 percent were within this. That may be a reason for more servers,
-    /// and is none for fewer.
+    /// A lower bound: most requests got no answer or an error, and this is the 95th percentile of the others.
+    /// It may be a reason for more servers, never for fewer.
     AtLeast(Duration),
 }
 
 impl P95 {
-    /// What is known of it.
+    /// Returns the known value, exact or a lower bound.
     pub const fn known(self) -> Duration {
         match self {
             Self::Is(known) | Self::AtLeast(known) => known,
@@ -37,7 +40,7 @@ impl P95 {
 }
 
 impl Sample {
-    /// Only the requests are counted.
+    /// Creates a sample that holds only the requests.
     pub fn of_requests(requests: u64) -> Self {
         Self { requests: Some(requests), ..Self::default() }
     }

@@ -1,3 +1,5 @@
+//! The scaler of one fleet.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +17,9 @@ use crate::view::View;
 
 /// Decides for one fleet.
 ///
-/// Once a round (a second or so): [`Scaler::observe`] with what was measured, if anything was, then [`Scaler::decide`] with the
-/// fleet as it is. What policies look at is all in here; a decision whose actions were not carried out comes again.
+/// Each round (about a second), call [`Scaler::observe`] with the measurements, if there are any, and then
+/// [`Scaler::decide`] with the present fleet. The scaler holds the whole state of the policies. If the
+/// actions of a decision are not executed, the next decision repeats them.
 #[derive(Debug, Clone)]
 pub struct Scaler {
     rules: Arc<Rules>,
@@ -33,13 +36,13 @@ pub struct Scaler {
     changed: Option<Duration>,
 }
 
-/// How much of the expected time the newest server makes up.
+/// Weight of the newest server in the expected start-up time.
 const NEWEST_SHARE: f64 = 0.3;
-/// No server is expected to take longer.
+/// Maximum expected start-up time.
 const START_UP_MAX: Duration = Duration::from_secs(3_600);
 
 impl Scaler {
-    /// Nothing measured, nothing decided yet.
+    /// Creates a scaler without measurements or decisions.
     pub fn new(rules: Arc<Rules>) -> Self {
         Self {
             signals: Signals::new(&rules.signals, rules.combination, rules.stale_after),
@@ -57,12 +60,12 @@ impl Scaler {
         }
     }
 
-    /// What it goes by.
+    /// Returns the rules.
     pub fn rules(&self) -> &Arc<Rules> {
         &self.rules
     }
 
-    /// Takes in what was measured at a moment; at most once between two decisions.
+    /// Adds the measurements of a moment; at most once between two decisions.
     pub fn observe(&mut self, at: Duration, sample: &Sample) {
         let scale = Scale { requests_per_s: self.capacities.standard(), servers_max: self.rules.bounds.max };
         self.signals.take(at, sample, scale);
@@ -73,36 +76,36 @@ impl Scaler {
         self.signals.held_rate()
     }
 
-    /// Takes in how a server of a kind did, if its capacity is to be learned.
+    /// Adds the performance of a server of a kind, if its capacity is learned.
     pub fn learn(&mut self, flavour: Option<&Name>, observation: &Observation) {
         if let Some(learner) = self.capacities.learner(flavour) {
             learner.take(observation);
         }
     }
 
-    /// What each kind of server is believed to do, and why.
+    /// Returns the capacity of each kind of server, with an explanation.
     pub fn capacities(&self) -> Vec<(Option<Name>, String)> {
         self.capacities.explain()
     }
 
-    /// Takes in demand of the past, in servers of the standard kind, oldest first: what forecasts begin with.
+    /// Adds past demand in servers of the standard kind, oldest first, as the basis of forecasts.
     pub fn remember(&mut self, wall_s: i64, demand: f64) {
         self.trackers.iter_mut().for_each(|tracker| tracker.remember(wall_s, demand));
     }
 
-    /// Forgets what forecasts were made from: what is to be remembered next is older than that.
+    /// Removes the past demand of the forecasts, so that older demand can be added.
     pub fn forget(&mut self) {
         self.trackers.iter_mut().for_each(Tracker::forget);
     }
 
-    /// Makes one forecast anew, if that is worth it by now, and returns whether it did so. It takes a millisecond or so, some times a
-    /// day: no part of a decision, which never waits for it, but to be called after each. Whoever decides for many fleets in one
-    /// thread gives one of them a turn each round.
+    /// Fits one forecast again, if enough new data exists; returns true if it did. A fit takes about a
+    /// millisecond and occurs several times a day. It is not part of a decision: call it after each. A thread
+    /// with many fleets lets one fleet do this in each round.
     pub fn refit(&mut self) -> bool {
         self.trackers.iter_mut().any(Tracker::refit)
     }
 
-    /// A new server (or, `woken`, a stopped one) took so long until it got requests.
+    /// Records the time that a new server (or, if `woken`, a stopped one) took to its first request.
     pub fn started(&mut self, woken: bool, took: Duration) {
         let expected = if woken { &mut self.wake_up } else { &mut self.start_up };
         let took = took.min(START_UP_MAX).as_secs_f64();
@@ -110,23 +113,23 @@ impl Scaler {
         *expected = Duration::from_secs_f64(believed.max(0.0));
     }
 
-    /// So many starts in a row have come to nothing: the next are waited for longer.
+    /// Sets the number of failed starts in a row; the scaler then waits longer for the next servers.
     pub fn set_failed_starts(&mut self, count: u32) {
         self.failed_starts = count;
     }
 
-    /// How long a new server (or, `woken`, a stopped one) is expected to take.
+    /// Returns the expected start-up time of a new server (or, if `woken`, a stopped one).
     pub fn expected(&self, woken: bool) -> Duration {
         if woken { self.wake_up } else { self.start_up }
     }
 
-    /// Sets the number of servers by hand; `None` = the policies decide again. The bounds hold, except for 0, which deletes all
-    /// machines, stopped ones too.
+    /// Sets the number of servers by hand; `None` = the policies decide again. The bounds apply, except for
+    /// 0, which deletes all machines, including stopped ones.
     pub fn pin(&mut self, wanted: Option<u32>) {
         self.pinned = wanted;
     }
 
-    /// How many servers there should be now, and what is to be done.
+    /// Decides the number of servers and the actions.
     pub fn decide(&mut self, now: Now, servers: &[Server]) -> Decision {
         let rules = match self.pinned {
             Some(0) => Arc::new(self.rules.without_servers()),
@@ -147,7 +150,7 @@ impl Scaler {
         let reading = self.signals.read(now.at, self.capacities.standard(), fleet.healthy);
         let situation = Situation {
             now,
-            // What was measured counts for no longer than it may be old.
+            // A measurement counts for at most its maximum age.
             passed: self
                 .decided
                 .map_or(Duration::ZERO, |last| now.at.saturating_sub(last).min(rules.stale_after)),
@@ -193,7 +196,7 @@ impl Scaler {
         }
     }
 
-    /// What comes of what the policies said, and why.
+    /// Combines the proposals into the wanted number and its reason.
     fn settle(&self, situation: &Situation, reading: &Reading, parts: &[Part]) -> (u32, String) {
         let before = situation.wanted;
         if let Some(pinned) = self.pinned {
@@ -204,7 +207,7 @@ impl Scaler {
             };
             return (pinned.clamp(situation.least, situation.most), reason);
         }
-        // Of equals, the first decides.
+        // Among equal proposals, the first policy decides.
         let highest = parts.iter().rev().max_by_key(|part| part.wanted);
         let (proposed, mut reason) = match highest {
             Some(part) => (part.wanted, format!("{}: {}", part.policy, part.reason)),

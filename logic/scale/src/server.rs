@@ -1,27 +1,29 @@
+//! The servers of a fleet and their states.
+
 use std::time::Duration;
 
 use weir_model::{Name, ServerName, ZoneName};
 
-/// A server of a fleet, as its provider and its checks see it.
+/// A server of a fleet, as its provider and its health checks report it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Server {
-    /// What provider and pool call it.
+    /// Name of the server in the provider and the pool.
     pub name: ServerName,
-    /// What kind it is; `None` = the fleet's only kind.
+    /// Kind of the server; `None` = the fleet's only kind.
     pub flavour: Option<Name>,
-    /// Where it stands, if that matters.
+    /// Zone, if zones matter.
     pub zone: Option<ZoneName>,
-    /// When it was ordered, or made, since 1970 or any other moment: only beside that of other servers does it mean something.
+    /// Time of creation, from any origin; only used to compare servers.
     pub created: Duration,
-    /// What an hour of it costs, in any currency; 0 where nobody has said.
+    /// Price of an hour, in any currency; 0 if unknown.
     pub cost_per_hour: f64,
-    /// Requests that it is working on.
+    /// Requests in progress.
     pub active: u64,
-    /// What it is doing.
+    /// State of the server.
     pub state: ServerState,
 }
 
-/// Where a server is in its life.
+/// State of a server in its life cycle.
 ///
 /// ```text
 /// Creating -> Booting -> Warming -> Active <-> Unhealthy
@@ -31,54 +33,54 @@ pub struct Server {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ServerState {
-    /// The provider is making it.
+    /// The provider is creating the server.
     Creating {
-        /// When it will take requests, as far as earlier ones tell.
+        /// Expected time of the first request, estimated from earlier servers.
         ready: Duration,
-        /// It is made to be kept stopped, and will be no help.
+        /// True if the server is to be kept stopped, and adds no capacity.
         for_standby: bool,
     },
-    /// It is there, and its checks do not pass yet: made or woken just now.
+    /// The server is created or started, but its health checks do not pass yet.
     Booting {
-        /// When it will take requests, as far as earlier ones tell.
+        /// Expected time of the first request, estimated from earlier servers.
         ready: Duration,
     },
-    /// It takes requests, but not its full share yet.
+    /// The server receives less than its full share of requests.
     Warming {
-        /// When it will take its full share.
+        /// Expected time of the full share.
         ready: Duration,
-        /// The share that it takes now, 0 to 1.
+        /// Present share, 0 to 1.
         share: f64,
     },
-    /// It takes requests, and its checks pass.
+    /// The server receives requests and passes its health checks.
     Active,
-    /// Its checks have failed.
+    /// The health checks of the server fail.
     Unhealthy {
-        /// Since when.
+        /// Start of this state.
         since: Duration,
     },
-    /// Its checks pass, but it gets no requests for now: real traffic or its agent has put it out.
+    /// The health checks pass, but real traffic or the agent has temporarily excluded the server.
     Shunned {
-        /// Since when.
+        /// Start of this state.
         since: Duration,
     },
-    /// It finishes what it has, and gets nothing new.
+    /// The server finishes its requests and receives no new ones.
     Draining {
-        /// Since when.
+        /// Start of this state.
         since: Duration,
     },
-    /// The provider is stopping it.
+    /// The provider is stopping the server.
     Stopping,
-    /// It exists, does not run, and can be woken.
+    /// The server exists and is stopped; it can be started.
     Stopped,
-    /// The provider could not make, wake or stop it.
+    /// The provider failed to create, start or stop the server.
     Failed,
-    /// The provider is deleting it.
+    /// The provider is deleting the server.
     Deleting,
 }
 
 impl ServerState {
-    /// In one word, for reports.
+    /// Returns the state in one word, for reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Creating { .. } => "creating",
@@ -95,12 +97,12 @@ impl ServerState {
         }
     }
 
-    /// Whether it runs, and so is paid for.
+    /// Returns true if the server runs, and therefore costs money.
     pub const fn is_powered(self) -> bool {
         !matches!(self, Self::Stopped | Self::Failed | Self::Deleting)
     }
 
-    /// When it will take its full share of requests, if it is on its way there.
+    /// Returns the expected time of the full share of requests, if the server is starting.
     pub const fn ready(self) -> Option<Duration> {
         match self {
             Self::Creating { ready, for_standby: false }

@@ -1,4 +1,4 @@
-//! Measurements become demand: how many servers of the standard kind what comes would keep busy.
+//! Signals: measurements become demand, in servers of the standard kind.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,20 +9,20 @@ use crate::rules::{Combination, SignalKind, SignalRule};
 use crate::sample::{P95, Sample};
 use crate::window::Window;
 
-/// Why a measurement says nothing.
+/// Reason why a measurement is unusable or incomplete.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unusable {
-    /// Nobody has measured it.
+    /// The signal was not measured.
     Missing(SignalKind),
-    /// It was measured too long ago.
+    /// The measurement is too old.
     Stale(SignalKind),
-    /// It cannot be true.
+    /// The value is impossible.
     Absurd(SignalKind),
-    /// Its counter began anew.
+    /// The counter was reset.
     Reset(SignalKind),
-    /// Its counter was looked at for the first time.
+    /// The counter has only one value so far.
     First(SignalKind),
-    /// It is no less than what was measured, and may be more.
+    /// The value is a lower bound.
     AtLeast(SignalKind),
     /// The value is far above recent ones. The last accepted value counts until the new level lasts.
     Jump {
@@ -33,21 +33,21 @@ pub enum Unusable {
         /// Highest recent value.
         lately: f64,
     },
-    /// A steadily growing counter stands still. The last accepted value counts until the counter moves or the standstill
-    /// lasts.
+    /// A steadily growing counter stands still. The last accepted value counts until the counter moves or the
+    /// standstill lasts.
     Standstill(SignalKind),
 }
 
-/// What the measurements say.
+/// Demand according to the measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Reading {
-    /// In servers of the standard kind; without the signals that are unusable. `None` = all of them are.
+    /// Demand in servers of the standard kind, without unusable signals; `None` = all signals are unusable.
     pub(crate) demand: Option<f64>,
-    /// The first signal that says nothing, or not all, and why.
+    /// The first unusable or incomplete signal, with its reason.
     pub(crate) unusable: Option<Unusable>,
 }
 
-/// Every signal of a fleet.
+/// All signals of a fleet.
 #[derive(Debug, Clone)]
 pub(crate) struct Signals {
     combination: Combination,
@@ -72,11 +72,11 @@ struct Signal {
     counter: Counter,
     window: Window,
     latest: Option<Duration>,
-    /// When only the least that it may be was measured last.
+    /// Time of the latest measurement that was a lower bound.
     least: Option<Duration>,
-    /// When its counter was looked at last, and how long after the time before.
+    /// Time of the latest look at the counter, and the interval before it.
     looked: Option<(Duration, Duration)>,
-    /// What was wrong with it in the latest sample.
+    /// Error of the latest sample.
     wrong: Option<Unusable>,
     plausibility: Plausibility,
     /// Reason to reject the latest value.
@@ -85,13 +85,13 @@ struct Signal {
     instead: Option<f64>,
 }
 
-/// No pool has more of these a second, or at once.
+/// Maximum plausible count, at once or per second.
 const COUNT_MAX: f64 = 1e9;
-/// Nor more bytes a second.
+/// Maximum plausible bytes per second.
 const BYTES_PER_S_MAX: f64 = 1e13;
-/// Processors are not busier than this, whatever an agent rounds.
+/// Maximum plausible CPU load, with the rounding of agents.
 const CPU_MAX: f64 = 1.5;
-/// Nobody waits longer for an answer.
+/// Maximum plausible latency, in seconds.
 const LATENCY_S_MAX: f64 = 86_400.0;
 
 impl Signals {
@@ -112,7 +112,7 @@ impl Signals {
         Self { combination, stale_after, signals, before: None }
     }
 
-    /// Takes a sample in. One without anything in it is no sample.
+    /// Adds a sample. A sample without values does not count.
     pub(crate) fn take(&mut self, at: Duration, sample: &Sample, scale: Scale) {
         let elsewhere =
             self.before.replace(*sample).map_or(Elsewhere::default(), |before| seen(&before, sample));
@@ -127,9 +127,10 @@ impl Signals {
         requests.instead
     }
 
-    /// What it all comes to at `now`.
+    /// Combines all signals at `now`.
     ///
-    /// `requests_per_s`: what a server of the standard kind can do. `healthy`: the fleet's capacity, in such servers.
+    /// `requests_per_s` is the capacity of a server of the standard kind. `healthy` is the fleet's capacity,
+    /// in such servers.
     pub(crate) fn read(&mut self, now: Duration, requests_per_s: f64, healthy: f64) -> Reading {
         let mut unusable = None;
         let mut demands: Option<(f64, f64, f64, u32)> = None;
@@ -176,7 +177,7 @@ impl Signal {
             Ok(None) => self.wrong,
             Err(cause) => {
                 self.doubt = None;
-                // A rate that cannot be true must not be recorded either.
+                // An impossible rate must not be recorded either.
                 let is_absurd = matches!(cause, Unusable::Absurd(_));
                 self.instead = if is_absurd { self.window.value(at, self.rule.statistic) } else { None };
                 Some(cause)
@@ -184,7 +185,7 @@ impl Signal {
         };
     }
 
-    /// Takes in a value if it is plausible.
+    /// Adds a value if it is plausible.
     fn judge(
         &mut self,
         at: Duration,
@@ -220,12 +221,12 @@ impl Signal {
         };
     }
 
-    /// Whether a value that counts now may be less than it really was.
+    /// Returns true if a value in use is a lower bound.
     fn is_least(&self, now: Duration) -> bool {
         self.least.is_some_and(|at| self.latest == Some(at) || now.saturating_sub(at) < self.rule.window)
     }
 
-    /// What the sample says of this signal; `None` = nothing new.
+    /// Returns the value of this signal in the sample; `None` = no new value.
     fn value(
         &mut self,
         at: Duration,
@@ -259,7 +260,7 @@ impl Signal {
         let count = count.ok_or(Unusable::Missing(kind))?;
         let is_late = self.is_late(at, stale_after);
         match self.counter.look(at, count) {
-            // The mean of a long time says little about now.
+            // The mean over a long time says little about the present.
             Increase::PerSecond(_) if is_late => Err(Unusable::Stale(kind)),
             Increase::PerSecond(rate) => Ok(Some(rate)),
             Increase::SameTime => Ok(None),
@@ -268,7 +269,8 @@ impl Signal {
         }
     }
 
-    /// Whether the counter was not looked at for too long; where all looks take long, that is how it is.
+    /// Returns true if the interval between two looks was too long. If all intervals are long, none counts as
+    /// too long.
     fn is_late(&mut self, at: Duration, stale_after: Duration) -> bool {
         let (last, usual) = self.looked.unwrap_or((at, Duration::MAX));
         let gap = at.saturating_sub(last);
@@ -295,7 +297,7 @@ impl Signal {
         let demand = match kind {
             SignalKind::Requests => value / requests_per_s,
             SignalKind::Active | SignalKind::Bytes => value / self.rule.per_server,
-            // Those who wait are more than the servers there are can take.
+            // Queued requests exceed the capacity of the present servers.
             SignalKind::Queued if value > 0.0 => healthy + value / self.rule.per_server,
             SignalKind::Queued => 0.0,
             SignalKind::Latency | SignalKind::Cpu => healthy * value / self.rule.per_server,
@@ -309,7 +311,7 @@ fn seen(before: &Sample, now: &Sample) -> Elsewhere {
     let rises = |of: fn(&Sample) -> Option<u64>| of(now) > of(before);
     let falls = |of: fn(&Sample) -> Option<u64>| of(now) < of(before);
     let is_busy = [now.active, now.queued].into_iter().flatten().any(|count| count > 0);
-    // A new request would have been counted.
+    // The counter would have counted a new request.
     let has_begun = rises(|sample| sample.active) || rises(|sample| sample.queued);
     let moves =
         rises(|sample| sample.bytes) || falls(|sample| sample.active) || falls(|sample| sample.queued);
@@ -317,7 +319,7 @@ fn seen(before: &Sample, now: &Sample) -> Elsewhere {
 }
 
 impl Unusable {
-    /// What the trouble is with.
+    /// Returns the affected signal.
     pub const fn signal(self) -> SignalKind {
         match self {
             Self::Missing(kind)
@@ -331,7 +333,7 @@ impl Unusable {
         }
     }
 
-    /// Whether that passes by itself and needs nobody's attention.
+    /// Returns true if the cause passes by itself and needs no attention.
     pub const fn is_expected(self) -> bool {
         matches!(self, Self::Reset(_) | Self::First(_))
     }

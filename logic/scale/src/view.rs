@@ -1,4 +1,4 @@
-//! A fleet as it is judged: what its servers can do, and which of them are lost.
+//! Assessment of a fleet: the capacity of its servers, and the servers to replace.
 
 use std::time::Duration;
 
@@ -7,27 +7,28 @@ use crate::decision::Fleet;
 use crate::rules::Rules;
 use crate::server::{Server, ServerState};
 
-/// What is to be judged.
+/// Input of the assessment.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'v> {
     pub(crate) rules: &'v Rules,
     pub(crate) capacities: &'v Capacities,
     pub(crate) servers: &'v [Server],
     pub(crate) now: Duration,
-    /// How long a new server takes until it gets requests.
+    /// Expected time from the creation of a server to its first request.
     pub(crate) start_up: Duration,
-    /// Starts in a row that came to nothing.
+    /// Failed starts in a row.
     pub(crate) failed_starts: u32,
 }
 
-/// The longest patience with a server that is overdue, in times of what it should take to start. Patience grows with each start
-/// that came to nothing: where starts take longer than expected, servers must not be deleted just before they are ready.
+/// Maximum patience with an overdue server, in start-up times. Patience grows with each failed start: if
+/// starts take longer than expected, servers must not be deleted just before they are ready.
 const OVERDUE_LOST: u32 = 10;
-/// Nothing is overdue sooner than this behind its time.
+/// Minimum delay after which a server is overdue.
 const OVERDUE_MIN: Duration = Duration::from_secs(30);
 
 impl View<'_> {
-    /// Counts the fleet by what it can do. A server counts when it is healthy, or for what it will be when it is on its way.
+    /// Counts the fleet by capacity. A healthy server counts with its present capacity, a starting one with
+    /// its future capacity.
     pub(crate) fn count(&self) -> Fleet {
         let mut fleet = Fleet { servers: self.servers.len() as u32, ..Fleet::default() };
         for server in self.servers {
@@ -49,17 +50,17 @@ impl View<'_> {
         self.capacities.of(server.flavour.as_ref())
     }
 
-    /// What a server can do now, and what it will do besides.
+    /// Returns the present capacity of a server, and the capacity that it will add.
     pub(crate) fn does(&self, server: &Server) -> (f64, f64) {
         match server.state {
             ServerState::Active => (self.units(server), 0.0),
             ServerState::Warming { share, .. } => {
                 let (units, share) = (self.units(server), share.clamp(0.0, 1.0));
-                // One that does not rise takes no more than it does now.
+                // If its share does not rise in time, the server keeps its present capacity.
                 let later = if self.is_coming(server) { units * (1.0 - share) } else { 0.0 };
                 (units * share, later)
             }
-            // One that is shunned for long is no capacity, but never lost either.
+            // A server that is shunned for long has no capacity, but is never replaced.
             ServerState::Unhealthy { since } | ServerState::Shunned { since } if !self.is_lost(since) => {
                 (0.0, self.units(server))
             }
@@ -68,7 +69,7 @@ impl View<'_> {
         }
     }
 
-    /// On its way, and not overdue.
+    /// Returns true if the server is starting and not overdue.
     pub(crate) fn is_coming(&self, server: &Server) -> bool {
         server.state.ready().is_some_and(|ready| self.now <= ready.saturating_add(self.grace()))
     }
@@ -87,7 +88,7 @@ impl View<'_> {
         self.now.saturating_sub(since) >= self.rules.replace_after
     }
 
-    /// It will not get well any more.
+    /// Returns true if the server will not recover.
     pub(crate) fn is_to_be_replaced(&self, server: &Server) -> bool {
         match server.state {
             ServerState::Unhealthy { since } => self.is_lost(since),
@@ -99,15 +100,15 @@ impl View<'_> {
         }
     }
 
-    /// How long a server may be overdue before it is deleted: `replace_after`, twice that after a start that came to nothing,
-    /// and so on.
+    /// Returns the time that a server may be overdue before it is deleted: `replace_after`, doubled with each
+    /// failed start.
     fn patience(&self) -> Duration {
         let first = self.rules.replace_after;
         let doubled = first.saturating_mul(1_u32.checked_shl(self.failed_starts).unwrap_or(u32::MAX));
         doubled.min(self.grace().saturating_mul(OVERDUE_LOST)).max(first)
     }
 
-    /// What servers would do that are overdue, and not given up yet.
+    /// Returns the capacity of the overdue servers that are still awaited.
     pub(crate) fn overdue(&self) -> f64 {
         let waited_for =
             self.servers.iter().filter(|one| self.is_overdue(one) && !self.is_to_be_replaced(one));

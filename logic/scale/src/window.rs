@@ -1,19 +1,21 @@
+//! Windows of recent values.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Which of the values of a window counts.
+/// Statistic over the values of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Statistic {
     /// The mean.
     #[default]
     Mean,
-    /// The greatest.
+    /// The maximum.
     Max,
-    /// The value that this share (0 to 1) of all do not exceed (nearest rank).
+    /// The percentile of this share, 0 to 1 (nearest rank).
     Percentile(f64),
 }
 
-/// The values of the last while.
+/// Recent values.
 #[derive(Debug, Clone)]
 pub struct Window {
     span: Duration,
@@ -21,21 +23,21 @@ pub struct Window {
 }
 
 impl Window {
-    /// So many values are remembered at most; of more, the oldest are forgotten before their time.
+    /// Maximum number of values; a window with more drops the oldest ones early.
     pub const VALUES_MAX: usize = 4096;
 
-    /// Of the last `span`; 0 = of the latest value alone.
+    /// Creates a window of the last `span`; 0 = the latest value only.
     pub const fn new(span: Duration) -> Self {
         Self { span, values: VecDeque::new() }
     }
 
-    /// Notes a value.
+    /// Adds a value.
     pub fn push(&mut self, at: Duration, value: f64) {
         self.values.push_back((at, value));
         self.forget(at);
     }
 
-    /// The value that counts at `now`; `None` = none was noted.
+    /// Returns the statistic at `now`; `None` = no value yet.
     pub fn value(&mut self, now: Duration, statistic: Statistic) -> Option<f64> {
         self.forget(now);
         let newest = self.values.back()?.1;
@@ -55,7 +57,7 @@ impl Window {
         })
     }
 
-    /// The latest value stays, however old it is: whether it is too old is for others to say.
+    /// Removes old values, but keeps the latest at any age: callers decide if it is too old.
     fn forget(&mut self, now: Duration) {
         let is_over = |at: Duration| now.saturating_sub(at) >= self.span;
         while self.values.len() > 1

@@ -1,10 +1,11 @@
-//! What demand will be, and how far off that may be.
+//! Forecasts of demand, with their uncertainty.
 //!
-//! - [`Seasonal`]: a decomposition of several seasons (MSTL), by a library; made anew now and then.
-//! - [`HoltWinters`]: exponential smoothing with a damped trend and a season (Holt, 1957; Winters, 1960; Gardner and McKenzie,
-//!   1985), one step in constant time; its band is that of Hyndman, Koehler, Ord, Snyder: "Forecasting with exponential smoothing",
-//!   2008, the class with additive errors.
-//! - `outlook`: which of the two a fleet goes by. `past`: what the first is made from. `trend`: how it goes on without the season.
+//! - [`Seasonal`]: a decomposition by season (MSTL) by a library, fitted again from time to time.
+//! - [`HoltWinters`]: exponential smoothing with a damped trend and a season (Holt, 1957; Winters, 1960;
+//!   Gardner and McKenzie, 1985), with one step in constant time. Its band follows Hyndman, Koehler, Ord and
+//!   Snyder, "Forecasting with exponential smoothing", 2008, for the class with additive errors.
+//! - `outlook`: selects one of the two methods. `past`: holds the input of the decomposition. `trend`:
+//!   forecasts the part without season.
 
 mod mstl;
 mod outlook;
@@ -15,42 +16,42 @@ pub use mstl::{Band, Seasonal, Unfit};
 pub use outlook::Method;
 pub(crate) use outlook::Outlook;
 
-/// How fast a forecast follows.
+/// Smoothing factors of a forecast; higher factors follow new values faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Smoothing {
-    /// Of the level, 0 to 1.
+    /// Factor of the level, 0 to 1.
     pub level: f64,
-    /// Of the trend, 0 to 1.
+    /// Factor of the trend, 0 to 1.
     pub trend: f64,
-    /// Of the season, 0 to 1.
+    /// Factor of the season, 0 to 1.
     pub season: f64,
-    /// What is left of the trend from one step to the next, 0 to 1.
+    /// Share of the trend that remains from one step to the next, 0 to 1.
     pub damping: f64,
 }
 
-/// Forecasts a series of values at equal distances in time.
+/// Forecasts a series of values at equal intervals.
 #[derive(Debug, Clone)]
 pub struct HoltWinters {
     smoothing: Smoothing,
     level: f64,
     trend: f64,
-    /// What each step of the season has beyond the level.
+    /// Difference from the level in each step of the season.
     seasons: Vec<f64>,
-    /// Where in the season the next value stands.
+    /// Position of the next value in the season.
     at: usize,
-    /// Values of the first season: the state begins with their mean.
+    /// Values of the first season; the initial level is their mean.
     first: Vec<f64>,
-    /// The moving mean of squared errors, one step ahead.
+    /// Moving mean of the squared errors one step ahead.
     variance: f64,
     steps: u64,
 }
 
-/// What a value will be.
+/// Forecast of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
-    /// Most likely.
+    /// Most likely value.
     pub mean: f64,
-    /// The standard deviation of what it may be besides.
+    /// Standard deviation of the error.
     pub deviation: f64,
 }
 
@@ -60,11 +61,12 @@ impl Default for Smoothing {
     }
 }
 
-/// How much of the variance is the newest error.
+/// Weight of the newest error in the variance.
 const ERROR_SHARE: f64 = 0.05;
 
 impl HoltWinters {
-    /// With a season of so many steps, at least 1; `phase` is where in it the first value stands.
+    /// Creates a forecast with a season of `season` steps, at least 1. `phase` is the position of the first
+    /// value in the season.
     pub fn new(smoothing: Smoothing, season: usize, phase: usize) -> Self {
         let season = season.max(1);
         Self {
@@ -79,12 +81,12 @@ impl HoltWinters {
         }
     }
 
-    /// Whether a whole season was seen, and so a forecast is worth something.
+    /// Returns true after a whole season; forecasts are useful from then on.
     pub fn is_ready(&self) -> bool {
         self.steps >= self.seasons.len() as u64
     }
 
-    /// Takes the next value in. One that is no number is taken for what was expected.
+    /// Adds the next value. Replaces a value that is not finite by the expected one.
     pub fn push(&mut self, value: f64) {
         let value = if value.is_finite() { value } else { self.ahead(1).mean };
         self.steps += 1;
@@ -108,26 +110,26 @@ impl HoltWinters {
         let before = self.level + damping * self.trend;
         let error = value - before - self.seasons[self.at];
         self.variance += (error * error - self.variance) * ERROR_SHARE;
-        // The error-correction form: each part takes its share of the error.
+        // Error-correction form: each component takes its share of the error.
         self.trend = damping * self.trend + level * trend * error;
         self.level = before + level * error;
         self.seasons[self.at] += season * (1.0 - level) * error;
     }
 
-    /// What the `step`-th next value will be, from 1; demand is never below 0.
+    /// Forecasts the `step`-th next value, from 1; demand is never below 0.
     pub fn ahead(&self, step: usize) -> Forecast {
         let Forecast { mean, deviation } = self.expected(step);
         Forecast { mean: mean.max(0.0), deviation }
     }
 
-    /// The same of values that may be below 0.
+    /// Does the same for values that may be below 0.
     fn expected(&self, step: usize) -> Forecast {
         let step = step.max(1);
         let Smoothing { level, trend, season, damping } = self.smoothing;
         let seasons = self.seasons.len();
         let phase = (self.at + (step - 1) % seasons) % seasons;
         let (mut grown, mut factor, mut spread) = (0.0, damping, 1.0);
-        // A trend that is damped has come to its end after some hundred steps.
+        // A damped trend ends after some hundred steps.
         for ahead in 1..=step.min(1_000) {
             if ahead > 1 {
                 let by_season = if (ahead - 1) % seasons == 0 { season * (1.0 - level) } else { 0.0 };
@@ -148,7 +150,7 @@ impl HoltWinters {
 }
 
 impl Forecast {
-    /// What the value will not exceed with such a probability, if errors are normal.
+    /// Returns the value that is not exceeded with this probability, if errors are normal.
     pub fn quantile(&self, probability: f64) -> f64 {
         (self.mean + normal_quantile(probability) * self.deviation).max(0.0)
     }
@@ -159,7 +161,7 @@ fn variance(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The quantile of the normal distribution to three digits (Abramowitz and Stegun, 26.2.23).
+/// Returns the quantile of the normal distribution to three digits (Abramowitz and Stegun, 26.2.23).
 fn normal_quantile(probability: f64) -> f64 {
     let probability = probability.clamp(1e-6, 1.0 - 1e-6);
     let tail = probability.min(1.0 - probability);
@@ -202,7 +204,7 @@ mod tests {
         let mut forecast = HoltWinters::new(Smoothing::default(), DAY, 0);
         let mut state = 1_u64;
         let mut noise = || {
-            // Sums of twelve uniform numbers are nearly normal.
+            // The sum of twelve uniform numbers is nearly normal.
             let sum: f64 = (0..12)
                 .map(|_| {
                     state =

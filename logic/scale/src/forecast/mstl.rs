@@ -1,5 +1,5 @@
-//! What demand will be by what it was in several seasons: MSTL, a decomposition into trend, season and remainder by local regression
-//! (Cleveland and others, 1990; Bandara, Hyndman, Bergmeir, 2021), by the library `augurs`. Nothing in it is drawn at random.
+//! Forecasts by MSTL: a decomposition into trend, season and remainder by local regression (Cleveland and
+//! others, 1990; Bandara, Hyndman, Bergmeir, 2021), with the library `augurs`. It is deterministic.
 
 use std::fmt;
 
@@ -8,45 +8,45 @@ use augurs_mstl::MSTLModel;
 
 use super::trend::DampedTrend;
 
-/// A forecast of the season that comes next.
+/// Forecast of the next season.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seasonal {
     bands: Vec<Band>,
 }
 
-/// What a value will be.
+/// Forecast of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Band {
-    /// Most likely.
+    /// Most likely value.
     pub likely: f64,
-    /// As sure as was asked for, it will not be more.
+    /// Value that is not exceeded with the required confidence.
     pub at_most: f64,
 }
 
-/// Why there is no forecast.
+/// Reason why no forecast exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfit {
-    /// There are not two whole seasons, or a season is less than two values.
+    /// There are fewer than two whole seasons, or a season has fewer than two values.
     Short,
-    /// Values, or what would be made of them, that cannot be.
+    /// A value or a forecast is impossible.
     Absurd,
-    /// The library has refused.
+    /// The library returned an error.
     Refused(String),
 }
 
 impl Seasonal {
-    /// More than this is no demand, in whatever unit.
+    /// Maximum plausible demand, in any unit.
     pub const VALUE_MAX: f64 = 1e9;
-    /// No forecast is beyond so many times the greatest value that was seen.
+    /// Maximum forecast, as a factor of the highest past value.
     pub const GROWTH_MAX: f64 = 2.0;
 
-    /// From values at equal distances, the oldest first, `season` of them to a season. `confidence`, 0.5 to below 1, is for
-    /// [`Band::at_most`].
+    /// Forecasts from values at equal intervals, oldest first, with `season` values in each season.
+    /// `confidence`, 0.5 to below 1, applies to [`Band::at_most`].
     ///
-    /// Costs a millisecond or so for 2,000 values: not for each decision.
+    /// A fit takes about a millisecond for 2,000 values, so it is too costly for each decision.
     ///
     /// # Errors
-    /// There are too few values, or they or the forecast cannot be.
+    /// If there are too few values, or if a value or the forecast is impossible.
     pub fn new(values: &[f64], season: usize, confidence: f64) -> Result<Self, Unfit> {
         if season < 2 || values.len() / 2 < season {
             return Err(Unfit::Short);
@@ -55,7 +55,7 @@ impl Seasonal {
             return Err(Unfit::Absurd);
         }
         let trend = DampedTrend { seasons: values.len() as f64 / season as f64 };
-        // What is above the band is half of what is outside of it.
+        // Half of the values outside of the band are above it.
         let level = (2.0 * confidence - 1.0).clamp(0.0, 1.0);
         let forecast = MSTLModel::new(vec![season], trend)
             .fit(values)
@@ -66,13 +66,13 @@ impl Seasonal {
         Ok(Self { bands: bands.ok_or(Unfit::Absurd)? })
     }
 
-    /// What the `step`-th value after those that it was made from will be, from 0; `None` = that is more than a season ahead.
+    /// Forecasts the `step`-th value after the input, from 0; `None` = more than a season ahead.
     pub fn ahead(&self, step: usize) -> Option<Band> {
         self.bands.get(step).copied()
     }
 }
 
-/// Within 0 and `most`; `None` if something is no number.
+/// Limits the bands to the range from 0 to `most`; `None` if a value is not finite.
 fn bands(forecast: &Forecast, most: f64) -> Option<Vec<Band>> {
     let upper = &forecast.intervals.as_ref()?.upper;
     let band = |(point, upper): (&f64, &f64)| {
@@ -106,7 +106,7 @@ mod tests {
         50.0 + 30.0 * (std::f64::consts::TAU * (at % DAY) as f64 / DAY as f64).sin()
     }
 
-    /// Nearly normal, with a deviation of 1.
+    /// Returns nearly normal noise with a deviation of 1.
     fn noise(state: &mut u64) -> f64 {
         let uniform = |_| {
             *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,60 +1,60 @@
-//! What a fleet goes by: the decomposition of what was seen, and exponential smoothing as long as there is none.
+//! Outlook of a fleet: a forecast by decomposition, and by exponential smoothing until one exists.
 
 use super::past::Past;
 use super::{Band, HoltWinters, Seasonal, Smoothing, Unfit};
 
-/// How forecasts are made.
+/// Forecast method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Method {
-    /// By MSTL when two whole seasons were seen, by Holt-Winters until then, or if MSTL fails.
+    /// MSTL after two whole seasons; Holt-Winters before, or if MSTL fails.
     #[default]
     Auto,
-    /// By MSTL, or not at all.
+    /// Only MSTL; no forecast if it fails.
     Mstl,
-    /// By Holt-Winters.
+    /// Only Holt-Winters.
     HoltWinters,
 }
 
-/// What is known of a fleet's demand, and what follows from it.
+/// Past demand of a fleet and the forecasts from it.
 #[derive(Debug, Clone)]
 pub(crate) struct Outlook {
     method: Method,
-    /// How sure it is to be that no more comes; 0.5 to below 1.
+    /// Required probability that demand stays below the forecast; 0.5 to below 1.
     confidence: f64,
     /// Steps in a season.
     steps: usize,
     smoothed: Option<HoltWinters>,
     past: Past,
     decomposed: Result<Decomposed, Unfit>,
-    /// Points that have come since the last fit.
+    /// Points since the last fit.
     fresh: usize,
-    /// The greatest value so far.
+    /// Highest value so far.
     greatest: f64,
-    /// The value of the last step.
+    /// Value of the last step.
     last: f64,
 }
 
 #[derive(Debug, Clone)]
 struct Decomposed {
     season: Seasonal,
-    /// The first point that it tells of.
+    /// First point that the forecast covers.
     first: i64,
 }
 
-/// What will be, and by which method that is.
+/// Forecast with the name of its method.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Expected {
     pub(crate) band: Band,
     pub(crate) by: String,
 }
 
-/// No more fits than so many in a season, however many points it has.
+/// Maximum number of fits in a season, for any number of points.
 const FITS_MAX: usize = 96;
-/// A value is never more than what there are servers for.
+/// Maximum value.
 const VALUE_MAX: f64 = Seasonal::VALUE_MAX;
 
 impl Method {
-    /// Every method, by the name that configs use.
+    /// All methods with their config names.
     pub const ALL: [(&'static str, Self); 3] =
         [("auto", Self::Auto), ("mstl", Self::Mstl), ("holt-winters", Self::HoltWinters)];
 
@@ -78,8 +78,8 @@ impl Outlook {
         }
     }
 
-    /// Takes in the mean of the step after the last one, steps counted since 1970. What is no number is taken for what was
-    /// expected, or as long as nothing is, for what was there before.
+    /// Adds the mean of the next step; steps are counted since 1970. Replaces a value that is not finite by
+    /// the expected one, or by the previous one before the first forecast.
     pub(crate) fn push(&mut self, step: i64, value: f64) {
         let steps = self.steps;
         let phase = step.rem_euclid(steps as i64) as usize;
@@ -99,7 +99,8 @@ impl Outlook {
         self.fresh += usize::from(self.past.push(step, value));
     }
 
-    /// Decomposes anew what was seen, if that is worth it by now; returns whether it did so. A millisecond or so.
+    /// Fits the decomposition again, if enough new points exist; returns true if it did. A fit takes about a
+    /// millisecond.
     pub(crate) fn refit(&mut self) -> bool {
         let season = self.past.season();
         let is_due = self.method != Method::HoltWinters
@@ -113,10 +114,10 @@ impl Outlook {
         is_due
     }
 
-    /// What demand will be in a step; `next`: the step that is to be pushed next.
+    /// Forecasts the demand of a step; `next` is the step to be added next.
     ///
     /// # Errors
-    /// Why nobody can tell.
+    /// If no forecast exists; the text gives the reason.
     pub(crate) fn at(&self, step: i64, next: i64) -> Result<Expected, String> {
         let decomposed = if self.method == Method::HoltWinters { None } else { self.decomposed(step) };
         match (decomposed, self.method) {
@@ -137,7 +138,7 @@ impl Outlook {
     fn decomposed(&self, step: i64) -> Option<Band> {
         let Decomposed { season, first } = self.decomposed.as_ref().ok()?;
         let ahead = self.past.point_of(step).saturating_sub(*first);
-        // A point that is over by now is told of by the next fit only.
+        // A fit does not cover points before its first one.
         season.ahead(usize::try_from(ahead).ok()?)
     }
 
@@ -153,7 +154,7 @@ impl Outlook {
         })
     }
 
-    /// Why it is not told by MSTL.
+    /// Returns the reason why there is no forecast by MSTL.
     fn why_not(&self) -> String {
         match &self.decomposed {
             Err(why) => why.to_string(),
@@ -223,7 +224,7 @@ mod tests {
                 outlook.refit();
             }
             let seen = f64::from(1_u32 << 19);
-            // What comes right after, and as far ahead as the method reaches.
+            // Forecasts from the next step to the limit of the method.
             let expected = (20..60).filter_map(|step| outlook.at(step, 20).ok());
             let most = expected.map(|expected| expected.band.at_most).fold(0.0, f64::max);
             assert!(most > 0.0 && most <= 2.0 * seen, "{method:?}: {most} of {seen}");
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn a_fit_that_is_too_old_gives_way_to_holt_winters() {
         let mut outlook = after(Method::Auto, 4 * DAY);
-        // Nobody has asked for another fit for more than a season.
+        // No fit was made for more than a season.
         (4 * DAY..5 * DAY + 2).for_each(|step| outlook.push(step, usual(step)));
         let told = outlook.at(5 * DAY + 2, 5 * DAY + 2).unwrap();
         assert_eq!(told.by, "Holt-Winters: MSTL does not reach so far");

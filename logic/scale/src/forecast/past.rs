@@ -1,43 +1,45 @@
-//! What a decomposition is made from: the last seasons, in a bounded number of points.
+//! Input of the decomposition: the last seasons in a limited number of points.
 
 use std::collections::VecDeque;
 
-/// A few seasons of steps, gathered into points of as many steps each, or one more.
+/// Recent seasons of steps, combined into points. A point is the mean of successive steps; long seasons have
+/// several steps in a point.
 #[derive(Debug, Clone)]
 pub(super) struct Past {
     /// Steps in a season.
     steps: usize,
     points: VecDeque<f64>,
-    /// The point that is gathered now, counted since 1970.
+    /// Number of the incomplete point, counted since 1970.
     at: i64,
     sum: f64,
     count: u32,
 }
 
-/// What a fit costs grows with these: at most so many points in a season, and so many in all of them, but for two whole seasons.
+/// Maximum number of points in a season and in total, which limit the cost of a fit. Two whole seasons are
+/// always kept.
 const SEASON_MAX: usize = 288;
 const POINTS_MAX: usize = 2_016;
-/// What was longer ago tells nothing new.
+/// Maximum number of seasons; older ones add no information.
 const SEASONS_MAX: usize = 12;
 
 impl Past {
-    /// With so many steps in a season, at least 1.
+    /// Creates a past with `steps` steps in a season, at least 1.
     pub(super) fn new(steps: usize) -> Self {
         Self { steps: steps.max(1), points: VecDeque::new(), at: 0, sum: 0.0, count: 0 }
     }
 
-    /// Points in a season.
+    /// Returns the number of points in a season.
     pub(super) fn season(&self) -> usize {
         self.steps.min(SEASON_MAX)
     }
 
-    /// The point that a step belongs to; both are counted since 1970.
+    /// Returns the point of a step; both are counted since 1970.
     pub(super) fn point_of(&self, step: i64) -> i64 {
         let (steps, season) = (self.steps as i64, self.season() as i64);
         step.div_euclid(steps) * season + step.rem_euclid(steps) * season / steps
     }
 
-    /// Takes in the step after the last one. Returns whether a point was completed by it.
+    /// Adds the next step. Returns true if it completed a point.
     pub(super) fn push(&mut self, step: i64, value: f64) -> bool {
         let point = self.point_of(step);
         let is_next = self.count > 0 && point != self.at;
@@ -55,17 +57,17 @@ impl Past {
         is_next
     }
 
-    /// The points that are complete, the oldest first.
+    /// Returns the complete points, oldest first.
     pub(super) fn points(&self) -> Vec<f64> {
         self.points.iter().copied().collect()
     }
 
-    /// Whether there are two whole seasons.
+    /// Returns true if there are two whole seasons.
     pub(super) fn is_enough(&self) -> bool {
         self.points.len() / 2 >= self.season()
     }
 
-    /// The point after those.
+    /// Returns the number of the point after the complete ones.
     pub(super) const fn next(&self) -> i64 {
         self.at
     }

@@ -1,5 +1,6 @@
-//! How demand without its season goes on: by a level and a damped trend, ETS(A,Ad,N) in the words of Hyndman and others. The parameters are
-//! those of a small table that would have been nearest so far.
+//! Forecast of the deseasonalised demand by a level and a damped trend: ETS(A,Ad,N) in the notation of
+//! Hyndman and others. A small table holds the candidate parameters; the ones with the smallest past errors
+//! are used.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -9,29 +10,29 @@ use augurs_mstl::{FittedTrendModel, TrendModel};
 
 use super::{Forecast, HoltWinters, Smoothing, normal_quantile};
 
-/// What the library wants for an error.
+/// Error type of the library.
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// The model, before it has seen anything.
+/// The model before the fit.
 #[derive(Debug)]
 pub(super) struct DampedTrend {
-    /// Seasons that there are, at least 2.
+    /// Seasons in the input, at least 2.
     pub(super) seasons: f64,
 }
 
-/// The model that was nearest.
+/// The fitted model, with the parameters of the smallest errors.
 #[derive(Debug)]
 struct Nearest {
     state: HoltWinters,
-    /// What was expected of each value, one step before.
+    /// Forecast of each value, one step ahead.
     expected: Vec<f64>,
 }
 
-/// How fast the level may follow, and the trend.
+/// Candidate smoothing factors of level and trend.
 const LEVELS: [f64; 6] = [0.05, 0.1, 0.2, 0.35, 0.5, 0.8];
 const TRENDS: [f64; 3] = [0.0, 0.05, 0.2];
-/// Such a share of all errors tells how large they are, so that a crowd that came once does not widen the band for days; and so many
-/// standard deviations is that share of normal errors.
+/// Quantile of the absolute errors that determines their size, and its value in standard deviations of normal
+/// errors. A quantile prevents a single burst from widening the band for days.
 const ERRORS_SHARE: f64 = 0.9;
 const ERRORS_DEVIATIONS: f64 = 1.645;
 
@@ -55,8 +56,8 @@ impl TrendModel for DampedTrend {
         let mut state = HoltWinters::new(smoothing, 1, 0);
         let expected = values.iter().map(|value| step(&mut state, *value)).collect();
         let deviation = deviation(errors(smoothing, values).map(f64::abs).collect());
-        // The shape of the season took its share of the chance in each of them: they look nearer than the next one will be, by as much as
-        // a mean of so many does.
+        // The shape of the season was fitted to the same values, so the errors are too small. The factor
+        // corrects them as for a mean of as many seasons.
         let seasons = self.seasons.max(2.0);
         state.variance = deviation * deviation * (seasons + 1.0) / (seasons - 1.0);
         Ok(Box::new(Nearest { state, expected }))
@@ -88,20 +89,20 @@ impl FittedTrendModel for Nearest {
     }
 }
 
-/// Takes a value in, and returns what was expected of it; of the first, that it is what it is.
+/// Adds a value and returns its forecast; the first value is its own forecast.
 fn step(state: &mut HoltWinters, value: f64) -> f64 {
     let expected = if state.is_ready() { state.expected(1).mean } else { value };
     state.push(value);
     expected
 }
 
-/// How far off the model would have been each time.
+/// Returns the error of each forecast one step ahead.
 fn errors(smoothing: Smoothing, values: &[f64]) -> impl Iterator<Item = f64> {
     let mut state = HoltWinters::new(smoothing, 1, 0);
     values.iter().map(move |value| value - step(&mut state, *value))
 }
 
-/// Of errors without their signs.
+/// Estimates the standard deviation from absolute errors.
 fn deviation(mut errors: Vec<f64>) -> f64 {
     if errors.is_empty() {
         return 0.0;
@@ -110,7 +111,8 @@ fn deviation(mut errors: Vec<f64>) -> f64 {
     *errors.select_nth_unstable_by(at, f64::total_cmp).1 / ERRORS_DEVIATIONS
 }
 
-/// As the library wants it: points, and a band that holds such a share (`level`, 0 to 1) of what may come.
+/// Fills in the library's result: points, and a band that contains the share `level` (0 to 1) of the future
+/// values.
 fn fill(forecast: &mut Outcome, values: &[Forecast], level: Option<f64>) {
     forecast.point = values.iter().map(|value| value.mean).collect();
     forecast.intervals = level.map(|level| {

@@ -1,10 +1,12 @@
+//! Schedules in the format of crontab(5).
+
 use std::fmt;
 use std::str::FromStr;
 
-/// Minutes as crontab(5) writes them: `minute hour day-of-month month day-of-week`.
+/// Minutes in the format of crontab(5): `minute hour day-of-month month day-of-week`.
 ///
-/// Lists (`1,15`), ranges (`mon-fri`), steps (`*/10`) and English names of three letters; Sunday is 0 and 7. If both days are
-/// restricted, either is enough.
+/// Supports lists (`1,15`), ranges (`mon-fri`), steps (`*/10`) and English names of three letters; Sunday is
+/// 0 and 7. If both days are restricted, one of them suffices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cron {
     text: String,
@@ -16,20 +18,20 @@ pub struct Cron {
     either_day: bool,
 }
 
-/// Why a text is no [`Cron`].
+/// Error of a [`Cron`] text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BadCron {
-    /// It has another number of fields than 5.
+    /// The number of fields is not 5.
     Fields(usize),
-    /// A field that cannot be read.
+    /// A field is invalid.
     Field {
-        /// What the field is for.
+        /// Name of the field.
         field: &'static str,
-        /// What stands there.
+        /// Text of the field.
         text: String,
-        /// The least that may.
+        /// Minimum value.
         least: u32,
-        /// The most.
+        /// Maximum value.
         most: u32,
     },
 }
@@ -58,7 +60,7 @@ const WEEKDAY: Field = Field {
 };
 
 impl Cron {
-    /// Whether it names a minute, given in minutes since 1970 by the clock on the wall.
+    /// Returns true if the schedule contains a minute, given in minutes since 1970 of the wall clock.
     pub fn matches(&self, minute: i64) -> bool {
         let (days, in_day) = (minute.div_euclid(24 * 60), minute.rem_euclid(24 * 60));
         let (month, day) = month_and_day(days);
@@ -133,12 +135,12 @@ impl Field {
     }
 }
 
-/// Month (1 to 12) and day of it (from 1) of a day since 1970, in the Gregorian calendar.
+/// Returns month (1 to 12) and day of the month (from 1) of a day since 1970, in the Gregorian calendar.
 ///
-/// Years are counted from March, so that the leap day is a year's last: in such years the months' first days lie where
-/// (153 month + 2) / 5 says.
+/// The algorithm lets years begin in March, so that the leap day is the last day of a year. In such years,
+/// the first day of each month is (153 month + 2) / 5.
 fn month_and_day(days: i64) -> (i64, i64) {
-    /// From 1 March of the year 0.
+    /// Days from 1 March of the year 0 to 1970.
     const DAYS_TO_1970: i64 = 719_468;
     const DAYS_IN_400_YEARS: i64 = 146_097;
     let in_cycle = (days.saturating_add(DAYS_TO_1970)).rem_euclid(DAYS_IN_400_YEARS);
@@ -178,7 +180,7 @@ impl std::error::Error for BadCron {}
 mod tests {
     use super::*;
 
-    /// Minutes since 1970 of some moments of 2026 and 2028 (`date -u -d ... +%s`, over 60).
+    /// Minutes since 1970 of several times in 2026 and 2028 (`date -u -d ... +%s`, divided by 60).
     const SUN_22_NOV_2026_08_00: i64 = 1_795_334_400 / 60;
     const LEAP_DAY_2028_12_30: i64 = 1_835_440_200 / 60;
     const DAY: i64 = 24 * 60;

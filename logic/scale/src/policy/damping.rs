@@ -1,28 +1,31 @@
+//! Damping of oscillation between more and fewer servers.
+
 use std::time::Duration;
 
-/// Patience that grows while changes turn out to have been for nothing.
+/// Patience that grows with each change that is soon reversed.
 ///
-/// A server that is let go, or ordered again, sooner than a new one starts should not have been ordered, or let go: patience grows.
-/// It falls back by as much for every ten start-up times without.
+/// A change is in vain if the opposite change follows within the start-up time of a server. Each one makes
+/// the policy more patient. One of them is forgotten every ten start-up times.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Damping {
-    /// Changes in vain that still count; in between while they are forgotten.
+    /// Recent changes in vain; fractional while they are being forgotten.
     in_vain: f64,
     changed: Option<(Duration, bool)>,
     looked: Duration,
 }
 
-/// More make no difference.
+/// Maximum number of changes in vain that count.
 const IN_VAIN_MAX: f64 = 4.0;
-/// What each of them makes of patience: one that is too slow to let go only costs, so that grows the more.
+/// Factors of patience for each change in vain. Removing servers too late only costs money, so patience for
+/// removal grows faster.
 const UP_GROWTH: f64 = 1.5;
 const DOWN_GROWTH: f64 = 1.75;
-/// One of them is forgotten in so many start-up times.
+/// Start-up times after which one change in vain is forgotten.
 const FORGOTTEN_IN: f64 = 10.0;
-/// Where servers start in no time, changes are still not free.
+/// Minimum start-up time in the calculation: changes have a cost even if servers start at once.
 const START_UP_MIN: Duration = Duration::from_secs(10);
 
-/// How many times as patient.
+/// Factors by which the policy is more patient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Patience {
     pub(super) up: f64,
@@ -30,12 +33,12 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// As patient as the rules say.
+    /// Patience as configured.
     pub(super) const ONE: Self = Self { up: 1.0, down: 1.0 };
 }
 
 impl Damping {
-    /// How many times as patient.
+    /// Returns the present patience.
     pub(super) fn patience(&mut self, now: Duration, start_up: Duration) -> Patience {
         let passed = now.saturating_sub(self.looked).as_secs_f64();
         self.looked = now;
@@ -44,7 +47,7 @@ impl Damping {
         Patience { up: UP_GROWTH.powf(self.in_vain), down: DOWN_GROWTH.powf(self.in_vain) }
     }
 
-    /// Another number of servers is wanted.
+    /// Records a change of the wanted number.
     pub(super) fn note(&mut self, now: Duration, before: u32, wanted: u32, start_up: Duration) {
         let is_up = wanted > before;
         let start_up = start_up.max(START_UP_MIN);

@@ -1,4 +1,4 @@
-//! Policies: demand becomes a number of servers.
+//! Policies, which turn demand into a number of servers.
 
 mod cron;
 mod damping;
@@ -16,50 +16,50 @@ pub use reactive::Reactive;
 pub use schedule::{Floor, Schedule};
 pub use target::{Step, Target};
 
-/// How demand becomes a number of servers.
+/// Rule that turns demand into a number of servers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Policy {
-    /// The mean of the last period, as published.
+    /// The mean of the last period, as in the published autoscaler.
     Reactive(Reactive),
-    /// Work that servers lack, or could do besides, adds up until one more or one fewer is worth it.
+    /// Adds up missing and spare work until one server more or fewer is justified.
     Target(Target),
-    /// As `Target`, and ahead of it by a forecast.
+    /// Like `Target`, and ahead of it by a forecast.
     Predictive(Predictive),
-    /// No fewer than so many at such times.
+    /// Minimum numbers of servers at given times.
     Schedule(Schedule),
 }
 
-/// What a policy judges.
+/// Input of a policy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Situation {
     pub(crate) now: Now,
-    /// Since the last time; 0 at first.
+    /// Time since the previous decision; 0 at first.
     pub(crate) passed: Duration,
-    /// What was gone by since then, in servers of the standard kind. `None` = nobody knows.
+    /// Demand in that time, in servers of the standard kind; `None` = unknown.
     pub(crate) demand: Option<f64>,
-    /// Whether that is all there is: not if some signal says nothing.
+    /// True if the demand includes all signals; false if one is unusable.
     pub(crate) is_complete: bool,
     /// Servers wanted so far.
     pub(crate) wanted: u32,
-    /// How long a new server takes until it gets requests.
+    /// Expected time from the creation of a server to its first request.
     pub(crate) start_up: Duration,
-    /// Fewer are never wanted.
+    /// Minimum number of servers.
     pub(crate) least: u32,
-    /// Nor more.
+    /// Maximum number of servers.
     pub(crate) most: u32,
 }
 
-/// What a policy wants.
+/// Proposal of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Proposal {
-    /// Wanted servers; within the bounds of the fleet if the policy uses them.
+    /// Wanted servers, within the fleet's bounds if the policy uses them.
     pub(crate) wanted: u32,
     /// Wanted servers without bounds.
     pub(crate) needed: u32,
     pub(crate) reason: String,
 }
 
-/// A policy at work.
+/// A policy with its state.
 #[derive(Debug, Clone)]
 pub(crate) enum Tracker {
     Reactive(reactive::Tracker),
@@ -69,7 +69,7 @@ pub(crate) enum Tracker {
 }
 
 impl Policy {
-    /// What configs, reports and reasons call it.
+    /// Returns the name in configs, reports and reasons.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Reactive(_) => "reactive",
@@ -108,21 +108,21 @@ impl Tracker {
         }
     }
 
-    /// Takes in what demand was in the past, for those who forecast.
+    /// Adds past demand, for policies that forecast.
     pub(crate) fn remember(&mut self, wall_s: i64, demand: f64) {
         if let Self::Predictive(tracker) = self {
             tracker.remember(wall_s, demand);
         }
     }
 
-    /// Forgets what demand was in the past.
+    /// Removes the past demand.
     pub(crate) fn forget(&mut self) {
         if let Self::Predictive(tracker) = self {
             tracker.forget();
         }
     }
 
-    /// Makes its forecast anew if that is worth it by now; returns whether it did so.
+    /// Fits the forecast again, if enough new points exist; returns true if it did.
     pub(crate) fn refit(&mut self) -> bool {
         match self {
             Self::Predictive(tracker) => tracker.refit(),
@@ -131,7 +131,7 @@ impl Tracker {
     }
 }
 
-/// The least number of servers that can do so much; what rounding has added to a whole number does not call for another one.
+/// Returns the smallest number of servers for a demand. Ignores rounding errors above a whole number.
 pub(crate) fn servers_for(demand: f64) -> u32 {
     let whole = (demand - 1e-9).ceil();
     if whole >= f64::from(u32::MAX) { u32::MAX } else { whole.max(0.0) as u32 }

@@ -1,41 +1,43 @@
+//! The predictive policy: target tracking plus a forecast.
+
 use std::time::Duration;
 
 use super::{Proposal, Situation, Target, servers_for, target};
 use crate::forecast::{Band, Method, Outlook};
 
-/// Target tracking, and ahead of it: as many servers as the forecast says will be needed when a server that is ordered now
-/// takes its first request.
+/// Target tracking plus a forecast: wants the servers that demand will need when a server created now
+/// receives its first request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Predictive {
-    /// What it follows as long as, and as far as, the forecast says less.
+    /// Target policy that applies while the forecast is lower.
     pub target: Target,
-    /// How long demand takes to come again.
+    /// Period after which demand repeats.
     pub season: Duration,
     /// The step of the forecast; `season` is at most [`Predictive::STEPS_MAX`] of them.
     pub step: Duration,
-    /// Demand stays below what is provided for with this probability, as far as the forecast is concerned; 0.5 to below 1.
+    /// Required probability that demand stays below the forecast; 0.5 to below 1.
     pub confidence: f64,
-    /// How the forecast is made.
+    /// Forecast method.
     pub forecast: Method,
 }
 
-/// The policy at work.
+/// The policy with its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Tracker {
     rule: Predictive,
     target: target::Tracker,
     outlook: Outlook,
-    /// The step that values are gathered for, by the clock on the wall.
+    /// Step of the values that are being added, by the wall clock.
     step: i64,
     sum: f64,
     count: u32,
-    /// What was remembered last; what is older comes too late.
+    /// Time of the latest added value; older ones are ignored.
     remembered: Option<i64>,
 }
 
-/// A gap that is longer than so many seasons is no gap but another beginning.
+/// Maximum gap in seasons; after a longer one, the forecast starts again.
 const GAP_SEASONS: i64 = 2;
-/// In servers: the last digits of a decomposition, which counts in single precision, are no reason for another one.
+/// Tolerance in servers: the decomposition has single precision, and its rounding errors justify no server.
 const ROUNDING: f64 = 0.01;
 
 impl Default for Predictive {
@@ -51,7 +53,7 @@ impl Default for Predictive {
 }
 
 impl Predictive {
-    /// Steps in a season.
+    /// Maximum number of steps in a season.
     pub const STEPS_MAX: u64 = 10_080;
 
     pub(crate) fn step_s(&self) -> i64 {
@@ -108,7 +110,7 @@ impl Tracker {
         }
     }
 
-    /// Takes in what demand was; steps that nothing is known of are taken for what was expected.
+    /// Adds past demand; unknown steps count as the expected demand.
     pub(crate) fn remember(&mut self, wall_s: i64, demand: f64) {
         if self.remembered.is_some_and(|last| wall_s < last) {
             return;
@@ -123,20 +125,21 @@ impl Tracker {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Nothing is known of what demand was: what is remembered next may be as old as it likes.
+    /// Removes the past demand; the next demand may have any time.
     pub(crate) fn forget(&mut self) {
         self.outlook = self.rule.outlook();
         (self.sum, self.count, self.remembered) = (0.0, 0, None);
     }
 
-    /// Makes the forecast anew if that is worth it by now, and returns whether it did so: a millisecond or so.
+    /// Fits the forecast again, if enough new points exist; returns true if it did. A fit takes about a
+    /// millisecond.
     pub(crate) fn refit(&mut self) -> bool {
         self.outlook.refit()
     }
 
     fn close_steps(&mut self, next: i64) {
         if next - self.step > GAP_SEASONS * self.rule.steps() as i64 {
-            // Nothing is known of where in its season demand is by now.
+            // The position of the present demand in its season is unknown.
             self.outlook = self.rule.outlook();
         } else {
             self.outlook.push(self.step, self.sum / f64::from(self.count));
@@ -153,7 +156,7 @@ mod tests {
 
     const DAY: i64 = 86_400;
 
-    /// Work for 2 servers, and for 10 from 8 to 18 o'clock.
+    /// Returns work for 10 servers from 8 to 18 o'clock, and for 2 at other times.
     fn demand(wall_s: i64) -> f64 {
         if (8 * 3_600..18 * 3_600).contains(&(wall_s % DAY)) { 10.0 } else { 2.0 }
     }
@@ -197,7 +200,7 @@ mod tests {
         let mut tracker = tracker_after(5);
         assert!(tracker.refit() && !tracker.refit());
         assert_eq!(wanted(&mut tracker, 5 * DAY + 60), 2);
-        // Not by following: it was quiet until now.
+        // The increase comes from the forecast: demand was low until now.
         let morning = proposed(&mut tracker, 5 * DAY + 8 * 3_600 - 100);
         assert!((10..=11).contains(&morning.wanted), "{morning:?}");
         assert!(morning.reason.contains("90% sure") && morning.reason.ends_with("by MSTL)"), "{morning:?}");
@@ -234,7 +237,7 @@ mod tests {
         for forecast in [Method::HoltWinters, Method::Mstl] {
             let mut tracker = Tracker::new(&Predictive { forecast, ..Predictive::default() });
             tracker.remember(0, 2.0);
-            // Ten days and some hours later, for three days.
+            // Resumes after ten days and some hours, for three days.
             let begins = 10 * DAY + 5 * 3_600;
             (0..3 * DAY / 60).for_each(|minute| {
                 tracker.remember(begins + minute * 60, demand(begins + minute * 60));

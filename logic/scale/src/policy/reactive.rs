@@ -1,14 +1,16 @@
+//! The reactive policy: the rule of the published autoscaler.
+
 use std::time::Duration;
 
 use super::{Proposal, Situation, servers_for};
 
-/// The rule as published for the autoscaler that this one is measured against: once a period, the mean rate of that period
-/// over what one server can do, rounded up. The first rounds only measure.
+/// The rule of the published autoscaler, with which Weir is compared: once a period, the mean rate of that
+/// period divided by the capacity of a server, rounded up. The first rounds only measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reactive {
     /// Time between two rounds.
     pub period: Duration,
-    /// Rounds that only measure, the one at the start among them.
+    /// Number of initial rounds that only measure, including the one at the start.
     pub baseline: u32,
 }
 
@@ -68,7 +70,7 @@ impl Tracker {
     }
 
     fn end_round(&mut self, situation: &Situation) {
-        // This one is not among those begun yet.
+        // `rounds` does not include the present round yet.
         if self.rounds < self.rule.baseline {
             return;
         }
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
     use crate::time::Now;
 
-    /// What it wants each second while demand goes as told, from 2 servers.
+    /// Returns the wanted number in each second for a given demand, starting with 2 servers.
     fn follow(demand: impl Fn(u64) -> Option<f64>, seconds: u64) -> Vec<u32> {
         let mut tracker = Tracker::new(&Reactive::default());
         let mut wanted = 2;
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_mean_is_over_the_whole_period() {
-        // 30 seconds of work for 8, 30 of work for 2.
+        // 30 seconds of work for 8 servers, then 30 seconds for 2.
         let wanted = follow(|second| Some(if second % 60 < 30 { 8.0 } else { 2.0 }), 300);
         assert!(wanted[130..].iter().all(|wanted| *wanted == 5), "{wanted:?}");
     }

@@ -1,38 +1,41 @@
+//! The schedule policy: minimum numbers of servers at given times.
+
 use std::time::Duration;
 
 use super::{Cron, Proposal};
 use crate::time::Now;
 
-/// Floors at times that are known beforehand. Servers are ordered early enough to be there when a floor begins.
+/// Minimum numbers of servers at known times. Servers are created early enough to be ready when a floor
+/// begins.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// The floors; where several hold, the highest counts.
+    /// Floors; if several apply, the highest counts.
     pub floors: Vec<Floor>,
 }
 
-/// No fewer servers than so many for a while.
+/// Minimum number of servers for a limited time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Floor {
-    /// When it begins.
+    /// Times at which the floor begins.
     pub begins: Cron,
-    /// How long it lasts, at most [`Floor::LASTS_MAX`].
+    /// Duration, at most [`Floor::LASTS_MAX`].
     pub lasts: Duration,
-    /// So many servers.
+    /// Minimum number of servers.
     pub servers: u32,
 }
 
-/// The policy at work.
+/// The policy with its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Tracker {
     rule: Schedule,
-    /// When each floor ends, by the clock on the wall.
+    /// End of each floor, by the wall clock.
     ends_s: Vec<i64>,
-    /// The last minute that was looked at.
+    /// Latest processed minute.
     minute: Option<i64>,
 }
 
 impl Floor {
-    /// A week.
+    /// Maximum duration: a week.
     pub const LASTS_MAX: Duration = Duration::from_secs(7 * 86_400);
 }
 
@@ -53,14 +56,14 @@ impl Tracker {
         }
     }
 
-    /// Looks at every minute up to this one that was not looked at yet.
+    /// Processes all minutes up to this one that were not processed yet.
     fn look(&mut self, minute: i64) {
         for (floor, end_s) in self.rule.floors.iter().zip(&mut self.ends_s) {
             let lasts_s = floor.lasts.min(Floor::LASTS_MAX).as_secs() as i64;
             let oldest = minute.saturating_sub(lasts_s.div_euclid(60) + 1);
             let first = match self.minute {
                 Some(last) if last <= minute => oldest.max(last + 1),
-                // At first, and when the clock was put back.
+                // The first call, or the clock was set back.
                 _ => {
                     *end_s = i64::MIN;
                     oldest
@@ -88,7 +91,7 @@ mod tests {
             lasts: Duration::from_secs(lasts as u64),
             servers,
         };
-        // Office hours, and more of them around noon.
+        // Office hours, with more servers around noon.
         let floors = vec![floor("0 8 * * *", 10 * HOUR, 5), floor("30 11 * * *", 2 * HOUR, 9)];
         Tracker::new(&Schedule { floors })
     }
@@ -121,7 +124,7 @@ mod tests {
         assert_eq!(wanted(&mut tracker(), 17 * HOUR), 5);
         let mut tracker = tracker();
         assert_eq!(wanted(&mut tracker, 19 * HOUR), 0);
-        // The clock was put back.
+        // The clock is set back.
         assert_eq!(wanted(&mut tracker, 12 * HOUR), 9);
     }
 }

@@ -1,82 +1,89 @@
+//! The target policy: follows demand by the work that servers cannot do, or could do in addition.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::damping::{Damping, Patience};
 use super::{Proposal, Situation, servers_for};
 
-/// Follows demand by the work that the servers there are lack time for, or have time for besides.
+/// Follows demand by the work that the present servers cannot do, or could do in addition.
 ///
-/// For each number of servers, two sums are kept: the work that came beyond what so many can do, and the work that so many could
-/// have done besides. Each falls when the other grows, and never below 0 (the one-sided cumulative sums of Page, 1954). One
-/// server more is wanted when the first reaches `up_after`, one fewer when the second, for the servers that would be left, reaches
-/// `down_after` times the square root of their number: what comes by chance varies with that. A jump that keeps ten further servers
-/// busy is answered at once, a lack of a tenth of a server after ten times as long, and noise around what is there adds up to
-/// nothing.
+/// The policy keeps two sums for each number of servers: the work beyond the capacity of that number, and its
+/// unused capacity. Each sum falls when the other grows, and never below 0 (the one-sided cumulative sums of
+/// Page, 1954).
+///
+/// One server more is wanted when the first sum reaches `up_after`. One server fewer is wanted when the
+/// second sum of the remaining servers reaches `down_after` times the square root of their number, because
+/// random variation grows with that root. A jump by the work of ten servers thus takes effect at once, and a
+/// lack of a tenth of a server after ten times `up_after`. Noise around the present capacity does not
+/// accumulate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Target {
-    /// The share of their capacity that servers should use, above 0.
+    /// Intended share of the servers' capacity in use, above 0.
     pub utilisation: f64,
-    /// So much work of one server must have been lacking.
+    /// Missing work that justifies one more server, in time of one server.
     pub up_after: Duration,
-    /// So much time of one server must have been left over, times the square root of the number of servers that stay.
+    /// Unused time of one server that justifies one server fewer; multiplied by the square root of the number
+    /// of remaining servers.
     pub down_after: Duration,
-    /// A server is spare only if those that stay have this share of their capacity left over; 0 to below 1.
+    /// Share of their capacity that the remaining servers must leave unused; 0 to below 1.
     pub hysteresis: f64,
-    /// More are wanted only if that many were wanted for so long.
+    /// Time for which an increase must have been wanted throughout.
     pub stabilise_up: Duration,
-    /// Fewer are wanted only if no more were wanted for so long.
+    /// Time for which no more servers may have been wanted before a decrease.
     pub stabilise_down: Duration,
-    /// The greatest increase; `None` = any.
+    /// Maximum increase; `None` = unlimited.
     pub step_up: Option<Step>,
-    /// The greatest decrease; `None` = any.
+    /// Maximum decrease; `None` = unlimited.
     pub step_down: Option<Step>,
-    /// Whether patience grows while changes turn out to have been for nothing.
+    /// True if patience grows with each change that is soon reversed.
     pub damping: bool,
 }
 
-/// The greatest change within a time: so many servers or such a share of those there were, whichever is more.
+/// Maximum change within a time: a number or a share of the servers, whichever is more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
-    /// So many servers.
+    /// Number of servers.
     pub servers: u32,
-    /// Such a share of those that were wanted when the time began.
+    /// Share of the servers that were wanted at the beginning of the time.
     pub share: f64,
-    /// The time.
+    /// Length of the time.
     pub per: Duration,
 }
 
-/// The policy at work.
+/// The policy with its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Tracker {
     rule: Target,
-    /// Of 0, 1, 2, ... servers: server-seconds of work that so many lacked time for, up to what is enough for one more.
+    /// Server-seconds that 0, 1, 2, ... servers lacked, up to the sum that justifies one more.
     lacking: Vec<f64>,
-    /// Of as many: server-seconds that so many had left over, up to what is enough for one fewer.
+    /// Server-seconds that 0, 1, 2, ... servers left unused, up to the sum that justifies one fewer.
     spare: Vec<f64>,
     damping: Damping,
-    /// What was wanted before the windows, while they last.
+    /// Judged numbers before stabilisation, within its windows.
     recent: VecDeque<(Duration, u32)>,
-    /// What was wanted after them, while steps look back at it.
+    /// Granted numbers after stabilisation, within the times of the steps.
     granted: VecDeque<(Duration, u32)>,
     wanted: Option<u32>,
 }
 
-/// Server-seconds that make one more or one fewer.
+/// Server-seconds that justify one server more or fewer.
 #[derive(Debug, Clone, Copy)]
 struct Enough {
     up: f64,
     down: f64,
 }
 
-/// Windows remember so many changes at most.
+/// Maximum number of changes in a window.
 const RECENT_MAX: usize = 1024;
 
 impl Default for Target {
     fn default() -> Self {
         Self {
             utilisation: 1.0,
-            // Found by a search over patterns of demand (`make bench-fleet` judges by others): earlier costs more servers than the
-            // published rule does, later is no faster than that.
+            // Found by a search over patterns of demand; `make bench-fleet` tests with other patterns. A
+            // smaller value costs more servers than the published rule, and a larger one is no faster than
+            // it.
             up_after: Duration::from_secs(13),
             down_after: Duration::from_secs(2),
             hysteresis: 0.03,
@@ -133,7 +140,7 @@ impl Tracker {
         Proposal { wanted, needed, reason: format!("demand is work for {demand:.2} servers{damped}") }
     }
 
-    /// Sums for every number of servers that matters.
+    /// Updates the sums for each relevant number of servers.
     fn add_up(&mut self, situation: &Situation, demand: f64, wanted: u32, enough: Enough) {
         let most = demand.min(f64::from(situation.most)).ceil() as usize;
         let numbers = most.max(wanted as usize) + 1;
@@ -155,7 +162,7 @@ impl Tracker {
         }
     }
 
-    /// What the sums call for.
+    /// Returns the number of servers according to the sums.
     fn judge(&self, before: u32, situation: &Situation, enough: Enough) -> u32 {
         let reaches = |sums: &[f64], servers: u32, enough: f64| {
             sums.get(servers as usize).is_some_and(|sum| *sum >= enough)
@@ -174,7 +181,8 @@ impl Tracker {
         wanted
     }
 
-    /// More only if more were wanted all the time, fewer only if no more were.
+    /// Permits an increase only if it was wanted throughout, and a decrease only if no more servers were
+    /// wanted.
     fn stabilise(&mut self, now: Duration, judged: u32, before: u32) -> u32 {
         let span = self.rule.stabilise_up.max(self.rule.stabilise_down);
         if span.is_zero() {
@@ -207,7 +215,7 @@ impl Tracker {
         limited
     }
 
-    /// What has led to a change is used up on the other side: the way back has to be earned.
+    /// Resets the opposite sums after a change, so that a reversal needs new evidence.
     fn settle(&mut self, before: u32, wanted: u32) {
         let (sums, numbers) = match wanted > before {
             true => (&mut self.spare, before..wanted),
@@ -216,21 +224,21 @@ impl Tracker {
         for sum in sums.iter_mut().take(numbers.end as usize).skip(numbers.start as usize) {
             *sum = 0.0;
         }
-        // Numbers that nobody has asked for lately are as those that nobody has ever asked for.
+        // Removes unused numbers at the end; they are the same as numbers never used.
         while self.lacking.len() > wanted as usize + 2 && self.lacking.last() == Some(&0.0) {
             self.lacking.pop();
             self.spare.pop();
         }
     }
 
-    /// What can be spared has to be shown anew.
+    /// Resets the spare sums: a decrease needs new evidence.
     fn forget_spare(&mut self) {
         self.spare.fill(0.0);
     }
 }
 
 impl Enough {
-    /// For so many servers that would stay.
+    /// Returns the sum for a decrease to this number of servers.
     fn down(self, servers: f64) -> f64 {
         self.down * servers.max(1.0).sqrt()
     }
@@ -251,7 +259,8 @@ fn unbounded(wanted: u32, demand: f64, situation: &Situation) -> u32 {
     }
 }
 
-/// Each change with its time; the last one before the span stays, because it holds at the span's beginning.
+/// Adds a change with its time. Keeps the last change before the span, because its value applies at the
+/// span's beginning.
 fn remember(changes: &mut VecDeque<(Duration, u32)>, now: Duration, value: u32, span: Duration) {
     if changes.back().is_none_or(|(_, last)| *last != value) {
         changes.push_back((now, value));
@@ -262,7 +271,7 @@ fn remember(changes: &mut VecDeque<(Duration, u32)>, now: Duration, value: u32, 
     }
 }
 
-/// The values that held at any time of the last `span`.
+/// Returns the values that applied at any time of the last `span`.
 fn within(changes: &VecDeque<(Duration, u32)>, now: Duration, span: Duration) -> impl Iterator<Item = u32> {
     let begins = now.saturating_sub(span);
     let first = changes.partition_point(|(at, _)| *at <= begins).saturating_sub(1);

@@ -1,4 +1,4 @@
-//! What a fleet is told, and in which order.
+//! Tests of the actions, their order, and the alarms.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use weir_scale::{
     SignalRule, Standby, Successor, Unusable,
 };
 
-/// Rules with a policy that answers soon and in one step: what is tested here is what becomes of its answers.
+/// Creates rules with a policy that reacts fast and in one step, so that the tests see the actions.
 fn rules(min: u32, max: u32) -> Rules {
     let eager =
         Target { up_after: s(6), down_after: s(4), hysteresis: 0.0, step_up: None, ..Target::default() };
@@ -42,12 +42,12 @@ fn servers_that_are_overdue_are_not_waited_for() {
     fleet.seconds(20, 35.0);
     assert_eq!(fleet.states(), "active active creating creating");
     fleet.stuck = Some(fleet.name(3));
-    // It should have been there after a minute; after another it is given up.
+    // It is due after a minute; after another minute it is overdue.
     assert_eq!(fleet.seconds(90, 35.0).alarms, []);
     let decision = fleet.seconds(45, 35.0);
     assert_eq!(decision.alarms, [Alarm::Overdue(1)]);
     assert_eq!(fleet.states(), "active active active creating creating");
-    // Its successor is there: nobody waits for it any more.
+    // Its successor runs, so the overdue server is no longer needed.
     fleet.seconds(60, 35.0);
     assert_eq!(fleet.states(), "active active active active");
 }
@@ -73,12 +73,12 @@ fn a_server_drains_before_it_stops_and_only_so_many_are_kept() {
     let first =
         (0..60).map(|_| fleet.second(Some(25.0))).find(|decision| !decision.actions.is_empty()).unwrap();
     assert_eq!(told(&first), "drain s1");
-    // As long as it works on something, it stays.
+    // A server with requests keeps draining.
     fleet.seconds(100, 25.0);
     assert_eq!(fleet.states(), "draining active active active");
     fleet.servers[0].active = 0;
     assert_eq!(told(&fleet.second(Some(25.0))), "stop s1");
-    // Of the next ones, none is kept besides.
+    // No further server is kept stopped.
     fleet.seconds(120, 1.0);
     fleet.servers.iter_mut().for_each(|server| server.active = 0);
     fleet.seconds(60, 1.0);
@@ -89,7 +89,7 @@ fn a_server_drains_before_it_stops_and_only_so_many_are_kept() {
 fn where_only_the_last_can_go_the_last_is_drained_and_those_before_wait_for_it() {
     let rules = Rules { leaver: Leaver::Last, standby: Standby::default(), ..rules(1, 13) };
     let mut fleet = Fleet::new(rules, 4, s(60));
-    // It would be the first to go by any other rule.
+    // Any other rule would remove this server first.
     let ill = fleet.name(0);
     fleet.set(&ill, ServerState::Unhealthy { since: s(0) });
     fleet.servers[3].active = 5;
@@ -132,7 +132,7 @@ fn one_that_stays_ill_is_replaced_but_not_everybody_at_once() {
         let since = fleet.now;
         fleet.set(&name, ServerState::Unhealthy { since });
     }
-    // In the meantime nobody takes their place.
+    // In the meantime, the failed servers get no successors.
     assert_eq!(told(&fleet.seconds(8, 1.0)), "");
     let decision = fleet.seconds(3, 1.0);
     let replaced = |decision: &Decision| {
@@ -151,7 +151,7 @@ fn one_that_is_shunned_for_long_is_made_up_for_and_never_replaced() {
     assert_eq!(told(&fleet.seconds(8, 15.0)), "");
     fleet.seconds(300, 15.0);
     assert_eq!(fleet.states(), "active shunned active");
-    // It would be one too many by now.
+    // After its recovery, it would be surplus.
     fleet.set(&name, ServerState::Active);
     fleet.seconds(300, 15.0);
     assert_eq!(fleet.running(), 2);
@@ -325,7 +325,7 @@ fn kinds_of_servers_count_for_what_they_can_do() {
     fleet.servers[1].flavour = name("small");
     let decision = fleet.seconds(1, 1.0);
     assert_eq!(decision.fleet.healthy, 5.0);
-    // Work for 6: one small one is missing, not four servers.
+    // Work for 6 servers: one small server is missing, not four.
     fleet.seconds(60, 58.0);
     assert_eq!(fleet.states(), "active active active");
 }
@@ -342,7 +342,7 @@ fn what_a_throttled_server_does_not_take_is_made_up_for() {
     let mut fleet = Fleet::new(rules(1, 13), 3, s(60));
     fleet.seconds(60, 25.0);
     let name = fleet.name(0);
-    // Half of it, for good: it does not rise.
+    // Its share stays at one half.
     fleet.set(&name, ServerState::Warming { ready: s(0), share: 0.5 });
     let decision = fleet.second(Some(25.0));
     assert_eq!(told(&decision), "create 1");
@@ -376,12 +376,12 @@ fn one_absurd_figure_orders_no_server_and_is_told() {
     assert_eq!((absurd.demand, fleet.scaler.held_rate()), (Some(2.5), Some(25.0)));
     let after = fleet.seconds(30, 25.0);
     assert_eq!((after.wanted, after.alarms, fleet.scaler.held_rate()), (3, vec![], None));
-    // A rate that no fleet has is not recorded either.
+    // An impossible rate is not recorded either.
     let impossible = fleet.second(Some(5e9));
     assert_eq!(impossible.alarms, [Alarm::Blind(Unusable::Absurd(SignalKind::Requests))]);
     assert_eq!((impossible.wanted, fleet.scaler.held_rate()), (3, Some(25.0)));
     fleet.seconds(30, 25.0);
-    // A lasting level is answered two looks late.
+    // A lasting level takes effect two looks late.
     let lasting = fleet.seconds(3, 2_000.0);
     assert_eq!(lasting.wanted, 13, "{lasting:?}");
 }
@@ -402,7 +402,7 @@ fn a_counter_that_stands_still_lets_no_server_go_until_that_has_lasted() {
         scaler.decide(weir_scale::Now::at(s(second)), &servers)
     };
     (1..=60).for_each(|at| drop(look(at * 55, 5)));
-    // The source has stopped: no value changes, and requests are under way.
+    // The source has stopped: no value changes, although requests are in progress.
     for _ in 0..59 {
         let frozen = look(60 * 55, 5);
         assert_eq!((frozen.wanted, told(&frozen).as_str()), (6, ""), "{frozen:?}");
@@ -427,7 +427,7 @@ fn traffic_that_ends_is_believed_at_once_where_other_figures_say_so() {
         scaler.decide(weir_scale::Now::at(s(second)), &servers)
     };
     (1..=60).for_each(|at| drop(look(at * 55, 5)));
-    // The last requests end, one after the other.
+    // The last requests end one after the other.
     for active in (0..5).rev() {
         let ended = look(60 * 55, active);
         assert_eq!((ended.demand, ended.alarms), (Some(0.0), vec![]));

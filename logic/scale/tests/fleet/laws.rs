@@ -1,4 +1,4 @@
-//! What holds for every demand.
+//! Property tests that hold for every demand.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,25 +33,26 @@ fn policies() -> impl Strategy<Value = Vec<Policy>> {
     ]
 }
 
-/// A floor that always holds.
+/// Returns a floor that always applies.
 fn five() -> Policy {
     let floor = Floor { begins: "* * * * *".parse().unwrap(), lasts: s(3_600), servers: 5 };
     Policy::Schedule(Schedule { floors: vec![floor] })
 }
 
-/// Policies that go by demand alone, and in how many seconds they have settled. What forecasts expect depends on the past.
+/// Generates policies that depend on demand alone, with the seconds that they need to settle. Forecasts are
+/// excluded, because they depend on the past.
 fn steady() -> impl Strategy<Value = (Vec<Policy>, u64)> {
     let undamped = Policy::Target(Target { damping: false, ..Target::default() });
     prop_oneof![
         Just((vec![Policy::Reactive(Reactive::default())], 180_u64)),
         Just((vec![undamped.clone()], 180_u64)),
         Just((vec![undamped, five()], 180_u64)),
-        // The default. Patience depends on the past: it has the time to fall back.
+        // The default policy. Its patience depends on the past and has the time to fall back.
         Just((vec![Policy::default()], 900_u64)),
     ]
 }
 
-/// Some seconds at one rate each; `None` = nothing is measured.
+/// Generates periods of seconds, each with one rate; `None` = no measurement.
 fn demand() -> impl Strategy<Value = Vec<(u64, Option<f64>)>> {
     let rate = prop_oneof![1 => Just(None), 4 => (0.0..200.0).prop_map(Some), 1 => Just(Some(0.0)), 1 => Just(Some(1e7))];
     proptest::collection::vec((1_u64..60, rate), 1..20)
@@ -94,7 +95,7 @@ proptest! {
         for (seconds, rate) in demand {
             (0..seconds).for_each(|_| drop(fleet.second(rate)));
         }
-        // What is still fresh may be acted upon.
+        // A fresh measurement may still cause an action.
         fleet.seconds(2, 15.0);
         (0..20).for_each(|_| drop(fleet.second(None)));
         let before = fleet.running();
@@ -141,8 +142,8 @@ proptest! {
         let mut low = Fleet::new(rules(policies.clone(), 1, 20), 2, s(0));
         let mut high = Fleet::new(rules(policies, 1, 20), 2, s(0));
         for (servers, more) in demand {
-            // When a server comes or goes depends on what has added up before, so both get the time to settle; and half a
-            // server of work is no matter of rounding.
+            // The time of a change depends on earlier sums, so both fleets get time to settle. The extra half
+            // a server avoids differences by rounding.
             let rate = |servers: u64| servers as f64 * 10.0 + 5.0;
             let (low, high) = (low.seconds(seconds, rate(servers)), high.seconds(seconds, rate(servers + more)));
             prop_assert!(low.wanted <= high.wanted, "{low:?} {high:?}");
@@ -161,7 +162,8 @@ proptest! {
         let settled = fleet.seconds(1, base).wanted;
         let mut wanted = vec![settled];
         for share in noise {
-            // Both sides together are less than what a server must leave over to be spare, and whole requests lose less than one.
+            // The noise stays below the unused capacity that makes a server surplus, and rounding to whole
+            // requests loses less than one request.
             let decision = fleet.second(Some(base + share * (base * hysteresis / 2.0 - 1.0).max(0.0) * 0.9));
             if wanted.last() != Some(&decision.wanted) {
                 wanted.push(decision.wanted);

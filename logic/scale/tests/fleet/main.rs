@@ -1,4 +1,4 @@
-//! A fleet in virtual time: what it is told, and what holds for every demand.
+//! Tests of the scaler with a fleet in virtual time.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 

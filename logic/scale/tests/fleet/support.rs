@@ -1,4 +1,4 @@
-//! A fleet in virtual time whose provider does at once, or after a while, what it is told.
+//! A fleet in virtual time whose simulated provider executes actions at once or after a delay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +16,14 @@ pub(crate) struct Fleet {
     pub(crate) now: Duration,
     pub(crate) requests: u64,
     carry: f64,
-    /// Never gets ready.
+    /// Name of a server that never becomes ready.
     pub(crate) stuck: Option<Name>,
     start_up: Duration,
     made: u32,
 }
 
 impl Fleet {
-    /// With so many healthy servers.
+    /// Creates a fleet with healthy servers.
     pub(crate) fn new(rules: Rules, servers: u32, start_up: Duration) -> Self {
         let mut fleet = Self {
             scaler: Scaler::new(Arc::new(rules)),
@@ -52,7 +52,7 @@ impl Fleet {
         });
     }
 
-    /// A second in which so many requests come; `None` = nobody counts.
+    /// Simulates a second with `rate` requests; `None` = no measurement.
     pub(crate) fn second(&mut self, rate: Option<f64>) -> Decision {
         self.now += s(1);
         if let Some(rate) = rate {
@@ -107,7 +107,7 @@ impl Fleet {
         }
     }
 
-    /// Puts a server into a state; one that is not there is an error of the decision.
+    /// Sets the state of a server. Panics if it does not exist, because the decision is then wrong.
     pub(crate) fn set(&mut self, name: &Name, state: ServerState) {
         let server = self.servers.iter_mut().find(|server| server.name == *name);
         server.unwrap_or_else(|| panic!("no server {name}")).state = state;
