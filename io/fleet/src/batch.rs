@@ -1,4 +1,4 @@
-//! What is asked for one by one, and at the same time, is done at once: ten pods more are one change of a number, and not ten.
+//! Combines concurrent requests into one call: for example, ten more pods are one change of a replica count.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use tokio::task::yield_now;
 
 use crate::{Failure, FailureKind};
 
-/// What waits to be done together, and what has come of it.
+/// Requests that wait for the next call, and results of earlier calls.
 #[derive(Debug)]
 pub(crate) struct Batch<K, T> {
     waiting: RefCell<Vec<K>>,
@@ -21,7 +21,8 @@ impl<K, T> Default for Batch<K, T> {
 }
 
 impl<K: Clone + PartialEq, T> Batch<K, T> {
-    /// Has `work` done for a key: by whoever comes first, for all that wait by then. One after the other, by `turn`.
+    /// Executes `work` for a key. The first caller executes it for all keys that wait by then. Calls run one
+    /// after the other, in the order of `turn`.
     pub(crate) async fn join(
         &self,
         key: K,
@@ -30,7 +31,7 @@ impl<K: Clone + PartialEq, T> Batch<K, T> {
     ) -> Result<T, Failure> {
         let seat = Seat { batch: self, key };
         self.waiting.borrow_mut().push(seat.key.clone());
-        // The others of this moment come first.
+        // Other callers of the same moment enqueue their keys first.
         yield_now().await;
         let _turn = turn.lock().await;
         if let Some(result) = self.take(&seat.key) {
@@ -41,7 +42,7 @@ impl<K: Clone + PartialEq, T> Batch<K, T> {
             let results = work(keys).await;
             self.done.borrow_mut().extend(results);
         }
-        // Whoever did it for all of them has been dropped before its end.
+        // The caller that executed the work was dropped before the end.
         let lost = || Err(Failure::new(FailureKind::Uncertain, "it was begun, and not awaited"));
         self.take(&seat.key).unwrap_or_else(lost)
     }
@@ -53,7 +54,7 @@ impl<K: Clone + PartialEq, T> Batch<K, T> {
     }
 }
 
-/// Whoever does not wait any more wants nothing.
+/// Removes the key of a caller that was dropped.
 struct Seat<'a, K: Clone + PartialEq, T> {
     batch: &'a Batch<K, T>,
     key: K,

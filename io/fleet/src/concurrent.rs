@@ -1,10 +1,12 @@
+//! Concurrent futures with a limit.
+
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
-/// Awaits all futures, at most `limit` of them at a time; the results are in the order of the futures.
+/// Awaits all futures, at most `limit` at a time. Returns the results in the order of the futures.
 ///
-/// Looks at all that are under way whenever one of them wakes: for tens of them, not for thousands.
+/// Each wake-up polls all running futures, so it suits tens of them, not thousands.
 pub(crate) async fn all<'a, T>(
     limit: usize,
     futures: impl IntoIterator<Item = Pin<Box<dyn Future<Output = T> + 'a>>>,

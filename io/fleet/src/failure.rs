@@ -1,46 +1,49 @@
+//! Failures of providers.
+
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a provider did not do what it was asked to.
+/// Failure of a provider call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What it means for the caller.
+    /// Kind of the failure.
     pub kind: FailureKind,
-    /// For people: who refused what, and why. Holds no secrets.
+    /// Message for operators: the failed operation and the cause. It holds no secrets.
     pub message: String,
-    /// The other side asks not to be called again before this has passed.
+    /// Pause that the other side requests.
     pub retry_after: Option<Duration>,
 }
 
-/// What a failure means for the caller.
+/// Kind of a failure, which determines the reaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
-    /// Nothing more may be created until something goes or the limit is raised.
+    /// A limit prevents further machines until one is deleted or the limit is raised.
     Quota,
-    /// The machine's state does not permit this now: look again.
+    /// The machine's state does not permit the action now; list the machines again.
     Conflict,
-    /// There is no such machine (any more).
+    /// The machine does not exist, or no longer.
     NotFound,
-    /// Who we are is not known, or may not do this. Does not pass by itself.
+    /// Authentication or authorization failed. Does not pass by itself.
     Auth,
-    /// It has surely not happened, and may work later.
+    /// The action had no effect, and may succeed later.
     Transient,
-    /// It may have happened: nobody answered, or not in full. Look before it is done again.
+    /// The action may have had an effect: the answer is missing or incomplete. List the machines before a
+    /// retry.
     Uncertain,
-    /// It will not work like this, however often: an unknown flavor, a request that is refused as wrong.
+    /// The action cannot succeed in this form, such as with an unknown flavor or an invalid request.
     Permanent,
 }
 
 impl Failure {
-    /// A failure without a wish for when to come back.
+    /// Creates a failure without a requested pause.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), retry_after: None }
     }
 
-    /// The same, with what was being done put in front.
+    /// Prefixes the message with the operation.
     #[must_use]
     pub fn of(mut self, what: impl fmt::Display) -> Self {
         self.message = format!("{what}: {}", self.message);
@@ -49,7 +52,7 @@ impl Failure {
 }
 
 impl FailureKind {
-    /// As it is written in JSON and metrics.
+    /// Returns the name in JSON and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Quota => "quota",

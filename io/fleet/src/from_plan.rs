@@ -1,4 +1,4 @@
-//! A fleet's provider as its config has it.
+//! Creates a fleet's provider and load balancer from the config.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,13 +16,13 @@ use crate::openstack::{AddressChoice, OpenStackProvider, OpenStackSettings, Park
 use crate::process::{Limits, ProcessProvider, ProcessSettings, Restart};
 use crate::{Failure, FailureKind, Provider, Steps, pods};
 
-/// Larger user data are refused by Nova.
+/// Maximum size of user data in Nova.
 const USER_DATA_BYTES_MAX: u64 = 64 << 10;
 
-/// Opens the provider of a fleet, for the process that has its lease.
+/// Opens the provider of a fleet, for the process that holds its lease.
 ///
 /// # Errors
-/// What is configured cannot work, or the disk refuses; with what and why.
+/// If the config cannot work, or if a file operation fails. Gives the cause.
 pub fn open(plan: &FleetPlan) -> Result<Box<dyn Provider>, String> {
     Ok(match &plan.provider {
         FleetProvider::Process(processes) => {
@@ -37,7 +37,7 @@ pub fn open(plan: &FleetPlan) -> Result<Box<dyn Provider>, String> {
     })
 }
 
-/// What is wrong with a provider as far as this machine can tell: programs, files.
+/// Checks a provider's programs and files on this machine.
 pub fn check(plan: &FleetPlan) -> Result<(), String> {
     if let FleetBalancer::Haproxy(HaproxyBackend { template: Some(template), .. }) = &plan.balancer {
         haproxy::check(template)?;
@@ -54,7 +54,7 @@ pub fn check(plan: &FleetPlan) -> Result<(), String> {
     }
 }
 
-/// A HAProxy that balances a fleet's servers, for the process that has the fleet's lease.
+/// Creates the HAProxy connection of a fleet, for the process that holds its lease.
 pub fn haproxy(plan: &FleetPlan, backend: &HaproxyBackend) -> Box<dyn Balancer> {
     let haproxy = over_socket(plan, backend);
     match &backend.template {
@@ -73,10 +73,10 @@ fn over_socket(plan: &FleetPlan, backend: &HaproxyBackend) -> Haproxy {
     }
 }
 
-/// Asks provider and HAProxy whether what is configured can work. Changes nothing.
+/// Asks the provider and HAProxy if the config can work. Changes nothing.
 ///
 /// # Errors
-/// It cannot, or one of them did not answer.
+/// If the config cannot work, or if one of them does not answer.
 pub async fn verify(plan: &FleetPlan) -> Result<(), Failure> {
     let wrong = |why: String| Failure::new(FailureKind::Permanent, why);
     check(plan).map_err(wrong)?;
@@ -97,19 +97,19 @@ pub async fn verify(plan: &FleetPlan) -> Result<(), Failure> {
     }
 }
 
-/// How many machines a fleet can have as things stand.
+/// Number of machines that a fleet can have now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// The machines that it has, stopped ones too.
+    /// Present machines, including stopped ones.
     pub there: u32,
-    /// How many more its provider has room for.
+    /// Further machines that the provider has room for.
     pub room: u32,
 }
 
-/// Asks the provider how many machines the fleet can have; `None` = no limit is known. Changes nothing.
+/// Asks the provider for the possible number of machines; `None` = no known limit. Changes nothing.
 ///
 /// # Errors
-/// It did not answer, or refused to.
+/// If the provider does not answer or refuses the request.
 pub async fn reach(plan: &FleetPlan) -> Result<Option<Reach>, Failure> {
     let provider = elsewhere(plan).map_err(|why| Failure::new(FailureKind::Permanent, why))?;
     let Some(provider) = provider else { return Ok(None) };
@@ -118,7 +118,7 @@ pub async fn reach(plan: &FleetPlan) -> Result<Option<Reach>, Failure> {
     Ok(Some(Reach { there, room }))
 }
 
-/// The provider, if somebody else has to be asked: of processes there is nobody.
+/// Returns the provider if it is remote; local processes have none.
 fn elsewhere(plan: &FleetPlan) -> Result<Option<Box<dyn Provider>>, String> {
     match &plan.provider {
         FleetProvider::Process(_) => Ok(None),

@@ -1,15 +1,15 @@
-//! Acts for the autoscaler: machines are created, started, stopped and deleted by a [`Provider`], every intended action is
-//! written to a [`Journal`] before it is done, and of several processes one holds the [`Lease`].
+//! Executes the decisions of the autoscaler. A [`Provider`] creates, starts, stops and deletes machines. Each
+//! intended action is written to a [`Journal`] first. Of several processes, one holds the [`Lease`].
 //!
-//! Decides nothing: how many machines there should be, and which of them goes, is `logic/scale`'s concern; [`live`] is the loop that
-//! asks it, drains and acts. Nothing here is [`Send`], and much of it blocks on the disk for a moment: give a fleet a thread
-//! and a runtime of its own.
+//! This crate decides nothing: `logic/scale` determines the number of machines and selects those to remove.
+//! [`live`] is the loop that calls it, drains servers and executes the actions. Nothing here is [`Send`], and
+//! much of it blocks briefly on the disk, so each fleet needs its own thread and runtime.
 //!
-//! What holds for every provider:
-//! - It owns what carries its fleet's tag, and touches nothing else.
-//! - An action may be repeated: creating with a token that has been used finds the machine that is there, and stopping what is
-//!   stopped or deleting what is gone is done already.
-//! - Whatever fails says so as a [`Failure`] that tells whether it may have happened all the same.
+//! Rules for each provider:
+//! - It owns the machines with its fleet's tag, and changes nothing else.
+//! - Actions are idempotent. Creating with a used token finds the existing machine. Stopping a stopped
+//!   machine or deleting a missing one succeeds.
+//! - Each error is a [`Failure`], which shows if the action may still have had an effect.
 
 mod actuator;
 mod backoff;

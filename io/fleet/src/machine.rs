@@ -1,86 +1,89 @@
+//! Machines, their names and states.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// What a provider calls a machine.
+/// Identifier of a machine at its provider.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct MachineId(pub String);
 
-/// Names one intended machine, before there is one: what makes creating repeatable. Also the machine's name where the
-/// provider wants one: 1 to 63 characters of `a-z 0-9 -`, none of the outer ones a dash (a DNS label, RFC 1123).
+/// Name of an intended machine before it exists, which makes creations idempotent. Providers that need a
+/// machine name use it, too. It has 1 to 63 characters of `a-z 0-9 -`, without a dash at the beginning or end
+/// (a DNS label, RFC 1123).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Token(String);
 
-/// Why a text is no [`Token`].
+/// Error of an invalid [`Token`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadToken(String);
 
-/// A machine as its provider tells of it.
+/// A machine as its provider reports it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Machine {
-    /// What to call it when something is to be done with it.
+    /// Identifier for provider calls.
     pub id: MachineId,
-    /// What it was created for; `None` if the provider has lost it.
+    /// Token of the creation; `None` if the provider has lost it.
     pub token: Option<Token>,
-    /// Where it can be reached, as soon as that is known.
+    /// Address, once known.
     pub ip: Option<IpAddr>,
-    /// The port of its service, if the provider chose it.
+    /// Port of the service, if the provider chose it.
     pub port: Option<u16>,
-    /// What it is doing.
+    /// State of the machine.
     pub state: MachineState,
-    /// Its size, as the provider names it.
+    /// Size, as the provider names it.
     pub flavour: Option<String>,
-    /// Where it stands, as the provider names it.
+    /// Zone, as the provider names it.
     pub zone: Option<String>,
-    /// What an hour of it costs, in any currency, if the provider tells.
+    /// Price of an hour, in any currency, if the provider reports it.
     pub cost_per_hour: Option<f64>,
-    /// What else is attached to it.
+    /// Other attached tags.
     pub tags: BTreeMap<String, String>,
-    /// Seconds since 1970.
+    /// Time of creation, in seconds since 1970.
     pub created_s: Option<u64>,
-    /// For people: why it is in this state, where that is worth saying.
+    /// Reason for the state, for operators.
     pub note: Option<String>,
 }
 
-/// What a machine is doing.
+/// State of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MachineState {
-    /// On its way to running: being created, started or restarted.
+    /// The machine is being created, started or restarted.
     Building,
-    /// Running. Whether its service answers is for health checks to say.
+    /// The machine runs. Health checks determine if its service answers.
     Running,
-    /// On its way to stopped.
+    /// The machine is being stopped.
     Stopping,
-    /// There, and not running: can be started again.
+    /// The machine is stopped, and can be started again.
     Stopped,
-    /// On its way out.
+    /// The machine is being deleted.
     Deleting,
-    /// Of no use, and does not become so by itself.
+    /// The machine is unusable, and does not recover by itself.
     Failed,
-    /// The provider says something that we do not know. Neither capacity nor in the way.
+    /// The provider reports an unknown state. The machine counts neither as capacity nor as a problem.
     Unknown,
 }
 
-/// Digits of a fresh token after the fleet's name.
+/// Number of random digits at the end of a new token.
 const RANDOM_DIGITS: usize = 12;
 
 impl MachineId {
-    /// As text.
+    /// Returns the identifier as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Token {
-    /// The longest, in bytes.
+    /// Maximum length in bytes.
     pub const BYTES_MAX: usize = 63;
 
-    /// Accepts `text` if it is a token.
+    /// Parses a token.
     pub fn new(text: &str) -> Result<Self, BadToken> {
         let permitted = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         let good = (1..=Self::BYTES_MAX).contains(&text.len())
@@ -90,10 +93,10 @@ impl Token {
         if good { Ok(Self(text.to_owned())) } else { Err(BadToken(text.chars().take(80).collect())) }
     }
 
-    /// One that has not been there before: the fleet's name, as far as it can stand in a token, and random digits.
+    /// Creates a unique token: the permitted part of the fleet's name, and random digits.
     ///
     /// # Errors
-    /// The system has no randomness to give.
+    /// If the system has no randomness.
     pub fn fresh(fleet: &str) -> Result<Self, BadToken> {
         let mut random = [0; RANDOM_DIGITS / 2];
         aws_lc_rs::rand::fill(&mut random).map_err(|_| BadToken("no randomness".to_owned()))?;
@@ -107,13 +110,13 @@ impl Token {
         Self::new(&text)
     }
 
-    /// As text.
+    /// Returns the token as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A fleet's name, as far as it can stand in a token.
+/// Returns the part of a fleet's name that is permitted in a token.
 fn plain(fleet: &str) -> String {
     let kept = fleet.bytes().take(Token::BYTES_MAX - RANDOM_DIGITS - 1);
     let plain: String = kept
@@ -125,7 +128,7 @@ fn plain(fleet: &str) -> String {
     plain.trim_start_matches('-').to_owned()
 }
 
-/// Whether a name is one that [`Token::fresh`] makes for a fleet.
+/// Returns true if [`Token::fresh`] can have created the name for this fleet.
 pub(crate) fn token_of(fleet: &str, name: &str) -> bool {
     let Some((kept, digits)) = name.rsplit_once('-') else { return false };
     let is_random = digits.len() == RANDOM_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit());

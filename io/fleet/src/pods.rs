@@ -1,10 +1,10 @@
-//! Fleets of pods, in builds that have them, and what the others say.
+//! Provider for fleets of pods, in builds with Kubernetes.
 
 use weir_config::plan::{FleetPlan, FleetPods};
 
 use crate::Provider;
 
-/// The provider of a fleet. Asks nobody yet.
+/// Creates the provider of a fleet; sends no request yet.
 #[cfg(feature = "kubernetes")]
 pub(crate) fn provider(plan: &FleetPlan, of: &FleetPods) -> Result<Box<dyn Provider>, String> {
     use weir_config::plan::FleetWorkload;
@@ -27,7 +27,7 @@ pub(crate) fn provider(plan: &FleetPlan, of: &FleetPods) -> Result<Box<dyn Provi
     })))
 }
 
-/// The provider of a fleet, which this build has not.
+/// Returns an error, because this build has no Kubernetes.
 #[cfg(not(feature = "kubernetes"))]
 pub(crate) fn provider(_: &FleetPlan, _: &FleetPods) -> Result<Box<dyn Provider>, String> {
     Err("this build has no Kubernetes: build with --features kubernetes".to_owned())

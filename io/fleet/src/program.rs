@@ -1,8 +1,11 @@
+//! Search for the programs of commands.
+
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Where a command's program is, if it is there and may be run. A path that is not absolute begins at `beside`.
+/// Returns the path of a command's program, if it exists and is executable. A relative path starts at
+/// `beside`.
 pub(crate) fn find(program: &str, beside: &Path) -> Result<PathBuf, String> {
     let runs = |path: &PathBuf| {
         path.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)

@@ -1,47 +1,49 @@
+//! The trait of machine providers.
+
 use std::pin::Pin;
 use std::time::Duration;
 
 use crate::{Failure, Machine, MachineId, Token};
 
-/// What a provider answers in its own time.
+/// Result of an asynchronous provider call.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
 
-/// One machine to be created.
+/// Order to create a machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
-    /// What it is known by until it has an id. The same token never makes two machines.
+    /// Token that names the machine until it has an id. A token never creates two machines.
     pub token: &'a Token,
-    /// This token has been ordered before, by us or by the process that we follow: the machine may be there.
+    /// True if this process or its predecessor has ordered the token before, so that the machine may exist.
     pub again: bool,
 }
 
-/// Where machines come from. An action is done when it is accepted: what has become of it is told by
-/// [`machines`](Self::machines).
+/// Source of machines. A call succeeds when its action is accepted; [`machines`](Self::machines) shows the
+/// result.
 ///
-/// Dropping an answer leaves open whether the action happens.
+/// If a call is dropped, its action may or may not take effect.
 pub trait Provider {
-    /// Every machine of this fleet, and no other. A failure is never an empty list.
+    /// Lists the machines of this fleet, and no others. An error must never appear as an empty list.
     fn machines(&self) -> Answer<'_, Vec<Machine>>;
 
     /// Creates the machine of a token, or finds it.
     fn create<'a>(&'a self, order: Order<'a>) -> Answer<'a, Machine>;
 
-    /// Starts a stopped machine. Done if it runs.
+    /// Starts a stopped machine. Succeeds if it already runs.
     fn start<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()>;
 
-    /// Stops a machine so that it can be started again. Done if it is stopped.
+    /// Stops a machine so that it can be started again. Succeeds if it is already stopped.
     fn stop<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()>;
 
-    /// Makes a machine go for good. Done if it is not there.
+    /// Deletes a machine. Succeeds if it does not exist.
     fn delete<'a>(&'a self, id: &'a MachineId) -> Answer<'a, ()>;
 
-    /// How many more machines could be created now; `None` = no limit is known.
+    /// Returns the number of further machines that could be created now; `None` = no known limit.
     fn room(&self) -> Answer<'_, Option<u32>>;
 
-    /// Asks whether what is configured can work: credentials, flavor, image, a script that runs.
+    /// Checks that the config can work: credentials, flavor, image, an executable script.
     fn verify(&self) -> Answer<'_, ()>;
 
-    /// Returns the fields of the latest list that do not follow the contract, and how they were read.
+    /// Returns the fields of the latest list that violate the contract, with their interpretation.
     fn remarks(&self) -> Vec<String> {
         Vec::new()
     }
@@ -51,13 +53,14 @@ pub trait Provider {
         Box::pin(async { Ok(()) })
     }
 
-    /// What must be done from time to time, about once a second: processes that have died are started again, those that do not
-    /// stop are killed.
+    /// Does periodic work, about once a second: restarts processes that have ended, and kills those that do
+    /// not stop.
     fn tend(&self) -> Answer<'_, ()> {
         Box::pin(async { Ok(()) })
     }
 
-    /// A machine whose creation was cut off may stay out of [`machines`](Self::machines) for so long.
+    /// Returns the time for which a machine may be missing from [`machines`](Self::machines) after its
+    /// creation was aborted.
     fn settling(&self) -> Duration {
         Duration::ZERO
     }

@@ -1,8 +1,10 @@
+//! Observation of single steps.
+
 use std::fmt;
 use std::rc::Rc;
 
-/// Is told of every step after which the world is another one: something is on disk, a process runs, a signal is sent. For
-/// traces, and for tests that end the process right there.
+/// Calls an observer after each step with an external effect: a file is written, a process is started, a
+/// signal is sent. It serves traces, and tests that kill the process at that point.
 #[derive(Clone, Default)]
 pub struct Steps(Option<Rc<dyn Fn(&'static str)>>);
 

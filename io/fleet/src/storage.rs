@@ -1,4 +1,4 @@
-//! Small files that are there as a whole or not at all, also after a power cut.
+//! Small files that are written atomically, also in a power failure.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Replaces the file. Blocks on the disk until it is surely there.
+/// Replaces a file. Blocks until the disk has stored it.
 pub(crate) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     let fresh = path.with_extension("new");
     let write = || {
@@ -20,7 +20,7 @@ pub(crate) fn replace(path: &Path, contents: &[u8]) -> io::Result<()> {
     write().map_err(|cause| named(path, &cause))
 }
 
-/// Removes it; done if it is gone.
+/// Removes a file; succeeds if it does not exist.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(named(path, &cause)),
@@ -28,7 +28,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What is in it, if there are not more bytes than that; `None` if there is no such file.
+/// Reads a file; `None` = it does not exist. Fails if it has more than `bytes_max` bytes.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -44,7 +44,7 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(contents))
 }
 
-/// Locks the file, as long as what is returned is kept; `None` = somebody else has.
+/// Locks a file until the result is dropped; `None` = another process holds the lock.
 pub(crate) fn lock(path: &Path) -> io::Result<Option<File>> {
     let open = || OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
     let file = open().map_err(|cause| named(path, &cause))?;
@@ -55,12 +55,12 @@ pub(crate) fn lock(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// A directory that is ours alone, with those above it.
+/// Creates a directory with access for this user only, and its parents.
 pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|cause| named(path, &cause))
 }
 
-/// A name is on disk when its directory is (fsync(2)).
+/// Syncs the directory of a file, which makes its name durable (fsync(2)).
 pub(crate) fn sync_directory_of(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(directory) => File::open(directory)?.sync_all(),

@@ -1,6 +1,8 @@
+//! Parser of dates with time.
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A time as the services write it, in UTC: `2026-03-01T12:00:00Z`, with or without a fraction and the Z.
+/// Parses a UTC time as the services write it: `2026-03-01T12:00:00Z`, with or without a fraction and the Z.
 pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     let text = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00")).unwrap_or(text);
     let text = text.split_once('.').map_or(text, |(whole, _)| whole);
@@ -20,7 +22,8 @@ pub(crate) fn parse(text: &str) -> Option<SystemTime> {
     Some(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-/// Seconds since 1970 of a time with any offset from UTC, or none: `2026-03-01T14:00:00.5+02:00`, `2026-03-01 12:00:00`.
+/// Parses a time with any offset from UTC, or none: `2026-03-01T14:00:00.5+02:00`, `2026-03-01 12:00:00`.
+/// Returns seconds since 1970.
 pub(crate) fn parse_with_offset(text: &str) -> Option<u64> {
     let text = text.trim().replacen(' ', "T", 1);
     let (_, time) = text.split_once('T')?;
@@ -44,12 +47,13 @@ fn numbers(text: &str, separator: char) -> Option<[u64; 3]> {
     parts.next().is_none().then_some(numbers)
 }
 
-/// Days from 1970-01-01 in the Gregorian calendar; years begin in March, so that the leap day comes last.
+/// Returns the number of days since 1970-01-01 (Gregorian). The algorithm lets years begin in March, so that
+/// the leap day is the last day of a year.
 fn days(year: u64, month: u64, day: u64) -> u64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_years = year * 365 + year / 4 - year / 100 + year / 400;
     let of_months = (153 * month + 2) / 5;
-    // 719,468 days from 0000-03-01 to 1970-01-01.
+    // There are 719,468 days from 0000-03-01 to 1970-01-01.
     of_years + of_months + day - 1 - 719_468
 }
 

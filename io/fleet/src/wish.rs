@@ -1,3 +1,5 @@
+//! The desired state of a fleet: settings of operators with priority over demand.
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -7,53 +9,54 @@ use serde::{Deserialize, Serialize};
 
 use crate::storage;
 
-/// What operators want of a fleet, whatever demand says.
+/// Desired state of a fleet, with priority over demand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wish {
-    /// Whether decisions are only shown; `None` = as the config says.
+    /// True if decisions are only shown, not executed; `None` = as configured.
     pub paused: Option<bool>,
-    /// So many servers; `None` = as demand says.
+    /// Fixed number of servers; `None` = according to demand.
     pub servers: Option<u32>,
 }
 
-/// Where a wish is kept: in the fleet's directory, for whoever leads it next, and for all others that share it.
+/// File of the desired state in the fleet's directory, for the next leader and all processes that share the
+/// directory.
 #[derive(Debug)]
 pub struct WishFile {
     path: PathBuf,
-    /// There are others, who must be told of it.
+    /// True if processes with other directories must be notified of changes.
     is_shared: bool,
-    /// They were not told yet of what is known here.
+    /// True if they were not notified of the present state yet.
     is_untold: bool,
-    /// What they wished, as far as it was told or heard, before that.
+    /// Last state that they are known to have, before the local changes.
     base: Wish,
-    /// As it was read or written last.
+    /// State as last read or written.
     known: Wish,
-    /// The file was read, or is not there: it holds nothing that is not known.
+    /// True if the file was read or does not exist, so that `known` is up to date.
     is_read: bool,
     version: Option<Version>,
 }
 
-/// What stands in the file.
+/// Content of the file.
 #[derive(Serialize, Deserialize)]
 struct Written {
     #[serde(flatten)]
     wish: Wish,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     untold: bool,
-    /// Of one that is untold: what others wished before.
+    /// Last state that the other processes are known to have, if they were not notified yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     base: Option<Wish>,
 }
 
-/// Which file it is: each wish is a new one.
+/// Identity of a file's version: each write creates a new file.
 type Version = (u64, i64, i64);
 
-/// More is no wish.
+/// Maximum file size.
 const BYTES_MAX: u64 = 4_096;
 
 impl Wish {
-    /// With what was changed here since `base`, and `theirs` of all else.
+    /// Merges the local changes since `base` with the state of other processes: a local change has priority.
     fn over(self, base: Self, theirs: Self) -> Self {
         Self {
             paused: if self.paused == base.paused { theirs.paused } else { self.paused },
@@ -63,7 +66,7 @@ impl Wish {
 }
 
 impl WishFile {
-    /// That of the fleet with this directory. Nothing is read yet.
+    /// Creates the file's handle for a fleet's directory; reads nothing yet.
     pub fn new(directory: &Path) -> Self {
         Self {
             path: directory.join("wish.json"),
@@ -76,32 +79,33 @@ impl WishFile {
         }
     }
 
-    /// Whether others, with directories of their own, must be told of each wish.
+    /// Sets if processes with other directories must be notified of each change.
     #[must_use]
     pub fn shared(mut self, is_shared: bool) -> Self {
         self.is_shared = is_shared;
         self
     }
 
-    /// Whether it was ever found out what is wished.
+    /// Returns true if the desired state has been loaded; it may be absent.
     pub fn is_read(&self) -> bool {
         self.is_read
     }
 
-    /// What is wished now. One that cannot be written down counts until the next one is.
+    /// Returns the present desired state. A state that could not be saved counts until the next change.
     pub fn known(&self) -> Wish {
         self.known
     }
 
-    /// Whether others must be told yet of what is wished here.
+    /// Returns true if other processes must still be notified of the present state.
     pub fn is_untold(&self) -> bool {
         self.is_shared && self.is_untold
     }
 
-    /// Looks whether somebody else has wished something, or an earlier process.
+    /// Reads the file if another or an earlier process has changed it.
     ///
     /// # Errors
-    /// The file cannot be read; names it. What was known before still counts, and the file is read again the next time.
+    /// If the file cannot be read. Names the file. The former state still counts, and the next call tries
+    /// again.
     pub fn refresh(&mut self) -> io::Result<()> {
         let version = version(&self.path)?;
         if version.is_none() || version == self.version {
@@ -118,10 +122,10 @@ impl WishFile {
         Ok(())
     }
 
-    /// From now on this is wished. It is on disk when this returns.
+    /// Sets the desired state, and writes it to disk.
     ///
     /// # Errors
-    /// It is not, and is lost at the next restart; names the file.
+    /// If the file cannot be written, so that the state would be lost at the next restart. Names the file.
     pub fn set(&mut self, wish: Wish) -> io::Result<()> {
         if !self.is_untold() {
             self.base = self.known;
@@ -129,10 +133,10 @@ impl WishFile {
         self.write(wish, self.is_shared)
     }
 
-    /// Others wish this. What was changed here, and they were not told of yet, counts more.
+    /// Processes the state of other processes. Local changes of which they were not notified have priority.
     ///
     /// # Errors
-    /// As of [`WishFile::set`].
+    /// The same as of [`WishFile::set`].
     pub fn heard(&mut self, wish: Wish) -> io::Result<()> {
         if self.is_untold() {
             let both = self.known.over(self.base, wish);
@@ -145,10 +149,10 @@ impl WishFile {
         }
     }
 
-    /// Others were told of this.
+    /// Records that other processes were notified of a state.
     ///
     /// # Errors
-    /// It cannot be written down, and they will be told again; names the file.
+    /// If the file cannot be written, so that they will be notified again. Names the file.
     pub fn told(&mut self, wish: Wish) -> io::Result<()> {
         if !self.is_untold() {
             return Ok(());

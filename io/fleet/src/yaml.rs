@@ -1,4 +1,5 @@
-//! YAML into the values that JSON has, which is all that clouds.yaml uses. Bounded in depth and size, aliases included.
+//! Parser from YAML to JSON values, which suffice for clouds.yaml. Depth and size are limited, including
+//! aliases.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 const DEPTH_MAX: usize = 32;
 const NODES_MAX: usize = 20_000;
 
-/// Reads the first document. Every scalar but null is a text: a password may look like a number.
+/// Parses the first document. Each scalar except null is a text, because a password may look like a number.
 pub(crate) fn parse(text: &str) -> Result<Value, String> {
     let mut reader = Reader { events: Parser::new_from_str(text), anchors: HashMap::new(), nodes: 0 };
     loop {
@@ -23,7 +24,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
 
 struct Reader<'a> {
     events: Parser<'a, StrInput<'a>>,
-    /// By the parser's ids, with their size.
+    /// Anchored values with their sizes, by the parser's ids.
     anchors: HashMap<usize, (Value, usize)>,
     nodes: usize,
 }
@@ -91,7 +92,7 @@ impl<'a> Reader<'a> {
             let (event, line) = self.next()?;
             let value = self.node(event, line, depth + 1)?;
             if key == "<<" {
-                // Merge keys (https://yaml.org/type/merge.html): what is written out counts more.
+                // Merge keys (https://yaml.org/type/merge.html): explicit keys have priority.
                 match value {
                     Value::Object(other) => beneath.push(other),
                     Value::Array(others) => {

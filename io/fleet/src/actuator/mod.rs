@@ -1,4 +1,4 @@
-//! Does what was decided, once: under the lease, with the journal, with pauses after failures.
+//! Executes decisions once each: under the lease, with the journal, and with pauses after failures.
 
 mod settle;
 mod trouble;
@@ -20,29 +20,30 @@ use crate::{
     storage,
 };
 
-/// The machines of one fleet, for the process that leads it.
+/// Executes actions on the machines of one fleet, in the process that leads it.
 pub struct Actuator {
     fleet: String,
     provider: Box<dyn Provider>,
     journal: RefCell<Journal>,
-    /// Begun by this process, and its answer is awaited.
+    /// Actions that this process has begun and that the provider has not answered yet.
     under_way: RefCell<BTreeSet<u64>>,
     troubles: RefCell<Troubles>,
     lease: Lease,
-    /// Others may have another lease, and the same directory.
+    /// Lock on the directory; another process may have another lease but the same directory.
     _lock: File,
-    /// The last number in the journal when it was opened.
+    /// Last sequence number in the journal when it was opened.
     inherited: u64,
-    /// Nothing is created before.
+    /// Time before which nothing is created.
     creates_from: Instant,
     steps: Steps,
 }
 
-/// So many actions of one call are with the provider at a time.
+/// Maximum number of concurrent provider calls for one request.
 const AT_ONCE: usize = 16;
 
 impl Actuator {
-    /// Opens the journal in `directory` under a lease for it. What it holds open is to be [settled](Self::settle) next.
+    /// Opens the journal in `directory` under a lease. The caller must then [settle](Self::settle) the
+    /// actions that the journal holds open.
     pub fn open(
         fleet: &str,
         directory: &Path,
@@ -53,7 +54,7 @@ impl Actuator {
         lease.check()?;
         let lock = storage::lock(&directory.join("lock")).map_err(LeaseError::Io)?.ok_or(LeaseError::Held)?;
         let journal = Journal::open(&directory.join("journal"), lease.epoch()).map_err(LeaseError::Io)?;
-        // What somebody with another journal has ordered last may come yet.
+        // The last orders of a leader with another journal may still take effect.
         let pause = if lease.follows_another() { provider.settling() } else { Duration::ZERO };
         Ok(Self {
             fleet: fleet.to_owned(),
@@ -69,12 +70,12 @@ impl Actuator {
         })
     }
 
-    /// Where an unreadable journal was put when this one was opened.
+    /// Returns the path to which an unreadable journal was moved when this one was opened.
     pub fn damaged_journal(&self) -> Option<std::path::PathBuf> {
         self.journal.borrow().damaged().map(Path::to_owned)
     }
 
-    /// Every machine of the fleet.
+    /// Lists all machines of the fleet.
     pub async fn machines(&self) -> Result<Vec<Machine>, Failure> {
         self.troubles.borrow().permit(Activity::Listing)?;
         let machines = self.provider.machines().await;
@@ -82,13 +83,13 @@ impl Actuator {
         machines
     }
 
-    /// Fields of the latest list that do not follow the contract.
+    /// Returns the fields of the latest list that violate the contract.
     pub fn remarks(&self) -> Vec<String> {
         self.provider.remarks()
     }
 
-    /// Creates so many machines, at the same time. Where the answer is [`FailureKind::Uncertain`] the machine may come all the
-    /// same: it is among the [pending](Self::pending) until that is known.
+    /// Creates `count` machines in parallel. A creation that ends as [`FailureKind::Uncertain`] may still
+    /// succeed. It counts as [pending](Self::pending) until the result is known.
     pub async fn create(&self, count: usize) -> Vec<Result<Machine, Failure>> {
         let tokens: Result<Vec<_>, _> = (0..count).map(|_| Token::fresh(&self.fleet)).collect();
         let tokens = match tokens {
@@ -103,48 +104,49 @@ impl Actuator {
         self.perform(actions, answers, |machine| Some(machine.id.clone())).await
     }
 
-    /// Starts stopped machines, at the same time.
+    /// Starts stopped machines in parallel.
     pub async fn start(&self, ids: &[MachineId]) -> Vec<Result<(), Failure>> {
         let actions = ids.iter().cloned().map(Action::Start).collect();
         self.perform(actions, ids.iter().map(|id| self.provider.start(id)), |()| None).await
     }
 
-    /// Stops machines, at the same time. Nobody may need them any more: see to it that they are drained.
+    /// Stops machines in parallel. The caller must drain them first.
     pub async fn stop(&self, ids: &[MachineId]) -> Vec<Result<(), Failure>> {
         let actions = ids.iter().cloned().map(Action::Stop).collect();
         self.perform(actions, ids.iter().map(|id| self.provider.stop(id)), |()| None).await
     }
 
-    /// Deletes machines for good, at the same time. As with [`stop`](Self::stop), drained ones.
+    /// Deletes machines in parallel. As for [`stop`](Self::stop), the caller must drain them first.
     pub async fn delete(&self, ids: &[MachineId]) -> Vec<Result<(), Failure>> {
         let actions = ids.iter().cloned().map(Action::Delete).collect();
         self.perform(actions, ids.iter().map(|id| self.provider.delete(id)), |()| None).await
     }
 
-    /// Whether the lease still holds: without it nothing is done any more.
+    /// Checks that the lease still holds. Without it, the actuator does nothing more.
     pub fn leads(&self) -> Result<(), LeaseError> {
         self.lease.check()
     }
 
-    /// What is wrong with the lease although it holds.
+    /// Returns a problem with a lease that still holds.
     pub fn lease_trouble(&self) -> Option<String> {
         self.lease.trouble()
     }
 
-    /// How long still nothing is created: whoever led before, with another journal, may have begun to. `None` = it may be.
+    /// Returns the time until machines may be created; `None` = now. A former leader with another journal may
+    /// have begun creations.
     pub fn waits_to_create(&self) -> Option<Duration> {
         let left = self.creates_from.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
     }
 
-    /// What the provider does by itself; to be called about once a second.
+    /// Runs the provider's periodic work; to be called about once a second.
     pub async fn tend(&self) -> Result<(), Failure> {
         self.check_lease()?;
         self.catch_up()?;
         self.provider.tend().await
     }
 
-    /// Once nothing is open any more that was begun before.
+    /// Marks the lease as caught up when no action of a former process is open.
     fn catch_up(&self) -> Result<(), Failure> {
         let is_open = self.journal.borrow().open_intents().any(|intent| intent.seq <= self.inherited);
         if is_open || self.waits_to_create().is_some() {
@@ -154,7 +156,7 @@ impl Actuator {
         written.map_err(|cause| Failure::new(FailureKind::Transient, format!("lease: {cause}")))
     }
 
-    /// Creations of which nobody knows yet whether there is a machine: on the way, as capacity goes.
+    /// Returns the number of creations with an unknown result. They count as capacity that is starting.
     pub fn pending(&self) -> usize {
         self.pending_besides(&[])
     }
@@ -169,12 +171,12 @@ impl Actuator {
         journal.open_intents().filter(is_awaited).count()
     }
 
-    /// What has gone wrong last, and is not tried for a while: empty if all works.
+    /// Returns the latest failures that delay further attempts; empty if all works.
     pub fn troubles(&self) -> Vec<Trouble> {
         self.troubles.borrow().shown()
     }
 
-    /// Writes the actions down, awaits the answers, and writes down what they are.
+    /// Writes the actions to the journal, awaits the results, and writes these to the journal.
     async fn perform<'a, T: 'a>(
         &'a self,
         actions: Vec<Action>,
@@ -189,7 +191,7 @@ impl Actuator {
         };
         self.steps.reached("actions are in the journal");
         let _under_way = UnderWay::new(&self.under_way, intents.iter().map(|intent| intent.seq));
-        // They are not all begun at once, and the lease may end between two.
+        // Not all actions begin at once, and the lease may expire in between.
         let answers = answers.map(move |answer| -> crate::Answer<'a, T> {
             Box::pin(async move {
                 self.check_lease()?;
@@ -220,7 +222,7 @@ impl Actuator {
         begun.map_err(|cause| Failure::new(FailureKind::Transient, format!("journal: {cause}")))
     }
 
-    /// An end that cannot be written leaves the action open: it is settled later.
+    /// Records the results. If that fails, the actions stay open and are settled later.
     fn end(&self, outcomes: impl Iterator<Item = (u64, Outcome)>) {
         if let Err(cause) = self.journal.borrow_mut().end(now_ms(), outcomes) {
             let failure = Failure::new(FailureKind::Transient, format!("journal: {cause}"));
@@ -239,7 +241,7 @@ impl std::fmt::Debug for Actuator {
     }
 }
 
-/// Marks actions as awaited, as long as somebody awaits them.
+/// Marks actions as in progress while they are awaited.
 struct UnderWay<'a> {
     all: &'a RefCell<BTreeSet<u64>>,
     these: Vec<u64>,
@@ -269,7 +271,7 @@ fn activity(action: &Action) -> Activity {
     }
 }
 
-/// The machine that an action is about, as far as the action knows it.
+/// Returns the machine of an action, or the token if there is no machine yet.
 fn subject(action: &Action) -> MachineId {
     match action {
         Action::Create(token) => MachineId(token.to_string()),
@@ -281,7 +283,7 @@ fn refuse<T>(count: usize, failure: &Failure) -> Vec<Result<T, Failure>> {
     (0..count).map(|_| Err(failure.clone())).collect()
 }
 
-/// Milliseconds since 1970.
+/// Returns the time in milliseconds since 1970.
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,37 +1,37 @@
-//! What to do about actions of which nobody knows how they ended: the process was killed, or the provider did not answer.
+//! Settles actions with an unknown result, because the process was killed or the provider did not answer.
 
 use super::{Actuator, UnderWay, activity, now_ms, subject};
 use crate::journal::{Action, Intent, Outcome};
 use crate::{Failure, FailureKind, Machine, MachineId, MachineState, Order};
 
-/// An action whose end is known now.
+/// An action whose result is now known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settled {
-    /// What was to be done.
+    /// The action.
     pub action: Action,
-    /// What has come of it.
+    /// The result.
     pub outcome: Outcome,
 }
 
-/// What was wanted so long ago (milliseconds) is decided anew.
+/// Age in milliseconds from which an action is abandoned, so that a new decision replaces it.
 const STALE_MS: u64 = 10 * 60 * 1000;
 
-/// What is to be done about an open action.
+/// Next step for an open action.
 enum Verdict {
-    /// It has ended like this.
+    /// The action has this result.
     Ended(Outcome),
-    /// It is done again: that takes nothing from anybody.
+    /// The action is repeated, which is harmless.
     Again,
-    /// It cannot be known yet.
+    /// The result is not known yet.
     Later,
 }
 
 impl Actuator {
-    /// Finds out about every open action, and does again what can be done again: creating (the token sees to it that there is
-    /// one machine), starting, and deleting what does not run. Stopping is not done again: the machine may serve, and has to
-    /// be drained first.
+    /// Determines the result of each open action. Repeats actions if that is safe: creating (the token
+    /// ensures that there is one machine), starting, and deleting a machine that does not run. Stopping is
+    /// not repeated: the machine may serve requests, and must be drained first.
     ///
-    /// To be called at the start, and before deciding as long as something is [pending](Self::pending).
+    /// Call it at the start, and before each decision while something is [pending](Self::pending).
     pub async fn settle(&self) -> Result<Vec<Settled>, Failure> {
         let open: Vec<Intent> = {
             let (journal, under_way) = (self.journal.borrow(), self.under_way.borrow());
@@ -64,7 +64,7 @@ impl Actuator {
         use MachineState::{Building, Deleting, Failed, Running, Stopped, Stopping, Unknown};
 
         let age_ms = now_ms().saturating_sub(intent.at_ms);
-        // If somebody else has led since, it is decided anew, too.
+        // After another leader, the action is also abandoned.
         let is_overtaken = self.lease.follows_another() && intent.seq <= self.inherited;
         let fresh = age_ms < STALE_MS && !is_overtaken;
         let done = || Verdict::Ended(Outcome::Done(subject(&intent.action)));
@@ -99,7 +99,7 @@ impl Actuator {
         }
     }
 
-    /// `None`: it is still not known.
+    /// Repeats an action; `None` = its result is still unknown.
     async fn again(&self, action: &Action) -> Option<Outcome> {
         if self.troubles.borrow().permit(activity(action)).is_err() || self.check_lease().is_err() {
             return None;

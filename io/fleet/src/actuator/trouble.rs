@@ -1,31 +1,33 @@
+//! Failures of a provider, with a pause for each kind of activity.
+
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::{Backoff, Failure, FailureKind};
 
-/// What is wrong with a provider.
+/// Present failure of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What does not work.
+    /// Activity that fails.
     pub activity: Activity,
-    /// The last failure.
+    /// Latest failure.
     pub failure: Failure,
-    /// How many there have been in a row.
+    /// Failures in a row.
     pub failures: u32,
-    /// It is tried again after this; zero = with the next occasion.
+    /// Time until the next attempt; zero = the next opportunity.
     pub wait: Duration,
 }
 
-/// What a provider is asked for. Each may fail while the others work (a quota, an image that is gone, one service of several
-/// that is down), so each waits by itself.
+/// Kind of provider call. Each kind may fail while the others work, for example because of a quota, a missing
+/// image or a failed service. Each kind therefore has its own pause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Activity {
-    /// To tell which machines there are.
+    /// Listing machines.
     Listing,
-    /// To create machines.
+    /// Creating machines.
     Creating,
-    /// To start, stop or delete them.
+    /// Starting, stopping and deleting machines.
     Changing,
 }
 
@@ -43,7 +45,7 @@ struct Waiting {
     last: Option<Failure>,
 }
 
-/// An outage should be over for us soon after it is over.
+/// Limits of the pause after a failure, so short that the fleet recovers soon after the provider does.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_LONGEST: Duration = Duration::from_secs(60);
 
@@ -53,22 +55,23 @@ impl Troubles {
         Self { since: Instant::now(), listing: waiting(), creating: waiting(), changing: waiting() }
     }
 
-    /// Whether it may be tried now.
+    /// Returns an error during a pause.
     pub(super) fn permit(&self, activity: Activity) -> Result<(), Failure> {
         let waiting = self.of(activity);
         let (Some(wait), Some(last)) = (waiting.backoff.wait(self.since.elapsed()), &waiting.last) else {
             return Ok(());
         };
         let message = format!("not tried for another {} ms after {last}", wait.as_millis());
-        // What is not tried has surely not happened.
+        // An action that is not attempted has certainly no effect.
         let kind = if last.kind == FailureKind::Uncertain { FailureKind::Transient } else { last.kind };
         Err(Failure { retry_after: Some(wait), ..Failure::new(kind, message) })
     }
 
-    /// Notes what has come of what was done together: the failures among it.
+    /// Records the failures of actions that were executed together.
     pub(super) fn note<'a>(&mut self, activity: Activity, failures: impl Iterator<Item = &'a Failure>) {
-        // A state that does not permit something is about one machine, and not about the provider; so is what is wrong with a
-        // machine, but not what is wrong with all that are created. One that is not there yet has no state.
+        // Some failures concern a single machine instead of the provider: a missing machine, a state that
+        // does not permit an action, or a permanent failure. These do not count. A creation concerns no
+        // existing machine, so all its failures count except a missing machine.
         let counts = |kind| match kind {
             FailureKind::NotFound => false,
             FailureKind::Conflict => activity == Activity::Creating,

@@ -1,4 +1,4 @@
-//! The JSON of both directions. Additions are for later versions; a program leaves alone what it does not know.
+//! JSON of requests and responses. Later versions may add fields; a program must ignore unknown ones.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 use super::lenient::{self, Fields, Read, Remark};
 use crate::{Failure, FailureKind, Machine, MachineId, MachineState, Token};
 
-/// The version of what is written here.
+/// Version of the contract.
 const VERSION: u32 = 1;
 
-/// What the program reads from its standard input.
+/// Request on the program's standard input.
 #[derive(Debug, Serialize)]
 pub(super) struct Request<'a> {
     version: u32,
@@ -22,7 +22,7 @@ pub(super) struct Request<'a> {
     verb: Verb<'a>,
 }
 
-/// What is to be done.
+/// Requested operation.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "verb", rename_all = "kebab-case")]
 pub(super) enum Verb<'a> {
@@ -35,27 +35,29 @@ pub(super) enum Verb<'a> {
     Verify,
 }
 
-/// What it writes to its standard output. A verb reads what is its own.
+/// Response on the program's standard output. Each verb reads its own fields.
 #[derive(Debug, Default)]
 pub(super) struct Response(Map<String, Value>);
 
-/// Part of an answer, with its fields that do not follow the contract.
+/// Part of a response, with the fields that violate the contract.
 pub(super) struct Told<T> {
     pub(super) found: T,
     pub(super) remarks: Vec<Remark>,
 }
 
 impl Response {
+    /// Parses a response.
+    ///
     /// # Errors
-    /// It is no JSON, or no object.
+    /// If the text is not a JSON object.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map(Self).map_err(|cause| cause.to_string())
     }
 
-    /// Returns all machines; `None` = the answer has none.
+    /// Returns all machines; `None` = the response has none.
     ///
     /// # Errors
-    /// A machine has no usable id, so the list is incomplete. Names the place.
+    /// If a machine has no usable id, because the list is then incomplete. Names the path in the JSON.
     pub(super) fn machines(&self) -> Result<Told<Option<Vec<Machine>>>, String> {
         let mut remarks = Vec::new();
         let Some(value) = self.0.get("machines").filter(|value| !value.is_null()) else {
@@ -69,16 +71,16 @@ impl Response {
         Ok(Told { found: Some(machines), remarks })
     }
 
-    /// Returns the created machine; `None` = the answer has none.
+    /// Returns the created machine; `None` = the response has none.
     ///
     /// # Errors
-    /// As of [`machines`](Self::machines).
+    /// The same as of [`machines`](Self::machines).
     pub(super) fn machine(&self) -> Result<Option<Machine>, String> {
         let value = self.0.get("machine").filter(|value| !value.is_null());
         value.map(|value| machine("machine", value, &mut Vec::new())).transpose()
     }
 
-    /// Returns how many more machines fit; `None` = not known.
+    /// Returns the number of further machines that fit; `None` = unknown.
     pub(super) fn room(&self) -> Told<Option<u32>> {
         let mut remarks = Vec::new();
         let read = |value: &Value| lenient::whole(value, 0, u32::MAX.into());
@@ -86,7 +88,7 @@ impl Response {
         Told { found: room.and_then(|room| u32::try_from(room).ok()), remarks }
     }
 
-    /// Returns the error of the answer. An unknown `kind` becomes `unknown`.
+    /// Returns the error of the response. An unknown `kind` becomes `unknown`.
     pub(super) fn error(&self, unknown: FailureKind) -> Option<Failure> {
         let value = self.0.get("error").filter(|value| !value.is_null())?;
         let mut remarks = Vec::new();
@@ -108,8 +110,10 @@ impl Response {
     }
 }
 
+/// Reads a machine.
+///
 /// # Errors
-/// The machine has no usable id. Names the place.
+/// If the machine has no usable id. Names the path in the JSON.
 fn machine(place: &str, value: &Value, remarks: &mut Vec<Remark>) -> Result<Machine, String> {
     let mut fields = Fields::of(place, value, remarks)?;
     let id = MachineId(fields.need("id", "what the machine is called, a text", lenient::text)?);
@@ -141,7 +145,8 @@ fn machine(place: &str, value: &Value, remarks: &mut Vec<Remark>) -> Result<Mach
     Ok(Machine { tags, ..machine })
 }
 
-/// Reads the state. An unknown word is `unknown`: it must not spoil the list of the other machines.
+/// Reads the state. An unknown word becomes `unknown`, so that it does not invalidate the other machines of
+/// the list.
 fn state(fields: &mut Fields<'_>) -> MachineState {
     const EXPECTED: &str = "one of building, running, stopping, stopped, deleting, failed and unknown";
     let read = |value: &Value| {
@@ -170,7 +175,7 @@ impl<'a> Request<'a> {
         Self { version: VERSION, fleet, verb }
     }
 
-    /// The verb, as the program gets it.
+    /// Returns the verb as the program receives it.
     pub(super) fn name(&self) -> &'static str {
         match self.verb {
             Verb::List => "list",
@@ -183,7 +188,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether it changes nothing.
+    /// Returns true if the verb only reads.
     pub(super) fn only_asks(&self) -> bool {
         matches!(self.verb, Verb::List | Verb::Room | Verb::Verify)
     }

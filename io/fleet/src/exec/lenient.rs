@@ -1,5 +1,6 @@
-//! Lenient reading of JSON fields. A field in another form is converted if its meaning is clear, and omitted otherwise. Each such
-//! field adds a remark. So one bad field of one machine does not spoil the whole list.
+//! Lenient reading of JSON fields. A field in another form is converted if its meaning is clear, and omitted
+//! otherwise. Each such field adds a remark. One bad field of one machine thus does not invalidate the whole
+//! list.
 
 use std::fmt;
 
@@ -7,11 +8,11 @@ use serde_json::{Map, Value};
 
 use crate::time;
 
-/// A field that does not follow the contract.
+/// A field that violates the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Remark {
     field: &'static str,
-    /// Place of the field, expected form, and how it was read.
+    /// Path of the field, expected form, and interpretation.
     pub(super) text: String,
 }
 
@@ -25,28 +26,28 @@ pub(super) enum Read<T> {
 
 /// Fields of one object.
 pub(super) struct Fields<'v> {
-    /// Path of the object, with a dot at the end; empty for the whole answer.
+    /// Path of the object, with a dot at the end; empty for the whole response.
     place: String,
     fields: &'v Map<String, Value>,
     remarks: &'v mut Vec<Remark>,
 }
 
-/// Longest part of a value in a remark.
+/// Maximum length of a value in a remark, in characters.
 const SHOWN_CHARS: usize = 60;
-/// Numbers from here on are milliseconds: as seconds, they are beyond the year 5000.
+/// Lower limit of milliseconds; as seconds, such a number would be after the year 5000.
 const MILLISECONDS_FROM: f64 = 1e11;
 
 impl<'v> Fields<'v> {
-    /// Fields of the object at `place`.
+    /// Returns the fields of the object at `place`.
     ///
     /// # Errors
-    /// The value is not an object. Names the place.
+    /// If the value is not an object. Names the path.
     pub(super) fn of(place: &str, value: &'v Value, remarks: &'v mut Vec<Remark>) -> Result<Self, String> {
         let fields = value.as_object().ok_or_else(|| format!("{place}: {} is no object", Shown(value)))?;
         Ok(Self { place: format!("{place}."), fields, remarks })
     }
 
-    /// Fields of the whole answer.
+    /// Returns the fields of the whole response.
     pub(super) fn of_whole(fields: &'v Map<String, Value>, remarks: &'v mut Vec<Remark>) -> Self {
         Self { place: String::new(), fields, remarks }
     }
@@ -75,7 +76,7 @@ impl<'v> Fields<'v> {
     /// Reads a required field.
     ///
     /// # Errors
-    /// The field is absent or unusable. Names the place.
+    /// If the field is absent or unusable. Names the path.
     pub(super) fn need<T: fmt::Display>(
         &mut self,
         field: &'static str,
@@ -115,7 +116,8 @@ pub(super) fn text(value: &Value) -> Option<Read<String>> {
     }
 }
 
-/// Reads a whole number from `least` to `most`. Accepts fractions, which it truncates, and numbers in strings.
+/// Reads a whole number from `least` to `most`. Accepts fractions, which it truncates, and numbers in
+/// strings.
 pub(super) fn whole(value: &Value, least: u64, most: u64) -> Option<Read<u64>> {
     let fits = |number: &u64| (least..=most).contains(number);
     match value.as_u64() {
@@ -145,7 +147,7 @@ pub(super) fn moment(value: &Value) -> Option<Read<u64>> {
     ((seconds as f64) < MILLISECONDS_FROM).then_some(Read::Loose(seconds))
 }
 
-/// Returns a number from 0 on, also from a string.
+/// Returns a number of at least 0, also from a string.
 fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::String(text) => text.trim().parse().ok()?,
@@ -154,7 +156,7 @@ fn number(value: &Value) -> Option<f64> {
     Some(number).filter(|number| number.is_finite() && *number >= 0.0)
 }
 
-/// Shows a value as JSON, and of a long one only the beginning.
+/// A value shown as JSON; a long one is truncated.
 struct Shown<'v>(&'v Value);
 
 impl fmt::Display for Shown<'_> {

@@ -1,5 +1,5 @@
-//! Machines that a program of the operator's looks after: any cloud can be reached by a script. What it is told and what it has to
-//! answer is written in `docs/reference/fleet-exec.md`.
+//! Machines managed by a program of the operator, so that a script can connect any cloud.
+//! `docs/reference/fleet-exec.md` describes its requests and responses.
 
 mod contract;
 mod lenient;
@@ -12,24 +12,24 @@ use std::time::Duration;
 use self::contract::{Request, Response, Told, Verb};
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, Order, Provider, program};
 
-/// The program and what it may take.
+/// Settings of the program.
 #[derive(Debug, Clone)]
 pub struct ExecSettings {
-    /// The fleet's name; the program gets it with each request.
+    /// Name of the fleet; part of each request.
     pub fleet: String,
-    /// Program and arguments; the verb is added as the last one.
+    /// Program and arguments; the verb follows as the last argument.
     pub command: Vec<String>,
-    /// Added to the environment.
+    /// Additional environment variables.
     pub environment: Vec<(String, String)>,
-    /// Where it runs; `None` = where we do.
+    /// Working directory; `None` = that of Weir.
     pub working_directory: Option<PathBuf>,
-    /// A call that takes longer is cut off: SIGTERM, and SIGKILL two seconds later.
+    /// Maximum duration of a call. Then the program gets SIGTERM, and SIGKILL two seconds later.
     pub timeout: Duration,
-    /// A machine whose creation was cut off may stay out of the list for so long.
+    /// Time for which a machine may be missing from the list after its creation was aborted.
     pub settling: Duration,
 }
 
-/// Whether the program of the command is there and may be run.
+/// Checks that the program exists and is executable.
 pub(crate) fn find_program(settings: &ExecSettings) -> Result<(), String> {
     let name = settings.command.first().ok_or("the command is empty")?;
     program::find(name, settings.working_directory.as_deref().unwrap_or(Path::new("."))).map(drop)
@@ -39,15 +39,15 @@ pub(crate) fn find_program(settings: &ExecSettings) -> Result<(), String> {
 #[derive(Debug)]
 pub struct ExecProvider {
     settings: ExecSettings,
-    /// Fields of the latest list that do not follow the contract.
+    /// Fields of the latest list that violate the contract.
     remarks: RefCell<Vec<String>>,
 }
 
-/// Largest number of remarks in an error message.
+/// Maximum number of remarks in an error message.
 const REMARKS_SHOWN: usize = 8;
 
 impl ExecProvider {
-    /// Nothing is run yet.
+    /// Creates a provider; no program runs yet.
     pub fn new(settings: ExecSettings) -> Self {
         Self { settings, remarks: RefCell::default() }
     }
@@ -58,7 +58,7 @@ impl ExecProvider {
         answered.map_err(|failure| failure.of(format_args!("{} {}", self.program(), request.name())))
     }
 
-    /// Runs `list`; `None` = the answer has no machines.
+    /// Runs `list`; `None` = the response has no machines.
     async fn list(&self) -> Result<Told<Option<Vec<Machine>>>, Failure> {
         self.call(Verb::List)
             .await?
@@ -131,7 +131,7 @@ impl Provider for ExecProvider {
 
     fn proofread(&self) -> Answer<'_, ()> {
         Box::pin(async {
-            // A running fleet accepts these fields; a check reports them as errors.
+            // A running fleet accepts these fields, but a check reports them as errors.
             let mut remarks = self.list().await?.remarks;
             // `room` is optional.
             if let Ok(response) = self.call(Verb::Room).await {

@@ -1,4 +1,4 @@
-//! One call of the program.
+//! A single call of the program.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -12,16 +12,16 @@ use super::ExecSettings;
 use super::contract::{Request, Response};
 use crate::{Failure, FailureKind};
 
-/// An answer may be so long: some 10,000 machines.
+/// Maximum size of a response; enough for some 10,000 machines.
 const ANSWER_BYTES_MAX: usize = 8 << 20;
 
-/// What is kept of standard error, for the message: the end of it.
+/// Maximum size of the end of standard error that is kept for the error message.
 const COMPLAINT_BYTES_MAX: usize = 1024;
 
-/// From SIGTERM to SIGKILL.
+/// Time from SIGTERM to SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Runs the program to its end and reads its answer.
+/// Runs the program to its end and reads its response.
 pub(super) async fn run(settings: &ExecSettings, request: &Request<'_>) -> Result<Response, Failure> {
     let (program, arguments) = settings
         .command
@@ -54,7 +54,7 @@ pub(super) async fn run(settings: &ExecSettings, request: &Request<'_>) -> Resul
     }
 }
 
-/// What a program has said, and how it has ended.
+/// Output and exit status of a program.
 struct Said {
     answer: Vec<u8>,
     complaint: String,
@@ -67,7 +67,7 @@ async fn converse(child: &mut Child, request: &Request<'_>) -> Result<Said, Stri
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let ask = async {
         if let Some(mut stdin) = stdin {
-            // A program that does not care for its input may have closed it.
+            // The program may close its input without reading it.
             let _ = stdin.write_all(&question).await;
         }
     };
@@ -87,7 +87,7 @@ async fn converse(child: &mut Child, request: &Request<'_>) -> Result<Said, Stri
     Ok(Said { answer: answer?, complaint, status })
 }
 
-/// The end of what is written to standard error, in one line.
+/// Returns the end of standard error on one line.
 async fn tail(stderr: Option<impl AsyncRead + Unpin>) -> String {
     let mut kept = Vec::new();
     if let Some(mut stderr) = stderr {
@@ -123,7 +123,7 @@ fn judge(said: Result<Said, String>, request: &Request<'_>) -> Result<Response, 
     }
 }
 
-/// A program that fails without saying how may have done what it was asked to.
+/// Creates a failure without a kind: a program that changes machines may have had an effect.
 fn uncertain(request: &Request<'_>, message: String) -> Failure {
     Failure::new(unknown(request), message)
 }
@@ -132,7 +132,7 @@ fn unknown(request: &Request<'_>) -> FailureKind {
     if request.only_asks() { FailureKind::Transient } else { FailureKind::Uncertain }
 }
 
-/// A program and what it has started; none of it outlives its call.
+/// The process group of a program, which is killed at the end of the call.
 struct Group {
     child: Child,
     leader: Option<Pid>,
@@ -144,7 +144,7 @@ impl Group {
         Self { child, leader }
     }
 
-    /// It has been waited for: its number may be another's.
+    /// Marks the program as reaped: its pid may belong to another process.
     fn over(&mut self) {
         self.leader = None;
     }
@@ -162,14 +162,14 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         if let Some(leader) = self.leader {
-            // It may have ended just now.
+            // The process may just have ended.
             let _ = kill_process_group(leader, signal);
         }
     }
 }
 
 impl Drop for Group {
-    /// The call was dropped.
+    /// Kills the group if the call is dropped.
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }

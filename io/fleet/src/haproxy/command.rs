@@ -9,16 +9,17 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Time between two looks whether it is over.
+/// Interval at which the command's exit is polled.
 const LOOK: Duration = Duration::from_millis(5);
-/// Of what it printed, that is in the message.
+/// Maximum size of the output in the error message.
 const COMPLAINT_BYTES_MAX: u64 = 2_048;
 
-/// Runs a command to its end, with placeholders filled in. What it prints goes to a file, not to a pipe: what it leaves
-/// running may go on printing.
+/// Runs a command to its end, with its placeholders replaced. Its output goes to a file instead of a pipe,
+/// because processes that it leaves running may write further output.
 ///
 /// # Errors
-/// It cannot be started, fails, or takes longer than `patience` (then it is killed); with what it printed.
+/// If the command cannot be started, fails, or takes longer than `patience` (then it is killed). Includes the
+/// output.
 pub(super) fn run(
     words: &[String],
     placeholders: &[(&str, &str)],
@@ -45,7 +46,7 @@ pub(super) fn run(
     }
 }
 
-/// How it has ended; `None` = it had to be killed.
+/// Waits for the exit status; `None` = the command was killed after the time limit.
 fn end_of(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitStatus>> {
     let until = Instant::now() + patience;
     loop {
@@ -54,7 +55,7 @@ fn end_of(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitS
         }
         if Instant::now() >= until {
             if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                // It may have ended just now.
+                // The process may just have ended.
                 let _ = kill_process_group(group, Signal::KILL);
             }
             child.wait()?;
@@ -64,10 +65,10 @@ fn end_of(child: &mut Child, patience: Duration) -> std::io::Result<Option<ExitS
     }
 }
 
-/// What it printed, in one line.
+/// Returns the output on one line.
 fn complaint(output: &Path) -> String {
     let mut printed = Vec::new();
-    // Nothing is a complaint, too.
+    // An unreadable output counts as empty.
     let _ = File::open(output).and_then(|file| file.take(COMPLAINT_BYTES_MAX).read_to_end(&mut printed));
     let printed = String::from_utf8_lossy(&printed);
     let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();

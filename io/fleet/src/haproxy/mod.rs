@@ -1,8 +1,10 @@
-//! HAProxy as what balances over a fleet's servers: through its runtime socket, which has to be of level admin.
+//! HAProxy as the load balancer of a fleet, through its runtime socket with level admin.
 //!
-//! With version 2.5 or newer servers are added to a backend with a check, and kept down until it passes; they go when they have drained. They are known by their
-//! names, the fleet's with twelve digits after it: others of the backend are left alone. After a reload HAProxy has forgotten them,
-//! and they are added again. An older one is reloaded with a configuration made of a template (`rendered`).
+//! With version 2.5 or newer, servers are added to a backend with a health check, and stay down until it
+//! passes. They are removed when they have drained. Weir recognises its servers by name: the fleet's name and
+//! twelve digits. It ignores all other servers of the backend. After a reload, HAProxy has lost the servers,
+//! and Weir adds them again. An older HAProxy is reloaded with a configuration made from a template
+//! (`rendered`).
 
 mod command;
 mod record;
@@ -31,26 +33,27 @@ use crate::token_of;
 /// A backend of a running HAProxy.
 #[derive(Debug, Clone)]
 pub struct Haproxy {
-    /// The fleet's name.
+    /// Name of the fleet.
     pub fleet: String,
-    /// The runtime socket.
+    /// Path of the runtime socket.
     pub socket: PathBuf,
-    /// The backend; it needs an algorithm that servers can be added to (`leastconn`, `roundrobin`, `random`, `hash`).
+    /// Name of the backend. Its algorithm must permit new servers (`leastconn`, `roundrobin`, `random`,
+    /// `hash`).
     pub backend: String,
-    /// What follows the address in `add server`: `check inter 1s rise 2 fall 3`.
+    /// Options after the address in `add server`, for example `check inter 1s rise 2 fall 3`.
     pub options: String,
-    /// Remembers a command without an answer.
+    /// Record of a command without an answer.
     pub(crate) silence: Silence,
 }
 
-/// Longest time for a whole reply. A reply without progress fails sooner (`socket`).
+/// Maximum time for a whole reply. A reply without progress fails sooner (`socket`).
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Haproxy {
-    /// Asks whether the socket is there, permits what is needed, and has the backend.
+    /// Checks that the socket exists, permits the necessary commands, and has the backend.
     pub fn verify(&self) -> Result<(), String> {
         self.stat()?;
-        // Whoever may not do this is told so, and not that there is no such server.
+        // Without permission, HAProxy reports that instead of the missing server.
         let reply = self.ask(&format!("set server {}/weir-none state ready", self.backend))?;
         match reply.contains("ermission denied") {
             true => {
@@ -77,7 +80,7 @@ impl Haproxy {
         answered.map_err(|cause| named(&cause))
     }
 
-    /// Gives commands one after the other, up to the first that is refused.
+    /// Executes commands in order, up to the first refused one.
     fn tell(&self, commands: &[String]) -> Result<(), String> {
         commands.iter().try_for_each(|command| {
             let reply = self.ask(command)?;
@@ -88,24 +91,26 @@ impl Haproxy {
         })
     }
 
-    /// What operators and we want of the servers, which the statistics do not tell of those that are down.
+    /// Reads the administrative states of the servers. The statistics do not show them for servers that are
+    /// down.
     fn states(&self) -> Result<States, String> {
         let text = self.ask(&format!("show servers state {}", self.backend))?;
         States::parse(&text).map_err(|why| format!("{}: {why}", self.socket.display()))
     }
 
-    /// Brings a server that is out of rotation into it, as one that has to prove itself.
+    /// Puts a server into rotation; it stays down until its health check passes.
     fn begin(&self, server: &ServerName) -> Result<(), String> {
         self.tell(&[
             format!("enable health {}/{server}", self.backend),
-            // Out of maintenance it counts as up until a check has failed, unless it was taken down in between.
+            // After maintenance, a server counts as up until a check fails, unless it was set down in
+            // between.
             self.set(server, "state drain"),
             self.set(server, "health down"),
             self.set(server, "state ready"),
         ])
     }
 
-    /// It gets nothing any more; by `force`, what it works on is cut off.
+    /// Puts a server into maintenance; `force` also aborts its requests.
     fn take_out(&self, server: &ServerName, force: bool) -> Result<(), String> {
         self.tell(&[self.set(server, "state maint")])?;
         match force {
@@ -141,7 +146,7 @@ impl Balancer for Haproxy {
 
     fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
         let command = self.set(server, &format!("addr {} port {}", address.ip(), address.port()));
-        // It says what it has changed.
+        // The reply describes the change.
         let reply = self.ask(&command)?;
         if reply.contains("changed") || reply.trim().is_empty() {
             return self.tell(&[self.set(server, "health down")]);
@@ -154,7 +159,7 @@ impl Balancer for Haproxy {
     }
 
     fn recall(&self, server: &ServerName) -> Result<(), String> {
-        // Whoever added it may have been killed before it was checked.
+        // The process that added the server may have been killed before its first check.
         match self.states()?.was_begun(server.as_str()) {
             true => self.tell(&[self.set(server, "state ready")]),
             false => self.begin(server),

@@ -1,4 +1,5 @@
-//! What has to be remembered of a HAProxy that is reloaded: which servers it should have, and which of its processes may still work.
+//! Persistent record for a HAProxy that is reloaded: the servers that it should have, and its processes that
+//! may still work.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::process::Mark;
 use crate::storage;
 
-/// As it was left, in a file of the fleet's directory.
+/// The record, in a file of the fleet's directory.
 #[derive(Debug)]
 pub(super) struct RecordFile {
     path: PathBuf,
@@ -21,13 +22,13 @@ pub(super) struct RecordFile {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Record {
-    /// By their names.
+    /// Servers by name.
     pub(super) servers: BTreeMap<String, Listed>,
-    /// That answered last.
+    /// The process that answered last.
     pub(super) process: Option<Mark>,
-    /// Those before it that have not ended yet: they finish what they have.
+    /// Earlier processes that have not ended yet and finish their requests.
     pub(super) earlier: Vec<Earlier>,
-    /// The template that HAProxy's configuration was made of, as a hash.
+    /// Hash of the template of HAProxy's configuration.
     pub(super) template: Option<u64>,
 }
 
@@ -36,10 +37,11 @@ pub(super) struct Record {
 pub(super) struct Listed {
     pub(super) address: SocketAddr,
     pub(super) standing: Standing,
-    /// The process that answers has read that it gets nothing new.
+    /// True if the present process started with this server in drain state.
     #[serde(default)]
     pub(super) drained_at_start: bool,
-    /// It is out of rotation because the process has begun so, and is to be brought into it.
+    /// True if the server is out of rotation because the process started that way, and must be put into
+    /// rotation.
     #[serde(default)]
     pub(super) to_begin: bool,
 }
@@ -47,10 +49,10 @@ pub(super) struct Listed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Standing {
-    /// Its check has not passed yet.
+    /// The health check has not passed yet.
     New,
     Ready,
-    /// It gets nothing new.
+    /// The server gets no new requests.
     Drain,
 }
 
@@ -58,11 +60,11 @@ pub(super) enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Earlier {
     pub(super) process: Mark,
-    /// What it knew.
+    /// Servers that it had.
     pub(super) servers: Vec<String>,
 }
 
-/// Ten thousand servers have some 2 MB.
+/// Maximum file size; ten thousand servers take about 2 MB.
 const BYTES_MAX: u64 = 64 << 20;
 
 impl Listed {
@@ -72,10 +74,10 @@ impl Listed {
 }
 
 impl RecordFile {
-    /// What was left there; `None` = nothing was.
+    /// Loads the record; `None` = there is no file.
     ///
     /// # Errors
-    /// It cannot be read; names the file.
+    /// If the file cannot be read. Names the file.
     pub(super) fn load(directory: &Path, name: &str) -> io::Result<Option<Self>> {
         let path = Self::path(directory, name);
         let Some(text) = storage::read(&path, BYTES_MAX)? else { return Ok(None) };
@@ -84,15 +86,15 @@ impl RecordFile {
         Ok(Some(Self { path, saved: record.clone(), record }))
     }
 
-    /// A new one; nothing is written yet.
+    /// Creates an empty record; writes no file.
     pub(super) fn empty(directory: &Path, name: &str) -> Self {
         Self { path: Self::path(directory, name), record: Record::default(), saved: Record::default() }
     }
 
-    /// Writes it down, if it has changed.
+    /// Writes the record if it has changed.
     ///
     /// # Errors
-    /// The disk refuses; names the file.
+    /// If the file cannot be written. Names the file.
     pub(super) fn save(&mut self) -> io::Result<()> {
         if self.record != self.saved {
             storage::replace(&self.path, &serde_json::to_vec(&self.record)?)?;
@@ -107,7 +109,7 @@ impl RecordFile {
 }
 
 impl Record {
-    /// Another process answers now. `known`: servers that the one before had.
+    /// Records that another process answers now. `known` lists the servers of the previous one.
     pub(super) fn follow(&mut self, process: Mark, known: Vec<String>) {
         if let Some(before) = self.process.replace(process).filter(|before| *before != process) {
             self.earlier.push(Earlier { process: before, servers: known });
@@ -115,13 +117,13 @@ impl Record {
         self.tidy();
     }
 
-    /// Forgets processes that have ended.
+    /// Removes processes that have ended.
     pub(super) fn tidy(&mut self) {
         let now = self.process;
         self.earlier.retain(|earlier| Some(earlier.process) != now && earlier.process.is_alive());
     }
 
-    /// How many processes before this one may still have requests of a server.
+    /// Returns the number of earlier processes that may still have requests for a server.
     pub(super) fn earlier_with(&self, server: &str) -> u64 {
         let with = |earlier: &&Earlier| earlier.servers.iter().any(|name| name == server);
         self.earlier.iter().filter(with).count() as u64

@@ -1,8 +1,9 @@
-//! A HAProxy that servers cannot be added to: its configuration is made of a template, and it is reloaded.
+//! A HAProxy to which no servers can be added: its configuration is made from a template, and it is reloaded.
 //!
-//! What should be in it is remembered in the fleet's directory, and compared with what the process that answers at the socket has. Whatever
-//! differs in one look is changed by one reload; drains, ends and beginnings are told over the socket, at once. A process that was
-//! reloaded finishes what it has: as long as it does, each draining server that it knew counts as having a request.
+//! The fleet's directory stores the servers that HAProxy should have. Each look compares them with those of
+//! the process that answers at the socket, and one reload applies all differences. Drains, removals and
+//! additions also take effect at once over the socket. A reloaded process finishes its requests. Until it
+//! ends, each draining server that it had counts as having a request.
 
 use std::cell::RefCell;
 use std::collections::hash_map::DefaultHasher;
@@ -30,7 +31,7 @@ use crate::{Backoff, program, storage, token_of};
 pub(crate) struct Rendered {
     haproxy: Haproxy,
     plan: HaproxyTemplate,
-    /// What commands print.
+    /// File for the output of commands.
     output: PathBuf,
     state: RefCell<Kept>,
 }
@@ -38,41 +39,41 @@ pub(crate) struct Rendered {
 #[derive(Debug)]
 struct Kept {
     file: RecordFile,
-    /// What HAProxy has of the fleet is taken over: nothing is known of before.
+    /// True if nothing was recorded, so that the first look records HAProxy's present servers.
     adopts: bool,
-    /// The servers of the process that answered last.
+    /// Servers of the process that answered last.
     known: Option<Vec<String>>,
-    /// The configuration as it is on disk.
+    /// Configuration on disk.
     written: Option<String>,
     backoff: Backoff,
-    /// The template that was tried last.
+    /// Hash of the latest template tried.
     tried: Option<u64>,
-    /// Why the configuration is not what it should be.
+    /// Reason why the configuration is not up to date.
     trouble: Option<String>,
-    /// What could not be told over the socket.
+    /// Failed commands over the socket.
     untold: Vec<String>,
     reloaded: Option<Instant>,
     began: Instant,
 }
 
-/// What one process of HAProxy says.
+/// State of one HAProxy process.
 struct Seen {
     process: Mark,
     members: Vec<Member>,
     states: States,
 }
 
-/// For a process that is about to end another one answers soon.
+/// Time to wait for the next process while one is ending.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
-/// While one process takes over from another, either may answer.
+/// Consecutive answers of the new process that end a reload. During the handover, either process may answer.
 const STEADY: u32 = 3;
-/// Each reload leaves a process behind for a while.
+/// Minimum time between reloads, because each reload leaves an old process running for a while.
 const APART: Duration = Duration::from_secs(1);
 const RETRY_FIRST: Duration = Duration::from_secs(2);
 const RETRY_LONGEST: Duration = Duration::from_secs(60);
 
-/// What is wrong with a template as far as this machine can tell: the file, the programs.
+/// Checks a template's file and programs on this machine.
 pub(crate) fn check(plan: &HaproxyTemplate) -> Result<(), String> {
     read(&plan.file)?;
     for words in [&plan.validate, &plan.reload] {
@@ -83,9 +84,9 @@ pub(crate) fn check(plan: &HaproxyTemplate) -> Result<(), String> {
 }
 
 impl Rendered {
-    /// With what is remembered in the fleet's directory.
+    /// Creates a backend with the record from the fleet's directory.
     pub(crate) fn new(haproxy: Haproxy, plan: HaproxyTemplate, directory: &Path) -> Self {
-        // Of two backends, one after the other, each has its own.
+        // Each combination of backend and socket has its own record.
         let place = hash(&haproxy.socket);
         let name = format!("haproxy-{}-{place:016x}", haproxy.backend);
         let (loaded, trouble) = match RecordFile::load(directory, &name) {
@@ -107,7 +108,7 @@ impl Rendered {
         Self { haproxy, plan, output: directory.join(format!("{name}.log")), state: RefCell::new(kept) }
     }
 
-    /// Asks HAProxy what is needed, and whether it finds valid what is made of the template. Changes nothing.
+    /// Checks HAProxy, and validates the configuration made from the template. Changes nothing.
     pub(crate) fn verify(&self) -> Result<(), String> {
         self.haproxy.verify()?;
         self.ask()?;
@@ -123,10 +124,10 @@ impl Rendered {
         validated
     }
 
-    /// What the process at the socket says; `None` = it is about to end.
+    /// Reads the state of the process at the socket; `None` = it is about to end.
     fn ask(&self) -> Result<Option<Seen>, String> {
         let backend = &self.haproxy.backend;
-        // Over one connection, so that it is one process that answers.
+        // Uses one connection, so that one process answers all commands.
         let text = self.haproxy.ask(&format!("show info;show stat;show servers state {backend}"))?;
         let named = |why: String| format!("{}: {why}", self.haproxy.socket.display());
         let (info, rest) = text
@@ -166,7 +167,7 @@ impl Rendered {
         }
     }
 
-    /// Tells again what a new process does not know, or what was not heard.
+    /// Repeats commands that a new process has missed or that failed.
     fn settle(&self, state: &mut Kept, seen: &Seen) {
         state.untold.clear();
         for member in &seen.members {
@@ -181,11 +182,12 @@ impl Rendered {
         }
     }
 
-    /// Makes the configuration what it should be, and has it read if that needs a reload. Returns whether it was.
+    /// Updates the configuration, and reloads HAProxy if necessary. Returns true if it was reloaded.
     fn apply(&self, state: &mut Kept, seen: &Seen, template: &Template, hash: u64) -> Result<bool, String> {
         let record = &state.file.record;
         let reloads = record.differs(seen) || record.template != Some(hash);
-        // Who does not serve now has to prove itself in the new process, too, which would take it for well.
+        // The new process would treat each server as healthy, so a server that does not serve now must pass a
+        // health check first.
         let is_up = |name: &str| {
             let member = seen.members.iter().find(|member| member.server.as_str() == name);
             member.is_some_and(|member| matches!(member.health, Health::Up(_)))
@@ -210,11 +212,11 @@ impl Rendered {
         Ok(true)
     }
 
-    /// Replaces the configuration by one that HAProxy finds valid.
+    /// Validates a configuration and replaces the present one.
     fn write(&self, text: &str) -> Result<(), String> {
         let fresh = beside(&self.plan.config, "weir-new");
         if let Err(why) = self.validate(&fresh, text, &self.output) {
-            // It may not be there at all.
+            // The file may not exist.
             let _ = fs::remove_file(&fresh);
             return Err(why);
         }
@@ -226,7 +228,7 @@ impl Rendered {
     fn validate(&self, file: &Path, text: &str, output: &Path) -> Result<(), String> {
         let write = || {
             fs::write(file, text)?;
-            // There may be secrets in it, and those who may read the template know them.
+            // The file may hold secrets: it gets the permissions of the template, whose readers know them.
             fs::set_permissions(file, fs::metadata(&self.plan.file)?.permissions())?;
             fs::File::open(file)?.sync_all()
         };
@@ -236,7 +238,7 @@ impl Rendered {
             .map_err(|why| format!("what is made of {} is not valid: {why}", self.plan.file.display()))
     }
 
-    /// Has the configuration read, and waits for the process that has.
+    /// Reloads HAProxy, and waits for the new process.
     fn reload(&self, before: Mark) -> Result<(), String> {
         let patience = self.plan.timeout.duration();
         let (config, pid) = (self.plan.config.to_string_lossy(), before.pid.to_string());
@@ -261,7 +263,7 @@ impl Rendered {
         Ok(())
     }
 
-    /// What is told when a reload has not brought what it was for.
+    /// Returns the message for a reload that did not have the intended result.
     fn missed(&self) -> String {
         format!(
             "{}: after a reload, backend {} has not the servers that it should have: does the template give it every one, where it is?",
@@ -270,7 +272,7 @@ impl Rendered {
         )
     }
 
-    /// Changes what HAProxy should have, if the server is known.
+    /// Changes the record of a server, if it is known.
     fn change(&self, server: &ServerName, change: impl FnOnce(&mut Listed)) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         if let Some(listed) = state.file.record.servers.get_mut(server.as_str()) {
@@ -291,7 +293,7 @@ impl Balancer for Rendered {
         state.learn(&seen);
         self.settle(state, &seen);
         let template = read(&self.plan.file);
-        // One that was mended is tried at once.
+        // A changed template is tried at once.
         let tried = template.as_ref().ok().map(|(_, hash)| *hash);
         let is_another = tried.is_some() && state.tried != tried;
         if is_another || state.backoff.wait(state.began.elapsed()).is_none() {
@@ -306,7 +308,7 @@ impl Balancer for Rendered {
                         state.trouble = state.file.record.differs(&seen).then(|| self.missed());
                     }
                     match state.trouble {
-                        // Another reload would change nothing.
+                        // Another reload would have the same result.
                         Some(_) => state.backoff.failed(state.began.elapsed(), None),
                         None => state.backoff.worked(),
                     }
@@ -336,7 +338,7 @@ impl Balancer for Rendered {
 
     fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String> {
         self.change(server, |listed| *listed = Listed::new(address, Standing::New))?;
-        // Where it is not possible, it is reloaded.
+        // If the command fails, a reload follows.
         let _ = self.haproxy.relocate(server, address);
         Ok(())
     }
@@ -367,7 +369,7 @@ impl Balancer for Rendered {
 }
 
 impl Kept {
-    /// What a look has shown.
+    /// Records the result of a look.
     fn learn(&mut self, seen: &Seen) {
         let record = &mut self.file.record;
         if std::mem::take(&mut self.adopts) {
@@ -402,7 +404,7 @@ impl Kept {
         }
     }
 
-    /// The servers that HAProxy has and should have.
+    /// Returns the servers that HAProxy has and should have.
     fn members(&self, seen: Seen) -> Vec<Member> {
         let record = &self.file.record;
         let member = |mut member: Member| {
@@ -423,7 +425,8 @@ impl Kept {
 }
 
 impl Record {
-    /// Whether HAProxy has other servers than it should, or elsewhere, or has read that one of them gets nothing which should now.
+    /// Returns true if HAProxy needs a reload: it has other servers or addresses than recorded, or it started
+    /// with a server drained that should now get requests.
     fn differs(&self, seen: &Seen) -> bool {
         let is_as_listed = |member: &Member| {
             let listed = self.servers.get(member.server.as_str());
@@ -438,7 +441,7 @@ impl Record {
     }
 }
 
-/// What the template is filled in with. Those that are not `fit` begin in maintenance.
+/// Returns the servers for the template. Servers that are not `fit` start in maintenance.
 fn entries<'e>(record: &'e Record, options: &'e str, fit: impl Fn(&str) -> bool) -> Vec<Entry<'e>> {
     let entry = |(name, listed): (&'e String, &'e Listed)| Entry {
         name,
@@ -453,14 +456,14 @@ fn entries<'e>(record: &'e Record, options: &'e str, fit: impl Fn(&str) -> bool)
     record.servers.iter().map(entry).collect()
 }
 
-/// The template in a file, and by what it is known again.
+/// Reads a template, and returns it with its hash.
 fn read(file: &Path) -> Result<(Template, u64), String> {
     let named = |why: String| format!("{}: {why}", file.display());
     let text = fs::read_to_string(file).map_err(|cause| named(cause.to_string()))?;
     Ok((Template::parse(&text).map_err(named)?, hash(&text)))
 }
 
-/// For comparison within one version of Weir: with the next one, HAProxy may be reloaded once more.
+/// Returns a hash that is stable within one version of Weir. An update may cause one additional reload.
 fn hash(of: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     of.hash(&mut hasher);
@@ -474,7 +477,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     path.into()
 }
 
-/// A server that HAProxy does not have yet cannot be told anything.
+/// Ignores the error for a server that HAProxy does not have yet.
 fn unless_unknown(told: Result<(), String>) -> Result<(), String> {
     told.or_else(|why| if why.contains("No such server") { Ok(()) } else { Err(why) })
 }

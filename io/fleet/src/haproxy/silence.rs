@@ -1,18 +1,22 @@
+//! Pauses after commands without an answer.
+
 use std::cell::Cell;
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Remembers that HAProxy did not answer a command. Further commands fail at once for a while, so that a hanging HAProxy delays
-/// a look once and not with each command.
+/// Records that HAProxy did not answer a command. Further commands fail at once for a while, so that a
+/// hanging HAProxy delays each look only once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Silence(Cell<Option<Instant>>);
 
-/// Pause before the next command. With looks a second apart, every other look is then on time.
+/// Pause before the next command. With looks a second apart, every second look is then on time.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Silence {
+    /// Checks that no pause is active.
+    ///
     /// # Errors
-    /// HAProxy did not answer a command a moment ago.
+    /// If HAProxy did not answer a recent command.
     pub(super) fn check(&self, now: Instant) -> io::Result<()> {
         match self.0.get() {
             Some(since) if now.saturating_duration_since(since) < PAUSE => Err(does_not_answer()),
@@ -20,7 +24,7 @@ impl Silence {
         }
     }
 
-    /// Notes the result of a command.
+    /// Records the result of a command.
     pub(super) fn note<T>(&self, now: Instant, answered: &io::Result<T>) {
         let is_silent = answered.as_ref().is_err_and(|cause| cause.kind() == io::ErrorKind::TimedOut);
         self.0.set(is_silent.then_some(now));

@@ -1,3 +1,5 @@
+//! Commands over HAProxy's runtime socket.
+
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -9,14 +11,15 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 
 use super::silence::does_not_answer;
 
-/// With ten thousand servers `show stat` has some 6 MB.
+/// Maximum size of a reply; `show stat` for ten thousand servers has about 6 MB.
 const REPLY_BYTES_MAX: usize = 64 << 20;
-/// Longest pause before the first byte and between bytes of a reply.
+/// Maximum pause before the first byte and between bytes of a reply.
 const SILENT_MAX: Duration = Duration::from_secs(1);
-/// Read at once.
+/// Maximum size of one read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Gives one command, and reads the reply to its end. All of it takes at most `patience`, and no more than a second without a byte.
+/// Sends a command and reads the whole reply. The total takes at most `patience`; a second without a byte is
+/// an error.
 pub(super) fn ask(path: &Path, command: &str, patience: Duration) -> io::Result<String> {
     let until = Instant::now() + patience;
     let mut stream = open(path, patience.min(SILENT_MAX))?;
@@ -47,7 +50,8 @@ pub(super) fn ask(path: &Path, command: &str, patience: Duration) -> io::Result<
     }
 }
 
-/// Where more wait to be accepted than may, a connect waits for its turn: as long as a write would (unix(7)).
+/// Connects with a timeout. If the accept queue is full, connect(2) blocks for at most the send timeout
+/// (unix(7)).
 fn open(path: &Path, patience: Duration) -> io::Result<UnixStream> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
@@ -72,7 +76,7 @@ mod tests {
             socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).unwrap();
         bind(&socket, &SocketAddrUnix::new(&path).unwrap()).unwrap();
         listen(&socket, 0).unwrap();
-        // It has room for one.
+        // The queue has room for one connection.
         let _first = UnixStream::connect(&path).unwrap();
         let cause = ask(&path, "show stat", Duration::from_millis(50)).unwrap_err();
         assert_eq!(cause.kind(), io::ErrorKind::TimedOut, "{cause}");
@@ -85,7 +89,7 @@ mod tests {
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            // Until whoever asked has hung up.
+            // Writes until the client hangs up.
             while stream.write_all(b"a").is_ok() {
                 std::thread::yield_now();
             }

@@ -1,11 +1,11 @@
-//! What `show stat` tells: CSV with a heading that begins with `# ` (HAProxy's management guide, section 9.1).
+//! Parser of `show stat`: CSV with a heading that begins with `# ` (HAProxy's management guide, section 9.1).
 
 use weir_model::ServerName;
 use weir_scale::Sample;
 
 use crate::live::{Health, Member};
 
-/// The table.
+/// Table of statistics.
 #[derive(Debug)]
 pub(super) struct Stat {
     columns: Vec<String>,
@@ -28,11 +28,11 @@ impl Stat {
         Ok(Self { columns, rows })
     }
 
-    /// The counts of a backend as a whole; `None` = there is none.
+    /// Returns the counters of a whole backend; `None` = it does not exist.
     pub(super) fn backend(&self, name: &str) -> Option<Sample> {
         let row = self.of(name).find(|row| self.text(row, "svname") == "BACKEND")?;
         Some(Sample {
-            // Of backends that speak TCP, connections.
+            // Counts connections if the backend is in TCP mode.
             requests: self.number(row, "req_tot").or_else(|| self.number(row, "stot")),
             bytes: self.number(row, "bout"),
             active: self.number(row, "scur"),
@@ -42,7 +42,7 @@ impl Stat {
         })
     }
 
-    /// The servers of a backend that are ours.
+    /// Returns the fleet's servers in a backend.
     pub(super) fn members(&self, backend: &str, is_ours: impl Fn(&str) -> bool) -> Vec<Member> {
         let member = |row: &Vec<String>| {
             let name = self.text(row, "svname");
@@ -53,14 +53,14 @@ impl Stat {
             Some(Member {
                 server: ServerName::new(name).ok()?,
                 address: self.text(row, "addr").parse().ok(),
-                // "UP 1/3" is on its way down, "DOWN 1/2" on its way up.
-                // One that is not checked is of no use: it was left half added.
+                // "UP 1/3" is about to be down, "DOWN 1/2" is about to be up. A server without a check is
+                // unusable: its addition was interrupted.
                 health: match status.split(' ').next() {
                     Some("UP" | "OPEN") => Health::Up(1.0),
                     _ if status == "DOWN (agent)" => Health::Shunned,
                     _ => Health::Down,
                 },
-                // Of one that is down the status does not say so.
+                // The status of a server that is down does not show this.
                 draining: status.starts_with("DRAIN") || status.starts_with("MAINT"),
                 active: self.number(row, "scur").unwrap_or(0) + self.number(row, "qcur").unwrap_or(0),
             })
@@ -82,7 +82,7 @@ impl Stat {
     }
 }
 
-/// The fields of a line (RFC 4180): texts may stand in quotes.
+/// Splits a line into its fields (RFC 4180), which may be quoted.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut quoted = false;

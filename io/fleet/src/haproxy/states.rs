@@ -1,8 +1,9 @@
-//! What `show servers state` tells: words with a heading that begins with `# ` (HAProxy's management guide, section 9.3).
+//! Parser of `show servers state`: words with a heading that begins with `# ` (HAProxy's management guide,
+//! section 9.3).
 
 use std::collections::HashMap;
 
-/// What is wanted of the servers of a backend, by their names.
+/// Administrative states of the servers of a backend, by name.
 #[derive(Debug)]
 pub(super) struct States(HashMap<String, State>);
 
@@ -13,13 +14,14 @@ struct State {
     check_status: u32,
 }
 
-/// `srv_admin_state`: somebody wants it in maintenance. Any other bit but the next is maintenance, too, or drain.
+/// Bit of `srv_admin_state`: forced maintenance. All other bits except the next also mean maintenance or
+/// drain.
 const FORCED_MAINTENANCE: u32 = 0x01;
-/// It began in maintenance, as its configuration says; this stays when it is long out of it.
+/// Bit for a server that its configuration started in maintenance; it stays set after the maintenance ends.
 const BEGAN_IN_MAINTENANCE: u32 = 0x04;
-/// `srv_check_state`: it is checked.
+/// Bit of `srv_check_state`: the health check is enabled.
 const CHECK_ENABLED: u32 = 0x04;
-/// `srv_check_status`: the first check has begun. All above are of checks that have ended.
+/// Value of `srv_check_status`: the first check has started. Greater values belong to completed checks.
 const CHECK_STARTED: u32 = 2;
 
 impl States {
@@ -45,12 +47,12 @@ impl States {
         Ok(Self(lines.filter_map(state).collect()))
     }
 
-    /// Whether somebody wants it to get nothing new.
+    /// Returns true if the server is in maintenance or drain state, and so gets no new requests.
     pub(super) fn is_out(&self, server: &str) -> bool {
         self.0.get(server).is_some_and(|state| state.admin & !BEGAN_IN_MAINTENANCE != 0)
     }
 
-    /// Whether it was in rotation before: it is checked, and was.
+    /// Returns true if the server was put into rotation before: its check is enabled and has completed once.
     pub(super) fn was_begun(&self, server: &str) -> bool {
         self.0.get(server).is_some_and(|state| {
             state.admin & FORCED_MAINTENANCE == 0

@@ -1,39 +1,39 @@
-//! A configuration of HAProxy as a template: what stands between a line `{{#servers}}` and a line `{{/servers}}` is there once for each
-//! server, with its variables filled in.
+//! Template of a HAProxy configuration. The lines between `{{#servers}}` and `{{/servers}}` are repeated for
+//! each server, with its variables replaced.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-/// A template without mistakes.
+/// A valid template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Template(Vec<Part>);
 
-/// What a template is filled in with.
+/// A server for the template.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry<'e> {
     pub(super) name: &'e str,
     pub(super) address: SocketAddr,
-    /// What follows the address in `server`.
+    /// Options after the address in `server`.
     pub(super) options: &'e str,
     pub(super) state: State,
 }
 
-/// How a server is to begin in the process that reads the configuration.
+/// Initial state of a server in the process that reads the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// It gets requests.
+    /// The server gets requests.
     Ready,
-    /// It gets nothing new.
+    /// The server gets no new requests.
     Drain,
-    /// It has to pass its check first.
+    /// The server must pass its health check first.
     Maintenance,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
-    /// A line as it is.
+    /// A fixed line.
     Line(String),
-    /// Lines for each server.
+    /// Lines that are repeated for each server.
     Servers(Vec<Vec<Piece>>),
 }
 
@@ -67,13 +67,13 @@ const VARIABLES: [(&str, Variable); 7] = [
 ];
 
 impl Template {
-    /// Reads a template.
+    /// Parses a template.
     ///
     /// # Errors
-    /// The line and what is wrong with it.
+    /// If a line is invalid. Names the line and the cause.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
-        // The line in which servers begin, and their lines so far.
+        // The first line of the open block of servers, and its lines so far.
         let mut open: Option<(usize, Vec<Vec<Piece>>)> = None;
         for (at, line) in text.lines().enumerate() {
             let number = at + 1;
@@ -104,7 +104,7 @@ impl Template {
         }
     }
 
-    /// The configuration with these servers.
+    /// Renders the configuration with these servers.
     pub(super) fn render(&self, entries: &[Entry<'_>]) -> String {
         let mut text = String::new();
         for part in &self.0 {
@@ -159,7 +159,7 @@ impl Entry<'_> {
     }
 }
 
-/// A line in pieces: texts, and variables between them.
+/// Splits a line into texts and variables.
 fn pieces(line: &str) -> Result<Vec<Piece>, String> {
     let mut pieces = Vec::new();
     let mut rest = line;

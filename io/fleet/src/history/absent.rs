@@ -1,4 +1,4 @@
-//! A build without the feature `sqlite`: every database is refused.
+//! Substitute for the database in a build without the feature `sqlite`: refuses to open any.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use weir_scale::history::Row;
 
 use crate::storage::named;
 
-/// Why this build has no databases; `None` = it has.
+/// Reason why this build has no databases; `None` = it has them.
 pub(super) const MISSING: Option<&str> = Some(
     "this build of weir has no SQLite: build it with `make release`, or with the Cargo feature `sqlite`",
 );

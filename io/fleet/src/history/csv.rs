@@ -1,4 +1,4 @@
-//! Rows as lines of text.
+//! History rows in a CSV file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -10,38 +10,38 @@ use weir_scale::history::{HEADING, HEADINGS_BEFORE, Reader, Row};
 
 use crate::storage::named;
 
-/// Appends rows. A file that is large enough is put aside.
+/// Appends rows to a file, and rotates it at its maximum size.
 #[derive(Debug)]
 pub(super) struct CsvFile {
     plan: HistoryPlan,
     file: File,
     bytes: u64,
-    /// True if it had the columns of an earlier version when it was opened.
+    /// True if the file had the columns of an earlier version when it was opened.
     pub(super) was_converted: bool,
 }
 
-/// A longer line is none of ours.
+/// Maximum length of a line; Weir writes no longer ones.
 const LINE_BYTES_MAX: u64 = 1 << 20;
-/// So much of the end of a file is read again at a start: some 50,000 rows.
+/// Size of the end of the file that is read at the start: some 50,000 rows.
 const READ_BYTES_MAX: u64 = 8 << 20;
 
 impl CsvFile {
     /// Opens the file, and returns the rows at its end.
     ///
     /// # Errors
-    /// It cannot be opened, or somebody else writes it; names it.
+    /// If the file cannot be opened, or another process writes it. Names the file.
     pub(super) fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
         let (mut file, mut bytes) = open(plan)?;
         let heading = first_line(&mut file)?;
         let was_converted = HEADINGS_BEFORE.contains(&heading.as_str());
         if heading != HEADING {
-            // Rows of two kinds would be hard to read.
+            // A file with two formats would be hard to read.
             let replaced = if was_converted { rewrite(plan) } else { put_aside(plan) };
             replaced.map_err(|cause| named(&plan.file, &cause))?;
             (file, bytes) = open(plan)?;
         }
         let rows = end_of(&mut file, bytes)?;
-        // What a crash has left of a row is a line of its own, which is none.
+        // A newline ends an incomplete row of a crash, which is then ignored.
         if bytes > 0 && !ends_with_newline(&mut file)? {
             file.write_all(b"\n")?;
             bytes += 1;
@@ -49,20 +49,20 @@ impl CsvFile {
         Ok((Self { plan: plan.clone(), file, bytes, was_converted }, rows))
     }
 
-    /// The rows at the end of the file, for those who only look.
+    /// Reads the rows at the end of the file without opening it for writing.
     ///
     /// # Errors
-    /// It is not there or cannot be read.
+    /// If the file does not exist or cannot be read.
     pub(super) fn latest(plan: &HistoryPlan) -> io::Result<Vec<Row>> {
         let mut file = File::open(&plan.file)?;
         let bytes = file.metadata()?.len();
         end_of(&mut file, bytes)
     }
 
-    /// Every row there is, oldest first: those that were put aside, too.
+    /// Reads all rows, oldest first, including those of the rotated file.
     ///
     /// # Errors
-    /// A file is there and cannot be read; names it.
+    /// If an existing file cannot be read. Names the file.
     pub(super) fn replay(plan: &HistoryPlan, each: &mut impl FnMut(Row)) -> io::Result<()> {
         for path in [&aside(plan), &plan.file] {
             match read_rows(path, each) {
@@ -73,10 +73,10 @@ impl CsvFile {
         Ok(())
     }
 
-    /// Writes a row.
+    /// Appends a row.
     ///
     /// # Errors
-    /// It cannot be written; names the file.
+    /// If the row cannot be written. Names the file.
     pub(super) fn add(&mut self, row: &Row) -> io::Result<()> {
         if self.bytes > self.plan.bytes_max.0 {
             let aside = aside(&self.plan);
@@ -90,7 +90,7 @@ impl CsvFile {
     }
 }
 
-/// Where the history before this one is.
+/// Returns the path of the rotated file.
 fn aside(plan: &HistoryPlan) -> PathBuf {
     beside(plan, "1")
 }
@@ -117,7 +117,7 @@ fn read_rows(path: &Path, each: &mut impl FnMut(Row)) -> io::Result<()> {
     }
 }
 
-/// Writes the file anew, with the columns of today. It is there as a whole at any moment.
+/// Rewrites the file with the present columns. The replacement is atomic.
 fn rewrite(plan: &HistoryPlan) -> io::Result<()> {
     let fresh = beside(plan, "new");
     let mut written = BufWriter::with_capacity(256 << 10, File::create(&fresh)?);
@@ -132,7 +132,7 @@ fn rewrite(plan: &HistoryPlan) -> io::Result<()> {
     std::fs::rename(fresh, &plan.file)
 }
 
-/// Moves the file, of which nobody knows what it is, to where nothing is yet.
+/// Moves a file of an unknown format to an unused path.
 fn put_aside(plan: &HistoryPlan) -> io::Result<()> {
     let free = (1_u32..).map(|number| beside(plan, &number.to_string())).find(|path| !path.exists());
     free.map_or(Ok(()), |free| std::fs::rename(&plan.file, free))
@@ -145,7 +145,7 @@ fn first_line(file: &mut File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned())
 }
 
-/// The file, with a heading if it is new, and its length.
+/// Opens the file, writes the heading if it is new, and returns its length.
 fn open(plan: &HistoryPlan) -> io::Result<(File, u64)> {
     let open = || {
         if let Some(directory) = plan.file.parent() {
@@ -175,7 +175,7 @@ fn end_of(file: &mut File, bytes: u64) -> io::Result<Vec<Row>> {
     let mut text = Vec::new();
     file.take(READ_BYTES_MAX).read_to_end(&mut text)?;
     let text = String::from_utf8_lossy(&text);
-    // The first line may be half of one.
+    // The first line may be incomplete.
     let mut rows = Reader::default();
     Ok(text.lines().skip(usize::from(from > 0)).filter_map(|line| rows.read(line)).collect())
 }

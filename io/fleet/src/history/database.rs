@@ -1,8 +1,8 @@
-//! Rows in a SQLite database, which other programs may ask while it is written.
+//! History rows in a SQLite database, which other programs may read at the same time.
 //!
-//! Each row is there as a whole or not at all. It is written ahead (WAL): readers hold up no row, and a row waits for no disk; after a
-//! power cut the latest ones may be missing. A second writer is kept away by a lock on a file beside: SQLite's own locks would only
-//! make two writers take turns.
+//! Each row is written atomically. With the write-ahead log (WAL), readers do not block the writer, and a row
+//! does not wait for the disk. The latest rows may be lost in a power failure. A lock on a separate file
+//! excludes a second writer, because SQLite's own locks would permit two writers in turn.
 
 use std::fs::File;
 use std::io;
@@ -14,21 +14,21 @@ use weir_scale::history::{Reader, Row};
 
 use crate::storage::{self, named};
 
-/// Adds rows. Of a database that is large enough, the oldest ones go.
+/// Adds rows to a database, and deletes the oldest ones at its maximum size.
 #[derive(Debug)]
 pub(super) struct Database {
     path: PathBuf,
     connection: Connection,
-    /// That nobody else writes.
+    /// Lock that excludes other writers.
     _lock: File,
     bytes_max: u64,
-    /// True if it had the columns of an earlier version when it was opened.
+    /// True if the database had the columns of an earlier version when it was opened.
     was_converted: bool,
-    /// Rows that are added before it is looked again whether it is too large.
+    /// Rows until the next check of the size.
     unchecked: u32,
 }
 
-/// Why this build has no databases; `None` = it has.
+/// Reason why this build has no databases; `None` = it has them.
 pub(super) const MISSING: Option<&str> = None;
 
 /// `PRAGMA application_id`: "Weir".
@@ -62,16 +62,16 @@ const COLUMNS_SINCE: &str =
     "wanted, rate_peak_per_s, demand_peak, needed_mean, needed_peak, starting, draining, alarms";
 const COLUMNS_SINCE_ABSENT: &str = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL";
 
-/// For somebody who holds a lock for longer a fleet does not wait.
+/// Maximum time to wait for another program's lock.
 const PATIENCE: Duration = Duration::from_millis(250);
-/// A smaller bound would leave next to nothing of a database of pages.
+/// Lower bound of the maximum size; a smaller one would leave hardly any pages.
 const BYTES_LEAST: u64 = 64 << 10;
 const CHECKED_EVERY: u32 = 64;
-/// What is done about a database that is much too large, at each row.
+/// Maximum number of rows and pages removed from a database that is much too large, at each check.
 const ROWS_AT_ONCE: i64 = 10_000;
 const PAGES_AT_ONCE: u64 = 1_000;
 
-/// What went wrong, for people.
+/// Error of the database.
 enum Trouble {
     Sqlite(rusqlite::Error),
     Foreign(&'static str),
@@ -84,10 +84,11 @@ impl From<rusqlite::Error> for Trouble {
 }
 
 impl Database {
-    /// Opens it to go on with it, or makes a new one.
+    /// Opens a database to add rows, or creates it.
     ///
     /// # Errors
-    /// It cannot be written, is none of ours, or somebody else writes it; names it.
+    /// If the database cannot be written, is not one of Weir's, or is written by another process. Names the
+    /// database.
     pub(super) fn open(path: &Path, bytes_max: u64) -> io::Result<Self> {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(|cause| named(path, &cause))?;
@@ -104,7 +105,7 @@ impl Database {
         Ok(Self { path: path.to_owned(), connection, _lock: lock, bytes_max, was_converted, unchecked: 0 })
     }
 
-    /// Returns true if it had the columns of an earlier version when it was opened.
+    /// Returns true if the database had the columns of an earlier version when it was opened.
     pub(super) fn was_converted(&self) -> bool {
         self.was_converted
     }
@@ -112,7 +113,7 @@ impl Database {
     /// Adds a row.
     ///
     /// # Errors
-    /// It cannot be written; names the database.
+    /// If the row cannot be written. Names the database.
     pub(super) fn add(&mut self, row: &Row) -> io::Result<()> {
         let added = insert(&self.connection, row).and_then(|()| match self.unchecked {
             0 => self.shorten().map(|is_larger_still| if is_larger_still { 0 } else { CHECKED_EVERY }),
@@ -122,7 +123,7 @@ impl Database {
         Ok(())
     }
 
-    /// Deletes the oldest rows of a database that is too large. Returns whether it is still.
+    /// Deletes the oldest rows of a database that is too large. Returns true if it is still too large.
     fn shorten(&self) -> rusqlite::Result<bool> {
         let number = |pragma: &str| -> rusqlite::Result<u64> {
             let number: i64 = self.connection.pragma_query_value(None, pragma, |row| row.get(0))?;
@@ -130,7 +131,7 @@ impl Database {
         };
         let most = self.bytes_max / number("page_size")?.max(1);
         if number("page_count")?.saturating_sub(number("freelist_count")?) > most {
-            // Numbers have no gaps: the oldest go, and the next one is one more than the latest.
+            // Row ids have no gaps: the oldest rows are deleted, and a new id is one above the highest.
             let first: i64 =
                 self.connection
                     .query_row("SELECT coalesce(min(id), 0) FROM history", [], |row| row.get(0))?;
@@ -142,7 +143,7 @@ impl Database {
         }
         let surplus = number("page_count")?.saturating_sub(most).min(PAGES_AT_ONCE);
         if surplus > 0 {
-            // It gives back a page for each step.
+            // Each step frees one page.
             let mut vacuum = self.connection.prepare(&format!("PRAGMA incremental_vacuum({surplus})"))?;
             let mut pages = vacuum.query([])?;
             while pages.next()?.is_some() {}
@@ -151,10 +152,10 @@ impl Database {
     }
 }
 
-/// The latest rows, at most so many, oldest first.
+/// Reads the latest rows, at most `most`, oldest first.
 ///
 /// # Errors
-/// It cannot be read, or is none of ours; names it.
+/// If the database cannot be read, or is not one of Weir's. Names the database.
 pub(super) fn latest(path: &Path, most: usize) -> io::Result<Vec<Row>> {
     let mut rows = Vec::new();
     let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -163,15 +164,15 @@ pub(super) fn latest(path: &Path, most: usize) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Every row, oldest first.
+/// Reads all rows, oldest first.
 ///
 /// # Errors
-/// It cannot be read, or is none of ours; names it.
+/// If the database cannot be read, or is not one of Weir's. Names the database.
 pub(super) fn each(path: &Path, each: &mut dyn FnMut(Row)) -> io::Result<()> {
     read(path, "history", each).map_err(|trouble| trouble.at(path))
 }
 
-/// Opens our database for writing. The flag is true if it had the columns of an earlier version.
+/// Opens a database for writing. The flag is true if it had the columns of an earlier version.
 fn connect(path: &Path) -> Result<(Connection, bool), Trouble> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -180,15 +181,15 @@ fn connect(path: &Path) -> Result<(Connection, bool), Trouble> {
     let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let is_new = tables == 0 && marks(&connection)? == (0, 0);
     let is_of_before = match is_new {
-        // Before there is anything in it: so that it can become smaller again.
+        // Must precede the first table; it permits the file to shrink later.
         true => {
             connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL;")?;
             false
         }
-        // Nothing is done to that of somebody else.
+        // Leaves other programs' databases unchanged.
         false => format(&connection)? == FORMAT_BEFORE,
     };
-    // Where there can be no WAL (a network file system), rows are as whole without.
+    // On network file systems without WAL, rows are still atomic.
     connection.execute_batch(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 1048576;",
     )?;
@@ -204,7 +205,7 @@ fn connect(path: &Path) -> Result<(Connection, bool), Trouble> {
     Ok((connection, is_of_before))
 }
 
-/// Rows from the table, or from a part of it.
+/// Reads rows from the table, or from a part of it.
 fn read(path: &Path, from: &str, each: &mut dyn FnMut(Row)) -> Result<(), Trouble> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
@@ -221,13 +222,13 @@ fn read(path: &Path, from: &str, each: &mut dyn FnMut(Row)) -> Result<(), Troubl
     Ok(())
 }
 
-/// Whose it is, and in which form.
+/// Returns the application id and the format of a database.
 fn marks(connection: &Connection) -> rusqlite::Result<(i32, i32)> {
     let number = |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get(0));
     Ok((number("application_id")?, number("user_version")?))
 }
 
-/// In which form a database of ours is.
+/// Returns the format of a database of Weir.
 fn format(connection: &Connection) -> Result<i32, Trouble> {
     match marks(connection)? {
         (OURS, format @ (FORMAT | FORMAT_BEFORE)) => Ok(format),
@@ -237,7 +238,7 @@ fn format(connection: &Connection) -> Result<i32, Trouble> {
 }
 
 fn insert(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
-    // SQLite's numbers have a sign.
+    // SQLite's integers are signed.
     let count = |count: Option<u64>| count.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
     let sql = format!(
         "INSERT INTO history ({COLUMNS_BEFORE}, {COLUMNS_SINCE}) \
@@ -305,7 +306,7 @@ impl Trouble {
             Self::Sqlite(cause) => cause.to_string(),
             Self::Foreign(what) => what.to_owned(),
         };
-        // Of what cannot be opened, SQLite names the file, too.
+        // SQLite's error may also name a file that it cannot open.
         let twice = format!(": {}", path.display());
         named(path, &io::Error::other(text.strip_suffix(&twice).unwrap_or(&text).to_owned()))
     }

@@ -1,4 +1,4 @@
-//! The rows that a fleet leaves behind: in a CSV file, or in a SQLite database, where the build has those.
+//! The history rows of a fleet: in a CSV file, or in a SQLite database if the build supports it.
 
 #[cfg(not(feature = "sqlite"))]
 mod absent;
@@ -22,14 +22,14 @@ use self::database::Database;
 use self::span::Span;
 use crate::storage::named;
 
-/// Adds rows, for the one process that leads. It does not grow without end.
+/// Adds rows in the process that leads. The size of the history is limited.
 #[derive(Debug)]
 pub struct History {
     interval: Duration,
     kept: Kept,
-    /// When the last row was written.
+    /// Time of the last row.
     last: Option<Duration>,
-    /// The looks since then.
+    /// Looks since the last row.
     span: Span,
     /// Path of the file, if it had the columns of an earlier version and `news` was not called yet.
     converted: Option<PathBuf>,
@@ -41,17 +41,17 @@ enum Kept {
     Database(Database),
 }
 
-/// So many of the latest rows are read again at a start.
+/// Maximum number of rows that are read at the start.
 const LATEST_MAX: usize = 50_000;
 
-/// How every SQLite database begins (sqlite.org/fileformat2.html).
+/// First bytes of a SQLite database (sqlite.org/fileformat2.html).
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 impl History {
-    /// Returns whether this build can keep it.
+    /// Checks that this build supports the format.
     ///
     /// # Errors
-    /// It has no databases: says how to build one that has.
+    /// If it has no databases. The text describes how to build one that has them.
     pub fn check(plan: &HistoryPlan) -> Result<(), &'static str> {
         match (plan.form, database::MISSING) {
             (HistoryForm::Sqlite, Some(missing)) => Err(missing),
@@ -59,10 +59,10 @@ impl History {
         }
     }
 
-    /// Opens the file, and returns the latest rows in it.
+    /// Opens the file, and returns its latest rows.
     ///
     /// # Errors
-    /// It cannot be opened, is none of ours, or somebody else writes it; names it.
+    /// If the file cannot be opened, is not one of Weir's, or is written by another process. Names the file.
     pub fn open(plan: &HistoryPlan) -> io::Result<(Self, Vec<Row>)> {
         let (kept, was_converted, rows) = match plan.form {
             HistoryForm::Csv => {
@@ -92,10 +92,10 @@ impl History {
         Some(format!("history: {} has the columns of today now; {ABOUT_BEFORE}", file.display()))
     }
 
-    /// The latest rows, for those who only look.
+    /// Reads the latest rows without opening the file for writing.
     ///
     /// # Errors
-    /// It is there and cannot be read; names it.
+    /// If an existing file cannot be read. Names the file.
     pub fn latest(plan: &HistoryPlan) -> io::Result<Vec<Row>> {
         if !plan.file.try_exists().map_err(|cause| named(&plan.file, &cause))? {
             return Ok(Vec::new());
@@ -106,10 +106,10 @@ impl History {
         }
     }
 
-    /// Every row there is, oldest first: those that were put aside, too.
+    /// Reads all rows, oldest first, including those of a rotated file.
     ///
     /// # Errors
-    /// A file is there and cannot be read; names it.
+    /// If an existing file cannot be read. Names the file.
     pub fn replay(plan: &HistoryPlan, mut each: impl FnMut(Row)) -> io::Result<()> {
         match plan.form {
             HistoryForm::Csv => CsvFile::replay(plan, &mut each),
@@ -118,10 +118,10 @@ impl History {
         }
     }
 
-    /// The latest rows of a file, at most so many, if it is a database; `None` = it is something else.
+    /// Reads the latest rows of a database, at most `most`; `None` = the file is not a database.
     ///
     /// # Errors
-    /// It cannot be read, or is a database of something else; names it.
+    /// If the file cannot be read, or is another program's database. Names the file.
     pub fn of_database(path: &Path, most: usize) -> io::Result<Option<Vec<Row>>> {
         match is_database(path).map_err(|cause| named(path, &cause))? {
             true => database::latest(path, most).map(Some),
@@ -129,12 +129,12 @@ impl History {
         }
     }
 
-    /// Takes in a look, and writes a row for all looks since the last row if it is time for one, or if something was done: with
-    /// the sum of their requests, and with mean and peak of rate, demand and what is needed. `at`: of any clock that does not go back. Returns
-    /// whether it was written.
+    /// Records a look at time `at` of a monotonic clock. Writes a row for all looks since the last row when
+    /// one is due or an action was taken. The row holds the sum of the requests, and the mean and peak of
+    /// rate, demand and needed servers. Returns true if it was written.
     ///
     /// # Errors
-    /// It cannot be written; names the file.
+    /// If the row cannot be written. Names the file.
     pub fn note(&mut self, at: Duration, row: &Row) -> io::Result<bool> {
         self.span.look(at, row);
         let is_due = self.last.is_none_or(|last| at.saturating_sub(last) >= self.interval);
@@ -151,9 +151,9 @@ impl History {
     }
 }
 
-/// Returns whether a file is a database, of whatever.
+/// Returns true if a file is a SQLite database, of any program.
 fn is_database(path: &Path) -> io::Result<bool> {
-    // What comes out of a pipe comes once.
+    // A pipe can be read only once.
     if !std::fs::metadata(path)?.is_file() {
         return Ok(false);
     }

@@ -1,13 +1,14 @@
-//! What came between two rows of a history: a look every second, and a row every ten seconds or more seldom.
+//! Summary of the looks between two rows of a history: a look takes place every second, a row every ten
+//! seconds or less often.
 
 use std::time::Duration;
 
 use weir_scale::history::Row;
 
-/// The looks since the last row.
+/// Looks since the last row.
 #[derive(Debug, Default)]
 pub(super) struct Span {
-    /// When the last look was.
+    /// Time of the last look.
     looked: Option<Duration>,
     requests: Option<u64>,
     rate: Spread,
@@ -17,7 +18,7 @@ pub(super) struct Span {
     alarms: Vec<String>,
 }
 
-/// Mean by time and highest value.
+/// Mean over time, and maximum.
 #[derive(Debug, Default, Clone, Copy)]
 struct Spread {
     sum: f64,
@@ -25,11 +26,11 @@ struct Spread {
     peak: Option<f64>,
 }
 
-/// Largest number of alarms in a row, which is one line of a file.
+/// Maximum number of alarms in a row, which is one line of a file.
 const ALARMS_MAX: usize = 4;
 
 impl Span {
-    /// Takes in a look.
+    /// Adds a look.
     pub(super) fn look(&mut self, at: Duration, row: &Row) {
         let seconds = self.looked.map_or(0.0, |before| at.saturating_sub(before).as_secs_f64());
         self.looked = Some(at);
@@ -47,8 +48,8 @@ impl Span {
         }
     }
 
-    /// Returns one row for all looks: the sum of the requests, and the mean by time and the peak of rate, demand and
-    /// needed servers. Starts the next span.
+    /// Returns one row for all looks: the sum of the requests, and the mean by time and the peak of rate,
+    /// demand and needed servers. Starts the next span.
     pub(super) fn end(&mut self, latest: &Row) -> Row {
         let row = Row {
             requests: self.requests,
@@ -67,7 +68,7 @@ impl Span {
 }
 
 impl Spread {
-    /// A value that counts for the time since the look before.
+    /// Adds a value that applies to the time since the previous look.
     fn add(&mut self, value: Option<f64>, seconds: f64) {
         if let Some(value) = value {
             self.peak = Some(self.peak.map_or(value, |peak| peak.max(value)));
@@ -76,7 +77,7 @@ impl Spread {
         }
     }
 
-    /// Without time the latest value is all there is.
+    /// Returns the mean over time, or the latest value if no time has passed.
     fn of(self, latest: Option<f64>) -> Option<f64> {
         if self.seconds > 0.0 { Some(thousandths(self.sum / self.seconds)) } else { latest }
     }

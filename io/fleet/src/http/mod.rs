@@ -1,5 +1,5 @@
-//! HTTP/1.1 requests to the services of a cloud: hyper over the sockets and the TLS of `io/net`. One connection for each request,
-//! with resumed TLS sessions; no proxies, no redirections.
+//! HTTP/1.1 client for the services of a cloud: hyper over the sockets and the TLS of `io/net`. Each request
+//! has its own connection; TLS sessions are resumed. There is no support for proxies and redirects.
 
 mod stream;
 
@@ -23,16 +23,16 @@ use weir_net::tls::{ClientTls, TlsConnector};
 
 use self::stream::HyperStream;
 
-/// Sends requests. Certificates are read when the first one goes to an https address.
+/// Sends requests. Loads the certificates before the first request to an https address.
 pub(crate) struct HttpClient {
     tls: TlsOut,
     loaded: RefCell<Option<ClientTls>>,
-    /// By host: their sessions are resumed.
+    /// TLS connectors by host, which resume sessions.
     connectors: RefCell<HashMap<String, TlsConnector>>,
     timeout: Duration,
 }
 
-/// What came back.
+/// Response to a request.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
@@ -40,29 +40,30 @@ pub(crate) struct Reply {
     pub(crate) body: Bytes,
 }
 
-/// Why nothing came back.
+/// Reason for a missing response.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) message: String,
-    /// The server may have got the request.
+    /// True if the server may have received the request.
     pub(crate) sent: bool,
-    /// It is about the configuration: another try is of no use.
+    /// True if the configuration is the cause, so that a retry is useless.
     pub(crate) lasting: bool,
 }
 
-/// For the name, the connection and TLS together.
+/// Maximum time for name resolution, connection and TLS handshake together.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// Lists of thousands of servers come in pages, each of them far below this.
+/// Maximum size of a response body. Lists of thousands of servers arrive in much smaller pages.
 const BODY_BYTES_MAX: usize = 32 << 20;
 
 impl HttpClient {
-    /// `timeout` is that of a whole exchange.
+    /// Creates a client; `timeout` limits a whole exchange.
     pub(crate) fn new(tls: TlsOut, timeout: Duration) -> Self {
         Self { tls, loaded: RefCell::default(), connectors: RefCell::default(), timeout }
     }
 
-    /// Sends a request and reads the whole answer. Header values are not logged: they may be secret.
+    /// Sends a request and reads the whole response. Header values are not logged, because they may be
+    /// secret.
     pub(crate) async fn send(
         &self,
         method: &Method,
@@ -120,7 +121,7 @@ impl HttpClient {
                 Limited::new(body, BODY_BYTES_MAX).collect().await.map_err(|cause| cause.to_string())?;
             Ok::<_, String>(Reply { status: parts.status, headers: parts.headers, body: body.to_bytes() })
         };
-        // The connection does the work; both are this task's.
+        // The connection drives the exchange; this task polls both.
         let (mut exchange, mut connection, mut over) = (pin!(exchange), pin!(connection), false);
         let exchanged: Result<Reply, String> = poll_fn(|cx| {
             over = over || matches!(connection.as_mut().poll(cx), Poll::Ready(_));
@@ -164,7 +165,7 @@ impl std::fmt::Debug for HttpClient {
     }
 }
 
-/// For a path or a query (RFC 3986, 2.3).
+/// Percent-encodes a text for a path or a query (RFC 3986 section 2.3).
 pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,3 +1,5 @@
+//! Adapter from Weir's streams to hyper.
+
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -5,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use hyper::rt::{Read, ReadBufCursor, Write};
 use weir_net::Stream;
 
-/// A stream as hyper wants it.
+/// A stream with hyper's read and write traits.
 pub(super) struct HyperStream(Stream);
 
 const PORTION: usize = 16 * 1024;

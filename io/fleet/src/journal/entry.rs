@@ -1,50 +1,52 @@
+//! Entries of the journal.
+
 use serde::{Deserialize, Serialize};
 
 use crate::{FailureKind, MachineId, Token};
 
-/// What is to be done, and to which machine.
+/// An action on a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// A machine is created for a token.
+    /// Creates a machine with a token.
     Create(Token),
-    /// A stopped machine is started.
+    /// Starts a stopped machine.
     Start(MachineId),
-    /// A machine is stopped.
+    /// Stops a machine.
     Stop(MachineId),
-    /// A machine is deleted.
+    /// Deletes a machine.
     Delete(MachineId),
 }
 
-/// An action that was begun and has no end yet.
+/// An action that has begun and has no recorded end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Intent {
-    /// Its number in the journal.
+    /// Sequence number in the journal.
     pub seq: u64,
-    /// When it was written, milliseconds since 1970.
+    /// Time of the entry, in milliseconds since 1970.
     pub at_ms: u64,
-    /// What.
+    /// The action.
     pub action: Action,
 }
 
-/// How an action ended.
+/// Result of an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The provider has accepted it, for this machine.
+    /// The provider has accepted the action for this machine.
     Done(MachineId),
-    /// It has surely not happened.
+    /// The action certainly had no effect.
     Failed(FailureKind),
-    /// It was under way when the process ended, and is not wanted any more in the way it was.
+    /// The action was in progress when the process ended, and is no longer wanted.
     Abandoned,
 }
 
-/// One line.
+/// One line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) seq: u64,
     pub(super) at_ms: u64,
-    /// The lease under which it was written: which process, of those that have been.
+    /// Epoch of the lease of the process that wrote the entry.
     pub(super) epoch: u64,
     #[serde(flatten)]
     pub(super) event: Event,

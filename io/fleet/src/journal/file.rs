@@ -1,3 +1,5 @@
+//! The journal file.
+
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -8,30 +10,32 @@ use super::entry::{Entry, Event};
 use super::{Action, Intent, Outcome};
 use crate::storage;
 
-/// An open journal. Of two processes only the one that holds the [`Lease`](crate::Lease) may have it open.
+/// An open journal. Only the process that holds the [`Lease`](crate::Lease) may open it.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     file: File,
-    /// Bytes in the file, all of them whole lines.
+    /// Size of the file, which consists of whole lines.
     length: u64,
     epoch: u64,
     next: u64,
     open: BTreeMap<u64, Intent>,
     damaged: Option<PathBuf>,
-    /// A line may have been written in part: nothing may follow it.
+    /// True if a line may be incomplete; nothing may follow it.
     broken: bool,
 }
 
-/// Beyond this the ended actions are left out: at the opening, and between actions. Their history is kept elsewhere.
+/// Size from which completed actions are removed, when the journal is opened and between actions. The history
+/// keeps them.
 const BYTES_BEFORE_COMPACTION: u64 = 1 << 20;
 
-/// Compaction keeps it far below; more is something else.
+/// Maximum size; compaction keeps a journal far smaller, so a larger file is not a journal.
 const BYTES_MAX: u64 = 64 << 20;
 
 impl Journal {
-    /// Opens or begins the journal at `path` for the process that holds the lease of `epoch`. A last line that is not whole
-    /// was never acted upon, and is cut off. What cannot be read otherwise is put aside ([`Self::damaged`]).
+    /// Opens or creates the journal at `path` for the process that holds the lease of `epoch`. Removes an
+    /// incomplete last line, because its action was never executed. Moves an unreadable journal to another
+    /// path ([`Self::damaged`]).
     pub fn open(path: &Path, epoch: u64) -> io::Result<Self> {
         let contents = match storage::read(path, BYTES_MAX) {
             Err(cause) if cause.kind() != io::ErrorKind::FileTooLarge => return Err(cause),
@@ -46,26 +50,26 @@ impl Journal {
             std::fs::rename(path, &aside).map_err(|cause| storage::named(path, &cause))?;
             damaged = Some(aside);
         }
-        // Rewriting also gives the file a clean end.
+        // Rewriting also ends the file with a whole line.
         let (file, length) = rewrite(path, epoch, past.next, &past.open)?;
         let Past { next, open } = past;
         Ok(Self { path: path.to_owned(), file, length, epoch, next, open, damaged, broken: false })
     }
 
-    /// Where what could not be read was put, if there was anything.
+    /// Returns the path to which an unreadable journal was moved, if there was one.
     pub fn damaged(&self) -> Option<&Path> {
         self.damaged.as_deref()
     }
 
-    /// Actions that were begun and have no end, oldest first.
+    /// Returns the actions without a recorded end, oldest first.
     pub fn open_intents(&self) -> impl Iterator<Item = &Intent> {
         self.open.values()
     }
 
-    /// Writes that these actions are going to be done; they may be done when this returns. One wait for the disk for all of them.
+    /// Writes the intended actions to disk, with one sync for all. They may be executed when this returns.
     ///
     /// # Errors
-    /// They must not be done.
+    /// If the actions cannot be written. They must not be executed.
     pub fn begin(
         &mut self,
         at_ms: u64,
@@ -80,7 +84,7 @@ impl Journal {
         Ok(intents)
     }
 
-    /// Writes how actions have ended. If that fails they stay open, and are settled later.
+    /// Records the results of actions. If that fails, they stay open and are settled later.
     pub fn end(&mut self, at_ms: u64, ends: impl IntoIterator<Item = (u64, Outcome)>) -> io::Result<()> {
         let ends: Vec<_> = ends.into_iter().filter(|(seq, _)| self.open.contains_key(seq)).collect();
         if ends.is_empty() {
@@ -123,7 +127,7 @@ impl Journal {
     }
 }
 
-/// What a journal's text says.
+/// Content of a journal.
 struct Past {
     next: u64,
     open: BTreeMap<u64, Intent>,
@@ -136,7 +140,7 @@ impl Default for Past {
 }
 
 impl Past {
-    /// Whether all of it, up to a last line that is not whole, could be read.
+    /// Reads all whole lines. Returns false if one is invalid.
     fn read(&mut self, contents: &[u8]) -> bool {
         let whole = contents.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         for line in contents[..whole].split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
@@ -155,7 +159,7 @@ impl Past {
     }
 }
 
-/// Writes a journal of nothing but what is open. The last ended number is kept by an end without a beginning.
+/// Writes a journal with only the open actions. An end without a beginning keeps the last sequence number.
 fn rewrite(path: &Path, epoch: u64, next: u64, open: &BTreeMap<u64, Intent>) -> io::Result<(File, u64)> {
     let mut lines = Vec::new();
     if next > 1 && !open.contains_key(&(next - 1)) {

@@ -1,7 +1,8 @@
-//! What is going to be done is on disk before it is done: a file of JSON lines, two for each action.
+//! The journal: a file of JSON lines, two for each action. Each action is on disk before it is executed.
 //!
-//! The provider is what is true; the journal tells only what may have been under way when the process ended. So a journal that
-//! is lost or damaged costs no machine: what was under way is then found by its tag, or not begun.
+//! The provider's list is authoritative. The journal only shows the actions that may have been in progress
+//! when the process ended. A lost or damaged journal therefore costs no machine: Weir finds the machine by
+//! its tag, or its creation had not begun.
 
 mod entry;
 mod file;

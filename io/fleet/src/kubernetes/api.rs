@@ -1,4 +1,4 @@
-//! Requests to the API server, and what its refusals mean
+//! Requests to the API server, and the meaning of its errors
 //! (<https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>).
 
 use std::cell::RefCell;
@@ -19,34 +19,35 @@ use super::cluster::Cluster;
 use crate::http::StatusCode;
 use crate::{Failure, FailureKind, storage};
 
-/// We, at a cluster.
+/// Connection to the API server of a cluster.
 pub(super) struct ApiServer {
     cluster: Cluster,
     timeout: Duration,
     session: RefCell<Option<Session>>,
 }
 
-/// A client, and what it was made for.
+/// A client, with the data that it was created for.
 struct Session {
     client: Client,
-    /// Its connections are tasks of this one, and end with it.
+    /// Runtime of the client; its connections are tasks of this runtime and end with it.
     runtime: runtime::Id,
     token: Option<String>,
 }
 
-/// For the name, the connection and TLS together: there must be time left in which it is known that nothing was sent.
+/// Maximum time for name resolution, connection and TLS handshake together. It is shorter than the request
+/// timeout, so that a failed connection is recognised as such, with nothing sent.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// As much of the server's message as is shown.
+/// Maximum length of the server's message that is shown.
 const MESSAGE_CHARS_MAX: usize = 400;
 const TOKEN_BYTES_MAX: u64 = 1 << 20;
 
 impl ApiServer {
-    /// `timeout` is that of a whole request.
+    /// Creates a connection; `timeout` limits a whole request.
     pub(super) fn new(cluster: Cluster, timeout: Duration) -> Self {
         Self { cluster, timeout, session: RefCell::default() }
     }
 
-    /// Asks for what changes nothing. `what` is put in front of a failure.
+    /// Sends a request that only reads. `what` prefixes the error message.
     pub(super) async fn ask<T>(
         &self,
         what: impl fmt::Display,
@@ -55,7 +56,7 @@ impl ApiServer {
         self.send(&what, false, request).await
     }
 
-    /// Changes something. `what` is put in front of a failure.
+    /// Sends a request that changes something. `what` prefixes the error message.
     pub(super) async fn change<T>(
         &self,
         what: impl fmt::Display,
@@ -82,7 +83,7 @@ impl ApiServer {
         answered.map_err(named)
     }
 
-    /// The client of this runtime, with the token of this moment.
+    /// Returns the client of this runtime with the present token.
     fn client(&self) -> Result<Client, Failure> {
         let token = self.token()?;
         let runtime = runtime::Handle::current().id();
@@ -91,24 +92,24 @@ impl ApiServer {
             return Ok(session.client.clone());
         }
         let mut config = self.cluster.config.clone();
-        // The library keeps what it has read from a file for a minute, also if that is refused, takes the end of its line for a part
-        // of it, and panics over a token that cannot be one.
+        // The library's handling of token files is unsuitable: it caches a token for a minute even after a
+        // refusal, includes the line end, and panics if the token is invalid.
         (config.auth_info.token, config.auth_info.token_file) = (None, None);
         if let Some(token) = &token {
             config.headers.push((AUTHORIZATION, bearer(token)?));
         }
         config.connect_timeout = Some((self.timeout / 2).min(CONNECT_MAX));
-        // When it is tried again is for the fleet to say: it knows what else has to be done, and says that it waits.
+        // The fleet decides about retries: it knows the other pending work and reports the pause.
         config.default_retry = false;
-        // The server notes who has changed a field by this, too.
+        // The server also records this name as the manager of a changed field.
         config.headers.push((USER_AGENT, HeaderValue::from_static("weir")));
         let client = Client::try_from(config).map_err(|error| meaning(&error, false))?;
         *session = Some(Session { client: client.clone(), runtime, token });
         Ok(client)
     }
 
-    /// A file is read each time: the kubelet renews the token of a pod long before it ends. Of a token beside it the file counts more
-    /// (client-go).
+    /// Reads the token. A file is read for each request, because the kubelet renews a pod's token long before
+    /// it expires. A file has priority over a token in the config, as in client-go.
     fn token(&self) -> Result<Option<String>, Failure> {
         let user = &self.cluster.config.auth_info;
         let Some(path) = user.token_file.as_deref().map(Path::new) else {
@@ -142,7 +143,7 @@ fn meaning(error: &Error, changes: bool) -> Failure {
             Some(cause) if cause.is_connect() => FailureKind::Transient,
             _ => lost,
         },
-        // Something has answered, or has begun to.
+        // The server has sent at least part of a response.
         Error::HyperError(_) | Error::SerdeError(_) | Error::FromUtf8(_) => lost,
         Error::Auth(_) => FailureKind::Auth,
         _ => FailureKind::Permanent,
@@ -151,7 +152,7 @@ fn meaning(error: &Error, changes: bool) -> Failure {
         Error::Service(cause) => with_causes(&**cause),
         Error::HyperError(cause) => with_causes(cause),
         Error::SerdeError(cause) => format!("not what was asked for: {cause}"),
-        // The others have their causes in their own text.
+        // The text of the other errors includes their causes.
         error => error.to_string(),
     };
     Failure::new(kind, message)
@@ -162,7 +163,7 @@ fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut cause = error.source();
     while let Some(error) = cause {
         let said = error.to_string();
-        // Some repeat what is beneath them.
+        // Some errors repeat the text of their cause.
         if !text.ends_with(&said) {
             text = format!("{text}: {said}");
         }
@@ -171,7 +172,8 @@ fn with_causes(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// `lost` is what it means if it may have been done.
+/// Converts an error status of the API server. `lost` is the kind of failure if the request may have had an
+/// effect.
 fn refusal(status: &Status, lost: FailureKind) -> Failure {
     let kind = match status.code {
         401 | 403 => FailureKind::Auth,
@@ -183,7 +185,8 @@ fn refusal(status: &Status, lost: FailureKind) -> Failure {
     };
     let wait_s = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     let retry_after = (wait_s > 0).then(|| Duration::from_secs(wait_s.into()));
-    // "deployments.apps "web" is forbidden: User "x" cannot update ...": that says it all.
+    // The message is complete in itself, for example "deployments.apps "web" is forbidden: User "x" cannot
+    // update ...".
     let said: Vec<_> = status.message.split_whitespace().collect();
     let said: String = said.join(" ").chars().take(MESSAGE_CHARS_MAX).collect();
     let code =
@@ -202,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_change_that_could_not_be_sent_has_surely_not_happened() {
-        // Nobody listens there once it is closed.
+        // The port is closed, so the connection is refused.
         let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut config = Config::new(format!("http://{closed}").parse().unwrap());
         config.root_cert = Some(Vec::new());

@@ -1,17 +1,19 @@
+//! Address and credentials of a cluster.
+
 use std::fmt;
 
 use kube::Config;
 
-/// A cluster, and who we are there.
+/// A cluster with Weir's credentials.
 #[derive(Clone)]
 pub struct Cluster {
-    /// The context that names it, or "in-cluster".
+    /// Name of the context, or "in-cluster".
     pub name: String,
-    /// Where it is, who we are there, and the namespace that counts if none is named.
+    /// Address, credentials and default namespace.
     pub config: Config,
 }
 
-/// Without who we are.
+/// Omits the credentials.
 impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster")

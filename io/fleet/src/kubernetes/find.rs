@@ -1,6 +1,6 @@
-//! Where a cluster is written down: a kubeconfig, as kubectl reads it
-//! (<https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>), or, within a pod, the service
-//! account that is mounted into it. What is not supported is refused, and not passed over.
+//! Finds a cluster: in a kubeconfig, with the rules of kubectl
+//! (<https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/>), or in a pod by
+//! its mounted service account. Unsupported settings are errors.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,21 +16,21 @@ use kube::config::{
 use super::cluster::Cluster;
 use crate::storage;
 
-/// What the place of a cluster depends on.
+/// Environment that determines the cluster.
 pub struct Surroundings<'a> {
     /// Environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The user's directory.
+    /// Home directory of the user.
     pub home: Option<PathBuf>,
-    /// Where a pod has its service account.
+    /// Directory of a pod's service account.
     pub service_account: PathBuf,
 }
 
-/// What the cluster is called in which we are a pod.
+/// Name of the cluster in which Weir runs as a pod.
 const IN_CLUSTER: &str = "in-cluster";
 
 impl Surroundings<'static> {
-    /// Those of this process.
+    /// Returns the environment of this process.
     pub fn of_process() -> Self {
         Self {
             variable: &|name: &str| std::env::var(name).ok().filter(|value| !value.is_empty()),
@@ -41,11 +41,11 @@ impl Surroundings<'static> {
 }
 
 impl Surroundings<'_> {
-    /// The cluster of a context. Without a file those of KUBECONFIG count, else `~/.kube/config`, else the service account of the pod
-    /// that this is; without a context the current one.
+    /// Returns the cluster of a context. Without `kubeconfig`, uses the files of KUBECONFIG, else
+    /// `~/.kube/config`, else the service account of this pod. Without `context`, uses the current one.
     ///
     /// # Errors
-    /// There is none, or what is written of it is not understood; with the file.
+    /// If there is no cluster, or if its configuration is invalid or unsupported. Names the file.
     pub fn cluster(&self, kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Cluster, String> {
         let files = match kubeconfig {
             Some(file) => vec![file.to_owned()],
@@ -74,7 +74,7 @@ impl Surroundings<'_> {
         own.into_iter().filter(|path| path.is_file()).collect()
     }
 
-    /// As a kubeconfig that nobody has written: the library has the places of a pod built in.
+    /// Creates a kubeconfig for the service account, because the library's own support has fixed paths.
     fn in_cluster(&self) -> Result<Cluster, String> {
         let variable = |name: &str| (self.variable)(name);
         let (Some(host), Some(port)) =
@@ -114,30 +114,30 @@ impl Surroundings<'_> {
             ..Kubeconfig::default()
         };
         let mut cluster = chosen(account, Some(IN_CLUSTER))?;
-        // The kubelet renews it, as it does the token.
+        // The kubelet renews the file, as it does the token.
         cluster.config.root_cert_file = Some(ca);
         Ok(cluster)
     }
 }
 
-/// One file of perhaps several.
+/// Loads one of possibly several files.
 fn load(file: &Path) -> Result<Kubeconfig, String> {
     let read = Kubeconfig::read_from(file).map_err(|cause| match cause {
         KubeconfigError::ReadConfig(cause, _) if cause.kind() == io::ErrorKind::NotFound => {
             "there is no such file".to_owned()
         }
         KubeconfigError::ReadConfig(cause, _) => cause.to_string(),
-        // Not with the lines around it: there may be secrets in them.
+        // The error omits the surrounding lines, which may contain secrets.
         KubeconfigError::Parse(cause) => cause.without_snippet().to_string(),
         cause => cause.to_string(),
     });
     let mut read = read.map_err(|why| format!("{}: {why}", file.display()))?;
-    // kubectl writes an empty name where there is none: that of the next file counts.
+    // kubectl writes an empty name for no context; the name in the next file then applies.
     read.current_context = read.current_context.filter(|name| !name.is_empty());
     Ok(read)
 }
 
-/// What the context names.
+/// Returns the cluster of the context.
 fn chosen(mut all: Kubeconfig, context: Option<&str>) -> Result<Cluster, String> {
     let name = context.map(str::to_owned).or_else(|| all.current_context.clone());
     let name = name.ok_or("has no current-context: name a context")?;
@@ -157,18 +157,18 @@ fn chosen(mut all: Kubeconfig, context: Option<&str>) -> Result<Cluster, String>
     }
     all.current_context = Some(name.clone());
     let mut config = Config::try_from(all).map_err(|cause| cause.to_string())?;
-    // Weir asks no proxies, of whichever service.
+    // Weir uses no proxy for any service.
     config.proxy_url = None;
-    // Nobody need be trusted, so that a system which trusts nobody will do.
+    // No certificate is verified here, so an empty system store must not be an error.
     if config.accept_invalid_certs || config.cluster_url.scheme() == Some(&Scheme::HTTP) {
         config.root_cert = Some(config.root_cert.take().unwrap_or_default());
     }
-    // Certificates and keys are there, and are what they should be.
+    // Checks that certificates and keys exist and are valid.
     config.rustls_client_config().map_err(|cause| cause.to_string())?;
     Ok(Cluster { name, config })
 }
 
-/// What stands under a name in a list of the kubeconfig.
+/// Returns the entry with a name in a list of the kubeconfig.
 fn named<'a, T>(
     all: impl Iterator<Item = (&'a str, Option<&'a mut T>)>,
     kind: &str,
@@ -184,7 +184,7 @@ fn named<'a, T>(
     Err(format!("no {kind} {name:?}: one of {}", known.join(", ")))
 }
 
-/// Ways to say who we are that the library has, and we do not want.
+/// Refuses authentication methods that the library supports but Weir does not.
 fn refuse(user: &AuthInfo) -> Result<(), String> {
     let refused = |key: &str, why: &str| Err(format!("{key} is not supported{why}"));
     if user.exec.is_some() {

@@ -1,4 +1,4 @@
-//! What there is: the workload, its pods, and where they listen.
+//! State of the cluster: the workload, its pods, and their addresses.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -10,19 +10,20 @@ use super::objects::{Pod, Slice, Workload, controller};
 use super::settings::KubernetesSettings;
 use crate::{Machine, MachineId, MachineState};
 
-/// What makes a pod the first to go: nobody else asks for so low a cost, which is the lowest there is.
+/// Annotation with the lowest value, which makes a pod the first to be deleted. Other users of the annotation
+/// hardly need this value.
 pub(super) const COST_KEY: &str = "controller.kubernetes.io/pod-deletion-cost";
 pub(super) const COST_LEAST: &str = "-2147483648";
 
-/// A workload with the pods that are its own.
+/// A workload with its own pods.
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) workload: Workload,
-    /// Without those that have ended: others come in their place.
+    /// Pods without those that have ended, which are replaced.
     pub(super) pods: Vec<Pod>,
 }
 
-/// Where a pod listens.
+/// Address of a pod.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     ip: IpAddr,
@@ -31,7 +32,8 @@ pub(super) struct Place {
 }
 
 impl Look {
-    /// Of all pods that carry the labels those that the workload has made: through one of its ReplicaSets, if it has such.
+    /// Selects the workload's own pods among all with its labels. A Deployment's pods belong to one of its
+    /// ReplicaSets.
     pub(super) fn new(workload: Workload, replica_sets: Option<&[ReplicaSet]>, pods: Vec<Pod>) -> Self {
         let own = workload.uid.as_str();
         let makers: BTreeSet<&str> = match replica_sets {
@@ -52,23 +54,23 @@ impl Look {
         self.pods.iter().filter(|pod| pod.is_active())
     }
 
-    /// More of them than replicas that are wanted: the controllers have not come to it yet.
+    /// Returns the number of pods beyond the wanted replicas, which the controllers have not deleted yet.
     pub(super) fn surplus(&self) -> u32 {
         (self.active().count() as u32).saturating_sub(self.workload.replicas)
     }
 
-    /// Pods of different ReplicaSets: one replaces the other.
+    /// Returns true if the pods belong to different ReplicaSets, one of which replaces the other.
     pub(super) fn is_rolling_out(&self) -> bool {
         self.active().filter_map(|pod| pod.controller.as_deref()).collect::<BTreeSet<_>>().len() > 1
     }
 
-    /// The numbers that a StatefulSet's pods have when all are there.
+    /// Returns the ordinals of a StatefulSet's complete set of pods.
     pub(super) fn ordinals(&self) -> std::ops::Range<u32> {
         let first = self.workload.first;
         first..first.saturating_add(self.workload.replicas)
     }
 
-    /// Every pod as a machine, and those that are yet to be made.
+    /// Returns each pod as a machine, and the pods that are not created yet.
     pub(super) fn machines(
         &self,
         settings: &KubernetesSettings,
@@ -104,7 +106,7 @@ impl Look {
     }
 }
 
-/// Where the pods of a Service listen.
+/// Addresses of the pods of a Service.
 #[derive(Debug)]
 pub(super) struct Places {
     slices: Vec<Slice>,
@@ -116,7 +118,7 @@ impl Places {
         Self { slices, port_name: port_name.map(str::to_owned) }
     }
 
-    /// By IPv4 rather than by IPv6.
+    /// Returns the address of a pod; prefers IPv4.
     pub(super) fn of(&self, pod: &Pod) -> Option<Place> {
         let all = self.slices.iter().flat_map(|slice| slice.endpoints.iter().map(move |of| (slice, of)));
         let own = all.filter(|(_, endpoint)| endpoint.pod == pod.uid);
@@ -126,13 +128,13 @@ impl Places {
     }
 }
 
-/// How a StatefulSet calls its pods.
+/// Returns the name of a StatefulSet's pod.
 pub(super) fn pod_of(name: &str, ordinal: u32) -> String {
     format!("{name}-{ordinal}")
 }
 
-/// A pod. That it is in an EndpointSlice is what makes it run: whether it gets requests is for Weir's own checks to say, and not for
-/// the kubelet's, which see less of the way to it.
+/// Converts a pod. A pod runs if an EndpointSlice contains it. Weir's own health checks decide about
+/// requests, because they test more of the path than the kubelet's.
 pub(super) fn machine(pod: &Pod, place: Option<Place>, start_timeout: Duration, now: SystemTime) -> Machine {
     let age = pod.created.and_then(|created| now.duration_since(created).ok()).unwrap_or_default();
     let (state, note) = match &place {
@@ -158,7 +160,7 @@ pub(super) fn machine(pod: &Pod, place: Option<Place>, start_timeout: Duration, 
     }
 }
 
-/// A pod that nobody has made yet.
+/// Returns a machine for a pod that is not created yet.
 pub(super) fn awaited(name: String, why: Option<&str>) -> Machine {
     Machine {
         id: MachineId(name),
@@ -175,7 +177,7 @@ pub(super) fn awaited(name: String, why: Option<&str>) -> Machine {
     }
 }
 
-/// Names of pods, each with whatever is known of it.
+/// Indexes pods by name.
 pub(super) fn by_name<'a>(pods: impl Iterator<Item = &'a Pod>) -> HashMap<&'a str, &'a Pod> {
     pods.map(|pod| (pod.name.as_str(), pod)).collect()
 }

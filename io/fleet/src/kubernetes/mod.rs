@@ -1,12 +1,12 @@
-//! Machines that are the pods of a Deployment or a StatefulSet: its scale subresource says how many there are, the EndpointSlices of a
-//! Service where they listen.
+//! Provider whose machines are the pods of a Deployment or a StatefulSet. The scale subresource holds their
+//! number, and the EndpointSlices of a Service hold their addresses.
 //!
-//! A Deployment lets go whichever of its pods is the cheapest (`controller.kubernetes.io/pod-deletion-cost`): the one that has
-//! drained is marked as that first. A StatefulSet lets go the last one, so that one has to be the one that drains. All pods of
-//! the workload are the fleet's; nothing else is changed.
+//! A Deployment deletes the pod with the lowest cost (`controller.kubernetes.io/pod-deletion-cost`), so a
+//! drained pod is marked first. A StatefulSet deletes its last pod, so that one must be drained. All pods of
+//! the workload belong to the fleet; nothing else is changed.
 //!
-//! How many there are to be is written in the cluster, so a creation that was cut off is not repeated: it is decided anew on what
-//! there is, pods that are still to be made included. Pods cannot be stopped to be started again.
+//! The cluster stores the wanted number of pods, so an aborted creation is not repeated. A new decision takes
+//! the pods that are still to be created into account. Pods cannot be stopped and started again.
 
 mod api;
 mod cluster;
@@ -43,36 +43,36 @@ pub use self::settings::{KubernetesSettings, Workload};
 use crate::batch::Batch;
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, Order, Provider, Token};
 
-/// Pods of a workload.
+/// Provider for the pods of a workload.
 #[derive(Debug)]
 pub struct KubernetesProvider {
     settings: KubernetesSettings,
     namespace: String,
     server: ApiServer,
-    /// The number is changed by one at a time.
+    /// Lock for changes of the number of replicas.
     turn: Mutex<()>,
     raising: Batch<Token, Machine>,
     lowering: Batch<MachineId, ()>,
-    /// As it was last; `None` = it is not known, or may be ours.
+    /// Last number of replicas; `None` = unknown, or possibly changed by this fleet.
     replicas: Cell<Option<u32>>,
-    /// Others who scale it.
+    /// Other clients that scale the workload.
     others: RefCell<Others>,
 }
 
-/// What is known of others who scale the same workload.
+/// Information about other clients that scale the workload.
 #[derive(Debug, Default)]
 struct Others {
-    /// They did, and it has not been said.
+    /// Message about a change by another client that was not reported yet.
     change: Option<String>,
     autoscaler: Option<String>,
     asked: Option<Instant>,
 }
 
-/// How often it is looked for autoscalers.
+/// Interval between checks for autoscalers.
 const AUTOSCALERS_EVERY: Duration = Duration::from_secs(60);
 
 impl KubernetesProvider {
-    /// Nothing is asked yet.
+    /// Creates a provider; sends no request yet.
     pub fn new(settings: KubernetesSettings) -> Self {
         let of_cluster = || settings.cluster.config.default_namespace.clone();
         let namespace = settings.namespace.clone().unwrap_or_else(of_cluster);
@@ -89,7 +89,7 @@ impl KubernetesProvider {
         }
     }
 
-    /// What failures are about.
+    /// Names the workload in error messages.
     fn place(&self) -> String {
         format!("{} in namespace {}", self.settings.workload, self.namespace)
     }
@@ -114,7 +114,7 @@ impl KubernetesProvider {
         })
     }
 
-    /// The objects of a kind.
+    /// Lists the objects of a kind.
     async fn list<K>(&self, wanted: &ListParams) -> Result<Vec<K>, Failure>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
@@ -124,7 +124,7 @@ impl KubernetesProvider {
         Ok(self.server.ask(what, list).await?.items)
     }
 
-    /// The workload and its pods.
+    /// Reads the workload and its pods.
     async fn look(&self) -> Result<Look, Failure> {
         let workload = self.workload().await?;
         self.compare(&workload);
@@ -132,7 +132,7 @@ impl KubernetesProvider {
             Failure::new(FailureKind::Permanent, format!("{}: selector: {cause}", self.place()))
         })?;
         let labelled = ListParams::default().labels_from(&selector);
-        // Sets first: a pod's set is there before it.
+        // ReplicaSets are read first, because each exists before its pods.
         let sets = match self.settings.workload {
             Workload::Deployment(_) => Some(self.list::<ReplicaSet>(&labelled).await?),
             Workload::StatefulSet(_) => None,
@@ -141,7 +141,7 @@ impl KubernetesProvider {
         Ok(Look::new(workload, sets.as_deref(), pods))
     }
 
-    /// Notices that somebody else has scaled.
+    /// Detects a change of the number by another client.
     fn compare(&self, workload: &Written) {
         let now = workload.replicas;
         if let Some(before) = self.replicas.replace(Some(now)).filter(|before| *before != now) {
@@ -159,7 +159,8 @@ impl KubernetesProvider {
         Ok(slices.into_iter().map(Slice::from).collect())
     }
 
-    /// An autoscaler of the cluster's that scales the same. Whoever may not ask is not told.
+    /// Returns a message about a HorizontalPodAutoscaler for the same workload. Returns nothing if Weir lacks
+    /// the permission to list them.
     async fn autoscaler(&self) -> Option<String> {
         let all = self.list::<HorizontalPodAutoscaler>(&ListParams::default()).await.ok()?;
         let workload = &self.settings.workload;
@@ -171,7 +172,7 @@ impl KubernetesProvider {
         Some(format!("HorizontalPodAutoscaler {name} scales {workload}, too: one of the two has to go"))
     }
 
-    /// Says what is known of others who scale.
+    /// Reports other clients that scale the workload.
     async fn complain(&self) -> Result<(), Failure> {
         let due = self.others.borrow().asked.is_none_or(|asked| asked.elapsed() >= AUTOSCALERS_EVERY);
         if due {
@@ -250,7 +251,7 @@ impl KubernetesProvider {
 impl Provider for KubernetesProvider {
     fn machines(&self) -> Answer<'_, Vec<Machine>> {
         Box::pin(async {
-            // A list during our own scaling would look like a change by another client.
+            // A list during this fleet's own scaling would look like a change by another client.
             let _turn = self.turn.lock().await;
             let look = self.look().await?;
             let places = Places::new(self.slices().await?, self.settings.port_name.as_deref());
@@ -296,7 +297,7 @@ impl Provider for KubernetesProvider {
         Box::pin(self.complain())
     }
 
-    /// A request that was cut off may still be on its way.
+    /// An aborted request may still take effect.
     fn settling(&self) -> Duration {
         self.settings.timeout
     }

@@ -1,4 +1,5 @@
-//! What a fleet looks at of Kubernetes' objects (<https://kubernetes.io/docs/reference/kubernetes-api/>).
+//! The parts of Kubernetes objects that a fleet uses
+//! (<https://kubernetes.io/docs/reference/kubernetes-api/>).
 
 use std::net::IpAddr;
 use std::time::SystemTime;
@@ -14,16 +15,16 @@ use super::look::{COST_KEY, COST_LEAST};
 #[derive(Debug)]
 pub(super) struct Workload {
     pub(super) uid: String,
-    /// It is another one with each change.
+    /// Resource version, which differs after each change.
     pub(super) version: Option<String>,
     pub(super) replicas: u32,
-    /// The number of the first pod of a StatefulSet.
+    /// Ordinal of the first pod of a StatefulSet.
     pub(super) first: u32,
-    /// What its pods carry.
+    /// Label selector of the pods.
     pub(super) selector: LabelSelector,
-    /// Why its pods cannot be made.
+    /// Reason why pods cannot be created.
     pub(super) replica_failure: Option<String>,
-    /// Who has set the number of replicas last, as far as that is kept.
+    /// Manager of the last change of the number of replicas, if recorded.
     pub(super) scaled_by: Option<String>,
 }
 
@@ -32,7 +33,7 @@ impl Workload {
         Self {
             uid: metadata.uid.unwrap_or_default(),
             version: metadata.resource_version,
-            // Not written = 1.
+            // The default is 1.
             replicas: count(replicas.unwrap_or(1)),
             first: 0,
             selector,
@@ -64,7 +65,7 @@ impl From<StatefulSet> for Workload {
     }
 }
 
-/// Numbers of things are signed in Kubernetes.
+/// Converts a count; counts are signed in Kubernetes.
 pub(super) fn count(number: i32) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }
@@ -81,7 +82,7 @@ fn scaled_by(managed: &[ManagedFieldsEntry]) -> Option<String> {
     })
 }
 
-/// The uid of what has made it, and would make it again.
+/// Returns the uid of the controller that created the object.
 pub(super) fn controller(metadata: &ObjectMeta) -> Option<&str> {
     let mut owners = metadata.owner_references.iter().flatten();
     owners.find(|owner| owner.controller == Some(true)).map(|owner| owner.uid.as_str())
@@ -91,21 +92,21 @@ pub(super) fn controller(metadata: &ObjectMeta) -> Option<&str> {
 pub(super) struct Pod {
     pub(super) name: String,
     pub(super) uid: String,
-    /// The uid of its ReplicaSet or StatefulSet.
+    /// Uid of the pod's ReplicaSet or StatefulSet.
     pub(super) controller: Option<String>,
-    /// It was made the first to go.
+    /// True if the pod is marked as the first to be deleted.
     pub(super) is_marked: bool,
     pub(super) created: Option<SystemTime>,
     pub(super) is_leaving: bool,
     pub(super) node: Option<String>,
     phase: String,
     is_ready: bool,
-    /// Why it does not run.
+    /// Reason why the pod does not run.
     pub(super) reason: Option<String>,
 }
 
-/// By which of the pods of a ReplicaSet the next one to go is chosen: the least goes first
-/// (ActivePodsWithRanks in pkg/controller/controller_utils.go). Among equals the deletion cost counts.
+/// Rank in the order in which a ReplicaSet deletes its pods, lowest first (ActivePodsWithRanks in
+/// pkg/controller/controller_utils.go). Among equal ranks, the deletion cost decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
     has_node: bool,
@@ -149,12 +150,12 @@ fn reason(status: &corev1::PodStatus) -> Option<String> {
 }
 
 impl Pod {
-    /// It counts as one of the replicas.
+    /// Returns true if the pod counts as a replica.
     pub(super) fn is_active(&self) -> bool {
         !self.is_leaving && !self.is_over()
     }
 
-    /// It has ended, and is kept for people to look at.
+    /// Returns true if the pod has ended and is only kept for inspection.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.phase.as_str(), "Succeeded" | "Failed")
     }
@@ -168,25 +169,25 @@ impl Pod {
         Rank { has_node: self.node.is_some(), phase, is_ready: self.is_ready }
     }
 
-    /// The number at the end of its name, if it is of a StatefulSet.
+    /// Returns the number at the end of the pod's name, if it belongs to a StatefulSet.
     pub(super) fn ordinal(&self) -> Option<u32> {
         self.name.rsplit_once('-')?.1.parse().ok()
     }
 }
 
-/// Where the pods of a Service listen: one of its EndpointSlices.
+/// An EndpointSlice, with the addresses of a Service's pods.
 #[derive(Debug)]
 pub(super) struct Slice {
     pub(super) is_v4: bool,
-    /// Without those of which nobody knows the pod or the address.
+    /// Endpoints with a known pod and address.
     pub(super) endpoints: Vec<Endpoint>,
-    /// With their names; empty where there is one only.
+    /// Ports with their names; the name of a single port may be empty.
     pub(super) ports: Vec<(String, Option<u16>)>,
 }
 
 #[derive(Debug)]
 pub(super) struct Endpoint {
-    /// The uid of its pod.
+    /// Uid of the pod.
     pub(super) pod: String,
     pub(super) ip: IpAddr,
     pub(super) zone: Option<String>,
@@ -212,7 +213,7 @@ fn endpoint(of: discovery::Endpoint) -> Option<Endpoint> {
 }
 
 impl Slice {
-    /// Of several ports the one of that name.
+    /// Returns the port of that name, or the only port.
     pub(super) fn port(&self, name: Option<&str>) -> Option<u16> {
         match (name, self.ports.as_slice()) {
             (Some(name), ports) => ports.iter().find(|(of, _)| of == name)?.1,

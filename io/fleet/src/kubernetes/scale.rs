@@ -1,7 +1,7 @@
-//! The number of replicas, up and down: the one thing of a workload that is changed.
+//! Changes of the number of replicas, the only changed property of a workload.
 //!
-//! Each change names the version of the workload that it goes by, so that of two that meet one is refused. What the number became
-//! is also the record of what was done: nothing has to be remembered elsewhere.
+//! Each change names the version of the workload on which it is based, so one of two simultaneous changes is
+//! refused. The number itself records the change; no other record is necessary.
 
 use std::collections::HashSet;
 use std::time::SystemTime;
@@ -19,17 +19,17 @@ use super::objects::{Pod, count};
 use super::{KubernetesProvider, Workload};
 use crate::{Failure, FailureKind, Machine, MachineId, Token};
 
-/// A change that was refused because the workload has a newer version is tried again so often, after pauses that grow: its status changes
-/// all the time.
+/// Maximum number of attempts if a change is refused because the workload has a newer version. The pauses
+/// between them grow. Refusals are common, because the status changes often.
 const TRIES_MAX: u32 = 8;
 const CONFLICT_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
-/// By what name the cluster keeps who has changed a field.
+/// Field manager under which the cluster records Weir's changes.
 const MANAGER: &str = "weir";
-/// Between two looks at what controllers do.
+/// Pause between two checks of the controllers' progress.
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(100);
 
 impl KubernetesProvider {
-    /// So many pods more.
+    /// Adds pods.
     pub(super) async fn raise(&self, tokens: Vec<Token>) -> Vec<(Token, Result<Machine, Failure>)> {
         let mut made = match self.raise_by(tokens.len() as u32).await {
             Ok(made) => made.into_iter(),
@@ -46,7 +46,7 @@ impl KubernetesProvider {
         self.set_replicas(&look, to).await?;
         let workload = &self.settings.workload;
         if workload.is_stateful() {
-            // Their names are known, and one may be made only when the one before is ready.
+            // The names are known, and a pod may be created only when the previous one is ready.
             let first = look.workload.first;
             let names = (from..to).map(|at| pod_of(workload.name(), first.saturating_add(at)));
             return Ok(names.map(|name| Ok(awaited(name, None))).collect());
@@ -54,7 +54,7 @@ impl KubernetesProvider {
         let before: HashSet<String> = look.pods.iter().map(|pod| pod.name.clone()).collect();
         let end = Instant::now() + self.settings.settle_timeout;
         loop {
-            // It has happened: whoever cannot be asked now must not take it for undone.
+            // The change has been made, so a failed request must not appear as if nothing happened.
             let uncertain = |failure| Failure { kind: FailureKind::Uncertain, ..failure };
             let look = self.look().await.map_err(uncertain)?;
             let mut fresh: Vec<&Pod> = look.active().filter(|pod| !before.contains(&pod.name)).collect();
@@ -75,7 +75,7 @@ impl KubernetesProvider {
         }
     }
 
-    /// Pods that nobody makes are not asked for any longer: whoever decides must know that they do not come.
+    /// Withdraws the request for pods that were not created, so that the next decision does not expect them.
     async fn give_up(&self, look: &Look, missing: u32) -> Failure {
         let why = look.workload.replica_failure.clone();
         let is_quota = why.as_ref().is_some_and(|why| why.contains("quota"));
@@ -91,7 +91,7 @@ impl KubernetesProvider {
         }
     }
 
-    /// These pods go, and so many replicas less are wanted.
+    /// Deletes these pods and reduces the number of replicas.
     pub(super) async fn lower(&self, ids: Vec<MachineId>) -> Vec<(MachineId, Result<(), Failure>)> {
         let looked = match self.look().await {
             Ok(look) if self.settings.workload.is_stateful() => self.lower_last(&look, &ids).await,
@@ -104,12 +104,13 @@ impl KubernetesProvider {
         }
     }
 
-    /// Of a Deployment: the pods are marked as the cheapest, and its ReplicaSet takes those.
+    /// Reduces a Deployment: marks the pods with the lowest deletion cost, so that the ReplicaSet deletes
+    /// them.
     async fn lower_marked(&self, look: Look, ids: &[MachineId]) -> Result<Vec<Result<(), Failure>>, Failure> {
         let active = by_name(look.active());
         let goers: Vec<&Pod> = ids.iter().filter_map(|id| active.get(id.as_str()).copied()).collect();
         let missing = look.workload.replicas.saturating_sub(active.len() as u32);
-        // Whoever is not there yet is taken back by asking for fewer.
+        // A pod that does not exist yet is withdrawn by reducing the number.
         let prefix = format!("{}-awaited-", self.settings.workload.name());
         let unmade = ids.iter().filter(|id| id.as_str().starts_with(&prefix)).count() as u32;
         let unmade = unmade.min(missing);
@@ -120,7 +121,7 @@ impl KubernetesProvider {
         for pod in look.active() {
             match (is_goer(pod), pod.is_marked) {
                 (true, false) => self.mark(pod, &json!(COST_LEAST)).await?,
-                // It was to go once, and stayed.
+                // An earlier deletion of this pod was cancelled.
                 (false, true) => self.mark(pod, &Value::Null).await?,
                 _ => {}
             }
@@ -132,7 +133,7 @@ impl KubernetesProvider {
             look.active().filter(|pod| !is_goer(pod)).map(|pod| pod.name.clone()).collect();
         let end = Instant::now() + self.settings.settle_timeout;
         let after = loop {
-            // It is accepted: what has become of it, lists will tell.
+            // The change was accepted; later lists show the result.
             let Ok(after) = self.look().await else { return Ok(ids.iter().map(|_| Ok(())).collect()) };
             if after.surplus() == 0 || Instant::now() >= end {
                 break after;
@@ -159,7 +160,7 @@ impl KubernetesProvider {
             .collect())
     }
 
-    /// Whether these are the ones that would go.
+    /// Checks that the ReplicaSet would delete exactly these pods.
     fn permit(&self, look: &Look, goers: &[&Pod]) -> Result<(), Failure> {
         let Some(last) = goers.iter().map(|pod| pod.rank()).max() else { return Ok(()) };
         let conflict = |why: String| {
@@ -178,7 +179,8 @@ impl KubernetesProvider {
         }
     }
 
-    /// Of a StatefulSet: the last ones go. One from the middle can only be made anew, by the StatefulSet.
+    /// Reduces a StatefulSet, which deletes its last pods. A pod before them can only be recreated by the
+    /// StatefulSet.
     async fn lower_last(&self, look: &Look, ids: &[MachineId]) -> Result<Vec<Result<(), Failure>>, Failure> {
         let name = self.settings.workload.name();
         let all: Vec<String> = look.ordinals().map(|ordinal| pod_of(name, ordinal)).collect();
@@ -193,7 +195,7 @@ impl KubernetesProvider {
             let at = all.iter().position(|pod| pod == id.as_str());
             results.push(match at {
                 Some(at) if at < kept => self.renew(look, id).await,
-                // It goes now, or has gone.
+                // The pod is being deleted, or is gone.
                 _ => Ok(()),
             });
         }
@@ -224,7 +226,7 @@ impl KubernetesProvider {
         let what = format!("mark pod {} in namespace {}", pod.name, self.namespace);
         match self.server.change(what, mark).await {
             Err(failure) if failure.kind == FailureKind::NotFound => Ok(()),
-            // A mark does nothing by itself: it can be set again.
+            // A mark alone has no effect, so it may be set again.
             Err(failure) if failure.kind == FailureKind::Uncertain => {
                 Err(Failure { kind: FailureKind::Transient, ..failure })
             }
@@ -250,7 +252,7 @@ impl KubernetesProvider {
                     version = now.version;
                 }
                 Err(failure) => {
-                    // Whatever the number is next, it may be ours.
+                    // The next change may be this fleet's own.
                     self.replicas.set(None);
                     return Err(failure);
                 }
@@ -259,7 +261,7 @@ impl KubernetesProvider {
         Err(Failure::new(FailureKind::Conflict, format!("{} changes all the time", self.settings.workload)))
     }
 
-    /// Through the scale subresource, for which alone we need a permission.
+    /// Uses the scale subresource, so that Weir needs no permission for the whole workload.
     async fn put_scale(&self, version: Option<String>, to: u32) -> Result<Scale, Failure> {
         let (workload, namespace) = (&self.settings.workload, self.namespace.as_str());
         let wanted = Scale {

@@ -1,44 +1,47 @@
+//! Settings of a fleet of pods.
+
 use std::fmt;
 use std::time::Duration;
 
 use super::Cluster;
 
-/// The pods of a fleet.
+/// Settings of a fleet of pods.
 #[derive(Debug, Clone)]
 pub struct KubernetesSettings {
-    /// The fleet's name, for messages.
+    /// Name of the fleet, for messages.
     pub fleet: String,
-    /// Where.
+    /// Cluster of the workload.
     pub cluster: Cluster,
-    /// In which namespace; `None` = that of the cluster's context.
+    /// Namespace; `None` = that of the cluster's context.
     pub namespace: Option<String>,
-    /// Whose pods they are.
+    /// Workload that creates the pods.
     pub workload: Workload,
-    /// The Service whose EndpointSlices say where pods listen.
+    /// Service whose EndpointSlices hold the addresses of the pods.
     pub service: String,
-    /// The name of the Service's port, where it has several.
+    /// Name of the Service's port, if it has several.
     pub port_name: Option<String>,
-    /// Where pods listen, whatever the Service says.
+    /// Port of the pods, instead of that of the Service.
     pub port: Option<u16>,
-    /// A pod that has not come up so long after it was made has failed.
+    /// Time after which a pod that has not started counts as failed.
     pub start_timeout: Duration,
-    /// How long is waited for pods to come and go after the number of replicas was changed.
+    /// Maximum time to wait for pods to appear and disappear after a change of the number of replicas.
     pub settle_timeout: Duration,
-    /// One request to the API server takes at most so long.
+    /// Timeout of a request to the API server.
     pub timeout: Duration,
 }
 
-/// What makes pods, and is scaled.
+/// Workload that creates pods and is scaled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Workload {
-    /// The Deployment of this name: of its pods any may go.
+    /// The Deployment of this name; any of its pods may be deleted.
     Deployment(String),
-    /// The StatefulSet of this name: the pod with the highest number goes.
+    /// The StatefulSet of this name; it deletes the pod with the highest ordinal.
     StatefulSet(String),
 }
 
 impl KubernetesSettings {
-    /// Pods of a workload, with defaults for all else: ten minutes to come up, five seconds for the controllers, ten for a request.
+    /// Creates settings with defaults: ten minutes for a pod to start, five seconds for the controllers, ten
+    /// seconds for a request.
     pub fn new(fleet: &str, cluster: Cluster, workload: Workload, service: &str) -> Self {
         Self {
             fleet: fleet.to_owned(),
@@ -56,7 +59,7 @@ impl KubernetesSettings {
 }
 
 impl Workload {
-    /// Its name.
+    /// Returns the name of the workload.
     pub fn name(&self) -> &str {
         match self {
             Self::Deployment(name) | Self::StatefulSet(name) => name,
@@ -67,7 +70,7 @@ impl Workload {
         matches!(self, Self::StatefulSet(_))
     }
 
-    /// As paths and permissions have it.
+    /// Returns the name of the resource in paths and permissions.
     pub(super) fn resource(&self) -> &'static str {
         match self {
             Self::Deployment(_) => "deployments",

@@ -1,3 +1,5 @@
+//! Candidates for the lease of a fleet.
+
 use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,11 +12,11 @@ use super::keeper::Keeper;
 use super::store::{Asked, Claim, Store, late, password, patience, place};
 use super::{Hold, Lease, LeaseError, epoch, holder};
 
-/// Somebody who would lead a fleet. Asks again and again over the same connection, where there is one.
+/// A candidate for the lease. Reuses its connection to the store for further attempts.
 #[derive(Debug)]
 pub struct Candidate {
     wanted: Wanted,
-    /// Which lease of a store this directory was led under last.
+    /// File with the epoch of the last lease in a store with which this directory was led.
     epochs: PathBuf,
 }
 
@@ -25,7 +27,7 @@ enum Wanted {
 }
 
 impl Candidate {
-    /// For the lease that a fleet's config names. Nobody is asked yet.
+    /// Creates a candidate for the lease in a fleet's config; sends no request yet.
     pub fn new(plan: &FleetPlan) -> Self {
         let wanted = match &plan.lease {
             LeasePlan::File(path) => Wanted::File(path.clone()),
@@ -34,7 +36,8 @@ impl Candidate {
         Self { wanted, epochs: plan.directory.join("led.epoch") }
     }
 
-    /// Takes the lease if nobody holds it. Waits for nobody but a store, and for that no longer than a quarter of what a lease lasts.
+    /// Acquires the lease if it is free. Does not wait for the holder. A request to a store takes at most a
+    /// quarter of the lease's duration.
     pub async fn acquire(&mut self) -> Result<Lease, LeaseError> {
         let (plan, store) = match &mut self.wanted {
             Wanted::File(path) => return Lease::acquire(path),
@@ -55,17 +58,17 @@ impl Candidate {
         match hold(plan, &claim, &self.epochs) {
             Ok(lease) => Ok(lease),
             Err(cause) => {
-                // It would end by itself.
+                // Without the release, the lease would expire.
                 let _ = timeout(patience(plan), store.release(&claim)).await;
                 Err(LeaseError::Io(cause))
             }
         }
     }
 
-    /// What is wrong with a fleet's lease as far as this machine can tell: passwords, certificates.
+    /// Checks a lease's passwords and certificates on this machine.
     ///
     /// # Errors
-    /// Names the file or the variable.
+    /// If one cannot be read. Names the file or the variable.
     pub fn check(plan: &FleetPlan) -> Result<(), String> {
         let LeasePlan::Store(store) = &plan.lease else { return Ok(()) };
         if let Some(place) = &store.password {
@@ -77,10 +80,10 @@ impl Candidate {
         }
     }
 
-    /// Asks whether the store can be reached and tells us what is in the key. Changes nothing.
+    /// Checks that the store is reachable and permits reading the key. Changes nothing.
     ///
     /// # Errors
-    /// It cannot, or refuses.
+    /// If the store is unreachable or refuses the request.
     pub async fn verify(&mut self) -> Result<(), LeaseError> {
         let Wanted::Store(plan, store) = &mut self.wanted else { return Ok(()) };
         let looked = timeout(patience(plan), store.look()).await.unwrap_or_else(|_| Err(late(plan)));
@@ -88,7 +91,7 @@ impl Candidate {
     }
 }
 
-/// What was granted is renewed from now on.
+/// Starts the renewal of a granted lease.
 fn hold(plan: &LeaseStorePlan, claim: &Claim, epochs: &Path) -> io::Result<Lease> {
     let follows_another = epoch::read(epochs)?.saturating_add(1) != claim.epoch;
     let unwritten = match follows_another {

@@ -1,14 +1,14 @@
-//! A number in a file: which holder of a lease there was last.
+//! File with the epoch of the last holder of a lease.
 
 use std::io;
 use std::path::Path;
 
 use crate::storage;
 
-/// An epoch has at most twenty digits.
+/// Maximum size of the file; an epoch has at most twenty digits.
 const BYTES_MAX: u64 = 32;
 
-/// 0 = there was none.
+/// Reads the epoch; 0 = no holder yet.
 pub(super) fn read(path: &Path) -> io::Result<u64> {
     let last = storage::read(path, BYTES_MAX)?.unwrap_or_default();
     match String::from_utf8_lossy(&last).trim() {

@@ -1,4 +1,4 @@
-//! A lease in an etcd: one of its own leases with the key attached, over the JSON gateway of version 3
+//! A lease in etcd: the key is attached to one of etcd's leases, over the JSON gateway of version 3
 //! (<https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/>).
 
 use base64::Engine;
@@ -10,16 +10,16 @@ use super::clock::since_boot;
 use super::store::{Asked, Claim, password, patience};
 use crate::http::{HttpClient, Method, StatusCode};
 
-/// An etcd, at the member that has answered last.
+/// An etcd cluster; requests go to the member that answered last.
 pub(super) struct Etcd {
     plan: LeaseStorePlan,
     http: HttpClient,
     at: usize,
-    /// Who we are there, since it was asked.
+    /// Authentication token, once requested.
     token: Option<String>,
 }
 
-/// Why a member did not do it.
+/// Error of a member.
 struct Refusal {
     why: String,
     kind: RefusalKind,
@@ -27,15 +27,15 @@ struct Refusal {
 
 #[derive(PartialEq, Eq)]
 enum RefusalKind {
-    /// Another one may.
+    /// Another member may execute the request.
     Elsewhere,
-    /// The token does not count any more.
+    /// The token is no longer valid.
     Token,
-    /// None would.
+    /// No member would execute the request.
     Lasting,
 }
 
-/// As much of a member's message as is shown.
+/// Maximum length of a member's message that is shown.
 const MESSAGE_CHARS_MAX: usize = 300;
 
 impl Etcd {
@@ -47,7 +47,7 @@ impl Etcd {
             client_certificate: None,
             version_min: TlsVersion::V1_2,
         };
-        // A member that does not answer leaves time for another one.
+        // Half of the time remains for another member if one does not answer.
         let http = HttpClient::new(plan.tls.clone().unwrap_or(plaintext), patience(plan) / 2);
         Self { plan: plan.clone(), http, at: 0, token: None }
     }
@@ -80,13 +80,13 @@ impl Etcd {
         });
         let written = self.call("/v3/kv/txn", &write).await?;
         let held = decoded(&written["responses"][0]["response_range"]["kvs"][0]["value"]);
-        // A member may have done it and not have answered, and another one been asked again.
+        // A member may have executed the request without an answer before another one was asked.
         if written["succeeded"] == true || held == holder {
             let epoch = u64::try_from(version.saturating_add(1)).unwrap_or_default();
             return Ok(Asked::Granted(Claim { holder: holder.to_owned(), epoch, id, since }));
         }
         let claim = Claim { holder: holder.to_owned(), epoch: 0, id, since };
-        // It would end by itself.
+        // Without the release, the lease would expire.
         let _ = self.release(&claim).await;
         Ok(Asked::Held(held))
     }
@@ -99,7 +99,7 @@ impl Etcd {
         if number(&kept["result"]["TTL"]) <= 0 {
             return Ok(false);
         }
-        // Somebody may have taken the key away, and left the lease.
+        // The key may have been deleted although the lease exists.
         let ours = json!({
             "key": encoded(&self.plan.key), "target": "VALUE", "result": "EQUAL", "value": encoded(&claim.holder),
         });
@@ -126,7 +126,7 @@ impl Etcd {
         self.call("/v3/kv/put", &put).await.map(drop)
     }
 
-    /// Asks one member after the other, until one answers.
+    /// Sends a request to one member after the other until one answers.
     async fn call(&mut self, path: &str, body: &Value) -> Result<Value, String> {
         let mut last = String::new();
         let mut is_token_fresh = false;
@@ -199,7 +199,7 @@ impl Etcd {
     }
 }
 
-/// Keys and values are bytes, in JSON as base64.
+/// Encodes a key or value: bytes are base64 in the JSON gateway.
 fn encoded(text: &str) -> String {
     STANDARD.encode(text)
 }
@@ -209,7 +209,7 @@ fn decoded(value: &Value) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// 64-bit numbers are texts in JSON, and left out where they are 0.
+/// Parses a 64-bit number, which is a string in the JSON gateway, and absent if it is 0.
 fn number(value: &Value) -> i64 {
     value.as_i64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_default()
 }

@@ -1,3 +1,5 @@
+//! Leases by a lock on a file.
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -9,7 +11,7 @@ use super::LeaseError;
 use super::epoch;
 use crate::storage;
 
-/// A lock on a file, that the kernel lets go of when its holder ends, however it ends.
+/// Lock on a file. The kernel releases it when the holder's process ends for any reason.
 #[derive(Debug)]
 pub(super) struct FileLock {
     path: PathBuf,
@@ -17,7 +19,7 @@ pub(super) struct FileLock {
 }
 
 impl FileLock {
-    /// Takes it, if nobody holds it, and says which holder this is.
+    /// Acquires the lock if it is free, and returns it with the new epoch.
     pub(super) fn acquire(path: &Path) -> Result<(Self, u64), LeaseError> {
         let failed = |cause: io::Error| LeaseError::Io(storage::named(path, &cause));
         let file = OpenOptions::new()
@@ -33,12 +35,12 @@ impl FileLock {
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(LeaseError::Held),
             Err(cause) => return Err(failed(cause.into())),
         }
-        // The lock is on the file, and the epoch beside it: the one is never replaced, the other always as a whole.
+        // The lock file is never replaced. The separate epoch file is replaced atomically.
         let epochs = path.with_extension("epoch");
         let epoch = epoch::read(&epochs).map_err(LeaseError::Io)?.saturating_add(1);
         epoch::write(&epochs, epoch).map_err(LeaseError::Io)?;
         let lock = Self { path: path.to_owned(), file };
-        // Removed between opening and locking: others lock another file by now.
+        // If the file was removed between opening and locking, other processes lock another file.
         lock.check()?;
         Ok((lock, epoch))
     }

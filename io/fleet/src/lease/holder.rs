@@ -1,15 +1,15 @@
-//! How a holder is written into a store: who it is, for people, and something that nobody else has.
+//! Names of lease holders: a readable part and a unique part.
 
 use std::fs;
 
-/// Bytes of randomness.
+/// Number of random bytes in a name.
 const RANDOM_BYTES: usize = 16;
 const SHOWN_CHARS_MAX: usize = 100;
 
-/// A text that no other holder has or had.
+/// Returns a unique name.
 ///
 /// # Errors
-/// The system has no randomness to give.
+/// If the system has no randomness.
 pub(super) fn fresh() -> Result<String, String> {
     let mut random = [0; RANDOM_BYTES];
     aws_lc_rs::rand::fill(&mut random).map_err(|_| "no randomness".to_owned())?;
@@ -18,7 +18,7 @@ pub(super) fn fresh() -> Result<String, String> {
     Ok(format!("{}/{}/{random}", host.trim(), std::process::id()))
 }
 
-/// For people. What is in a store may be anything.
+/// Describes a holder for operators. The store may contain any text, so it is sanitised.
 pub(super) fn described(holder: &str) -> String {
     let shown =
         |text: &str| -> String { text.chars().filter(|c| !c.is_control()).take(SHOWN_CHARS_MAX).collect() };

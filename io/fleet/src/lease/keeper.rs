@@ -1,4 +1,4 @@
-//! A thread that renews a lease in a store: nothing that a fleet waits for holds it up.
+//! Thread that renews a lease in a store, so that a busy fleet does not delay the renewal.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use super::LeaseError;
 use super::clock::since_boot;
 use super::store::{Claim, Store, patience, place, usable};
 
-/// Keeps a lease until it is dropped, or cannot.
+/// Renews a lease until it is dropped or lost.
 #[derive(Debug)]
 pub(super) struct Keeper {
     shared: Arc<Shared>,
@@ -23,24 +23,24 @@ pub(super) struct Keeper {
 
 #[derive(Debug)]
 struct Shared {
-    /// Until when it may be acted upon: nanoseconds since the boot.
+    /// Time until which the lease is usable, in nanoseconds since boot.
     until: AtomicU64,
-    /// It has passed to somebody else, or was taken away.
+    /// True if another process holds the lease, or if its key was deleted.
     lost: AtomicBool,
-    /// Why it could not be renewed, last; empty if it could.
+    /// Error of the last renewal; empty if it succeeded.
     trouble: Mutex<String>,
-    /// For messages.
+    /// Address and key of the store, for messages.
     place: String,
     over: Notify,
 }
 
-/// A store that does not answer does not hold up the end: then the lease ends by itself.
+/// Maximum time for the release. If the store does not answer in time, the lease expires.
 const RELEASE_MAX: Duration = Duration::from_secs(1);
-/// After a failure it is tried again after this part of a try.
+/// Divisor of the pause after a failed renewal.
 const HASTE: u32 = 5;
 
 impl Keeper {
-    /// Keeps what was claimed a moment ago.
+    /// Starts the renewal of a lease that was just granted.
     pub(super) fn start(plan: LeaseStorePlan, claim: Claim) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             until: AtomicU64::new(nanoseconds(claim.since + usable(&plan))),
@@ -56,14 +56,14 @@ impl Keeper {
                 Err(cause) => return ours.note(format!("no event loop: {cause}")),
             };
             runtime.block_on(keep(&plan, &claim, &ours));
-            // A name may still be looked up by somebody who never answers.
+            // A name resolution may still be blocked.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("lease".to_owned()).spawn(keep)?;
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Whether it still holds.
+    /// Checks that the lease still holds.
     pub(super) fn check(&self) -> Result<(), LeaseError> {
         let shared = &self.shared;
         if shared.lost.load(Ordering::SeqCst) {
@@ -80,7 +80,7 @@ impl Keeper {
         Err(LeaseError::Lapsed(format!("{}: the lease was not renewed in time: {why}", shared.place)))
     }
 
-    /// What is wrong with it although it holds.
+    /// Returns a problem with a lease that still holds.
     pub(super) fn trouble(&self) -> Option<String> {
         let why = self.shared.trouble();
         (!why.is_empty()).then(|| {
@@ -93,7 +93,7 @@ impl Drop for Keeper {
     fn drop(&mut self) {
         self.shared.over.notify_one();
         if let Some(thread) = self.thread.take() {
-            // If it has panicked, it has said why.
+            // A panicked thread has already reported its error.
             let _ = thread.join();
         }
     }
@@ -109,7 +109,8 @@ impl Shared {
     }
 }
 
-/// Renews it until nobody needs it any more, it has gone to somebody else, or its time is over. Then it is given back.
+/// Renews the lease until the keeper is dropped, another process holds the lease, or its time is over.
+/// Releases the lease if it was dropped.
 async fn keep(plan: &LeaseStorePlan, claim: &Claim, shared: &Shared) {
     let mut store = Store::new(plan);
     let patience = patience(plan);
@@ -119,7 +120,8 @@ async fn keep(plan: &LeaseStorePlan, claim: &Claim, shared: &Shared) {
             () = shared.over.notified() => break,
             () = sleep(pause) => {}
         }
-        // Those who act go by the time before it was asked for: the store counts from a later one.
+        // The validity counts from the time before the request, which is earlier than the time from which the
+        // store counts.
         let asked = since_boot();
         let renewed = tokio::select! {
             () = shared.over.notified() => break,
@@ -146,11 +148,12 @@ async fn keep(plan: &LeaseStorePlan, claim: &Claim, shared: &Shared) {
         }
     }
     if nanoseconds(since_boot()) >= shared.until.load(Ordering::SeqCst) {
-        // What was begun in time may be under way yet: for that there is the rest of the time, after which it ends by itself.
+        // Actions begun in time may still be in progress. They have the rest of the time until the lease
+        // expires.
         return;
     }
     store.disconnect();
-    // If nobody takes it back it ends by itself.
+    // If the release fails, the lease expires.
     let _ = timeout(RELEASE_MAX, store.release(claim)).await;
 }
 

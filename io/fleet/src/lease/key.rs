@@ -1,4 +1,4 @@
-//! A key in the store that has a fleet's lease, beside that of the lease: for those on other machines, and whoever leads next.
+//! A further key in the store of a fleet's lease, for processes on other machines and the next leader.
 
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
@@ -6,16 +6,17 @@ use weir_config::plan::{FleetPlan, LeaseStorePlan};
 
 use super::store::{Store, late, patience, place};
 
-/// A key that stays. Whoever writes last is right.
+/// A key that does not expire. The last write wins.
 #[derive(Debug)]
 pub(super) struct Key {
-    /// That of the lease, but for the key.
+    /// The plan of the lease, with another key.
     plan: LeaseStorePlan,
     store: Store,
 }
 
 impl Key {
-    /// That of the lease, a slash and the name. `None` = the fleet has no lease in a store. Nobody is asked yet.
+    /// Creates the key with the lease's key, a slash and `name`; sends no request yet. `None` = the fleet has
+    /// no lease in a store.
     pub(super) fn beside_lease(plan: &FleetPlan, name: &str) -> Option<Self> {
         let mut plan = plan.lease.store()?.clone();
         let store = Store::new(&plan);
@@ -24,19 +25,20 @@ impl Key {
         Some(Self { plan, store })
     }
 
-    /// What stands in it; `None` = nothing. Waits no longer than a quarter of what a lease lasts.
+    /// Reads the value; `None` = there is none. Takes at most a quarter of the lease's duration.
     pub(super) async fn get(&mut self) -> Result<Option<String>, String> {
         let asked = timeout(patience(&self.plan), self.store.get(&self.plan.key)).await;
         self.answered(asked)
     }
 
-    /// Writes it. Waits no longer than a quarter of what a lease lasts. One that fails may have been heard all the same.
+    /// Writes the value. Takes at most a quarter of the lease's duration. A failed write may still have taken
+    /// effect.
     pub(super) async fn put(&mut self, value: &str) -> Result<(), String> {
         let told = timeout(patience(&self.plan), self.store.put(&self.plan.key, value)).await;
         self.answered(told)
     }
 
-    /// What is wrong with what stands in it, for people.
+    /// Returns an error message about the stored value.
     pub(super) fn wrong(&self, what: impl std::fmt::Display) -> String {
         format!("{}: {what}", place(&self.plan))
     }
@@ -44,7 +46,7 @@ impl Key {
     fn answered<T>(&mut self, answer: Result<Result<T, String>, Elapsed>) -> Result<T, String> {
         let answer = answer.unwrap_or_else(|_| Err(late(&self.plan)));
         if answer.is_err() {
-            // What comes over it later may be the answer to something else.
+            // A late answer on this connection would belong to another request.
             self.store.disconnect();
         }
         answer

@@ -1,9 +1,13 @@
-//! One of several processes acts for a fleet. On one machine by a lock on a file, which the kernel lets go of when its holder ends,
-//! however it ends; between machines, where locks on network file systems may be given to two after an outage, by a key in a Redis or
-//! an etcd that ends by itself when its holder does not renew it.
+//! Leases, by which one of several processes acts for a fleet.
 //!
-//! Every holder has a higher epoch than those before it; what it writes carries the epoch. Who cannot renew a lease in a store stops
-//! acting before the store gives it to another one, by a clock that does not go back; of one that cannot be reached nobody gets any.
+//! - On one machine, a lease is a lock on a file. The kernel releases it when the holder's process ends for
+//!   any reason.
+//! - Between machines, a lease is a key in Redis or etcd that expires unless its holder renews it. Locks on
+//!   network file systems are unsuitable, because two clients may get one after an outage.
+//!
+//! Each holder has a higher epoch than all before it, and its records carry the epoch. A holder that cannot
+//! renew its lease stops acting before the store grants it to another process; a monotonic clock measures
+//! this time. While a store is unreachable, no process gets a lease.
 
 mod candidate;
 mod clock;
@@ -30,13 +34,13 @@ pub use shared::{Heard, SharedWish};
 use self::file::FileLock;
 use self::keeper::Keeper;
 
-/// The right to act, until it is dropped.
+/// The right to act for a fleet, until it is dropped.
 #[derive(Debug)]
 pub struct Lease {
     hold: Hold,
     epoch: u64,
     follows_another: bool,
-    /// Where it is to be written down that this one has led; `None` = it is.
+    /// File in which to record that this process has led; `None` = already recorded.
     unwritten: RefCell<Option<PathBuf>>,
 }
 
@@ -46,48 +50,49 @@ enum Hold {
     Store(Keeper),
 }
 
-/// Why there is no lease.
+/// Reason why there is no lease.
 #[derive(Debug)]
 pub enum LeaseError {
-    /// Another process holds it: try again later.
+    /// Another process holds the lease; retry later.
     Held,
-    /// The same, and where, and who it is.
+    /// Another process holds the lease in a store.
     HeldBy {
-        /// The key in the store.
+        /// Key in the store.
         place: String,
-        /// Host and process.
+        /// Host and process of the holder.
         holder: String,
     },
-    /// The lock was held and is not what counts any more: somebody has removed its file. Nothing may be done under it.
+    /// The lock file was removed, so the lock is no longer valid. No action is permitted.
     Lost(PathBuf),
-    /// It was held, and its time is over or it is another's. Says where, and why. Nothing may be done under it.
+    /// The lease in a store has expired, or another process holds it. No action is permitted. The text gives
+    /// the key and the cause.
     Lapsed(String),
-    /// The store cannot be asked, or refuses. Says which, and why.
+    /// The store is unreachable or refuses the request. The text gives the store and the cause.
     Unreachable(String),
-    /// The lock cannot be had. Names the file.
+    /// The lock cannot be acquired. The text names the file.
     Io(io::Error),
 }
 
 impl Lease {
-    /// Takes the lease whose lock is the file `path`, if nobody holds it. Does not wait.
+    /// Acquires the lease of the lock file `path` if it is free. Does not wait.
     pub fn acquire(path: &Path) -> Result<Self, LeaseError> {
         let (lock, epoch) = FileLock::acquire(path)?;
         Ok(Self { hold: Hold::File(lock), epoch, follows_another: false, unwritten: RefCell::default() })
     }
 
-    /// Which holder this is, counted from 1.
+    /// Returns the epoch of the lease: holders are numbered from 1.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Whether somebody with another journal may have held it since this fleet's directory was written: what that one has begun is
-    /// not known here, and what is open here may be done already.
+    /// Returns true if a process with another journal may have held the lease since this fleet's directory
+    /// was last written. Its actions are then unknown here, and actions open here may already be done.
     pub fn follows_another(&self) -> bool {
         self.follows_another
     }
 
-    /// What the one before has begun is known by now: whoever leads next need not wait for it again. Until this is said, a next leader of the
-    /// same directory takes itself for one that follows another, whatever ends this one.
+    /// Records that the actions of the former leader are known, so that the next leader of the same directory
+    /// need not wait for them. Until then, each next leader assumes that it follows another.
     pub(crate) fn caught_up(&self) -> io::Result<()> {
         let mut unwritten = self.unwritten.borrow_mut();
         if let Some(path) = unwritten.as_deref() {
@@ -97,7 +102,7 @@ impl Lease {
         Ok(())
     }
 
-    /// Whether it still holds. To be asked before each action.
+    /// Checks that the lease still holds. Call it before each action.
     pub fn check(&self) -> Result<(), LeaseError> {
         match &self.hold {
             Hold::File(lock) => lock.check(),
@@ -105,7 +110,7 @@ impl Lease {
         }
     }
 
-    /// What is wrong with it although it holds.
+    /// Returns a problem with a lease that still holds.
     pub fn trouble(&self) -> Option<String> {
         match &self.hold {
             Hold::File(_) => None,
@@ -115,7 +120,7 @@ impl Lease {
 }
 
 impl LeaseError {
-    /// Whether all is well: somebody else leads.
+    /// Returns true if another process leads, which is not an error.
     pub fn is_held(&self) -> bool {
         matches!(self, Self::Held | Self::HeldBy { .. })
     }

@@ -1,7 +1,7 @@
-//! A lease in a Redis: `SET NX PX`, and scripts that change the key only if it is ours.
+//! A lease in Redis: `SET NX PX`, and scripts that change the key only for its holder.
 //!
-//! A Redis that was started a moment ago may have lost what it had, a lease that somebody still acts under among it. So nobody gets one
-//! there before it has been up for as long as a lease lasts.
+//! A Redis that was just started may have lost its data, including a lease whose holder still acts. It
+//! therefore grants no lease until it has been up for the duration of a lease.
 
 use std::future::poll_fn;
 use std::io;
@@ -17,7 +17,7 @@ use super::clock::since_boot;
 use super::store::{Asked, Claim, password};
 use crate::dial;
 
-/// A Redis, and perhaps a connection to it.
+/// A Redis server, with the present connection.
 pub(super) struct Redis {
     plan: LeaseStorePlan,
     connection: Option<Connection>,
@@ -26,13 +26,13 @@ pub(super) struct Redis {
 struct Connection {
     stream: Stream,
     input: Vec<u8>,
-    /// When it was asked for how long it has been up (since the boot), and the answer.
+    /// Time of the request for the uptime (since boot), and the uptime.
     asked: Duration,
     up: Duration,
 }
 
-/// KEYS: lease, epoch. ARGV: holder, milliseconds, and where epochs begin in a Redis that has none: one that was emptied must not give out again
-/// what it gave before, so it is the time.
+/// KEYS: lease, epoch. ARGV: holder, milliseconds, first epoch if none is stored. The first epoch is the
+/// time, so that an emptied Redis does not repeat epochs.
 const ACQUIRE: &str = "local held = redis.call('get', KEYS[1]) \
     if held then return {0, held} end \
     redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) \
@@ -128,7 +128,7 @@ impl Redis {
         self.command(&words.map(str::as_bytes)).await
     }
 
-    /// The connection; a new one if there is none.
+    /// Returns the connection, and connects if necessary.
     async fn connected(&mut self) -> Result<&mut Connection, String> {
         if self.connection.is_none() {
             let connected = self.connect().await;
@@ -183,11 +183,11 @@ impl Redis {
 }
 
 impl Connection {
-    /// Sends a command and reads its answer.
+    /// Sends a command and reads its reply.
     async fn ask(&mut self, words: &[&[u8]]) -> Result<Reply, String> {
         self.exchange(&resp::command(words)).await.map_err(|cause| cause.to_string()).and_then(|reply| {
             match reply {
-                // Where there is no such command, what was said to it comes back.
+                // The error of an unknown command repeats the arguments, here the password.
                 Reply::Error(why) if words[0] == b"AUTH" && why.contains("unknown command") => {
                     Err("AUTH: unknown command".to_owned())
                 }
@@ -222,7 +222,7 @@ impl Connection {
     }
 }
 
-/// For how long it has been up at least: whole seconds are told, begun ones included.
+/// Returns the minimum uptime. The reported seconds include the begun one.
 fn up(info: &str) -> Option<Duration> {
     let told = info.lines().find_map(|line| line.strip_prefix("uptime_in_seconds:"))?;
     Some(Duration::from_secs(told.trim().parse::<u64>().ok()?.saturating_sub(1)))

@@ -1,39 +1,40 @@
-//! What is wished of a fleet, in the store that has its lease: for those on other machines, and whoever leads next.
+//! The desired state in the store of a fleet's lease, for processes on other machines and the next leader.
 
 use weir_config::plan::FleetPlan;
 
 use super::key::Key;
 use crate::Wish;
 
-/// The key in which it stands, beside that of the lease. Whoever writes last is right.
+/// Key with the desired state, next to that of the lease. The last write wins.
 #[derive(Debug)]
 pub struct SharedWish {
     key: Key,
-    /// What stood there last.
+    /// Value of the last read or write.
     seen: Option<String>,
 }
 
-/// What the store has said.
+/// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
-    /// The same as the last time.
+    /// The same value as before.
     Same,
-    /// Nothing: nobody has ever wished anything, or the store has lost it.
+    /// No value: no operator has set one, or the store has lost it.
     Nothing,
-    /// What somebody wishes.
+    /// The desired state.
     Wish(Wish),
 }
 
 impl SharedWish {
-    /// `None` = the fleet has no lease in a store: all who may lead it share a directory. Nobody is asked yet.
+    /// Creates the key; sends no request yet. `None` = the fleet has no lease in a store, so all candidates
+    /// share a directory.
     pub fn new(plan: &FleetPlan) -> Option<Self> {
         Some(Self { key: Key::beside_lease(plan, "wish")?, seen: None })
     }
 
-    /// Asks what is wished. Waits no longer than a quarter of what a lease lasts.
+    /// Reads the desired state. Takes at most a quarter of the lease's duration.
     ///
     /// # Errors
-    /// The store cannot be asked, or what stands there is no wish; names the key.
+    /// If the store does not answer, or if the value is invalid. Names the key.
     pub async fn look(&mut self) -> Result<Heard, String> {
         let Some(value) = self.key.get().await? else {
             self.seen = None;
@@ -47,10 +48,10 @@ impl SharedWish {
         Ok(Heard::Wish(wish))
     }
 
-    /// Says what is wished. Waits no longer than a quarter of what a lease lasts.
+    /// Stores the desired state. Takes at most a quarter of the lease's duration.
     ///
     /// # Errors
-    /// The store cannot be told: it may have heard it all the same.
+    /// If the store does not confirm the write, which may still have taken effect.
     pub async fn tell(&mut self, wish: Wish) -> Result<(), String> {
         let value = serde_json::to_string(&wish).map_err(|cause| cause.to_string())?;
         self.key.put(&value).await?;
@@ -58,7 +59,7 @@ impl SharedWish {
         Ok(())
     }
 
-    /// What was heard last could not be kept: the next look tells it again.
+    /// Forgets the last value because it could not be saved locally, so that the next read returns it again.
     pub fn forget(&mut self) {
         self.seen = None;
     }

@@ -1,4 +1,4 @@
-//! A key in a store that goes away by itself when nobody renews it.
+//! A key in a store that expires unless its holder renews it.
 
 use std::time::Duration;
 
@@ -8,43 +8,43 @@ use super::etcd::Etcd;
 use super::redis::Redis;
 use crate::storage;
 
-/// A store, of either kind. Not to be moved between event loops: each has one of its own.
+/// A store of either kind. It belongs to one event loop and must not be moved to another.
 #[derive(Debug)]
 pub(super) enum Store {
     Redis(Box<Redis>),
     Etcd(Box<Etcd>),
 }
 
-/// What has come of asking for the lease.
+/// Result of a request for the lease.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// It is ours.
+    /// The lease is granted.
     Granted(Claim),
-    /// Somebody has it: what is written there.
+    /// Another process holds the lease; this is its stored name.
     Held(String),
 }
 
-/// A lease that was granted.
+/// A granted lease.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
-    /// What stands in the store: nobody else writes the same.
+    /// Stored name of the holder, which is unique.
     pub(super) holder: String,
-    /// Which holder this is.
+    /// Epoch of the holder.
     pub(super) epoch: u64,
-    /// By what etcd knows it.
+    /// Lease id in etcd.
     pub(super) id: i64,
-    /// It was not granted before this (since the boot).
+    /// Earliest possible time of the grant, since boot.
     pub(super) since: Duration,
 }
 
-/// One try to ask a store; a `lasts` of so many of them.
+/// Number of attempts in the duration of a lease (`lasts`).
 pub(super) const TRIES: u32 = 4;
 
-/// Longer ones are no passwords.
+/// Maximum length of a password.
 const PASSWORD_BYTES_MAX: u64 = 4096;
 
 impl Store {
-    /// Nobody is connected to yet.
+    /// Creates a store without a connection.
     pub(super) fn new(plan: &LeaseStorePlan) -> Self {
         match plan.kind {
             LeaseStoreKind::Redis => Self::Redis(Box::new(Redis::new(plan))),
@@ -52,7 +52,7 @@ impl Store {
         }
     }
 
-    /// Writes the holder into the key, if there is nobody in it.
+    /// Acquires the lease if it is free.
     pub(super) async fn acquire(&mut self, holder: &str) -> Result<Asked, String> {
         match self {
             Self::Redis(redis) => redis.acquire(holder).await,
@@ -60,7 +60,7 @@ impl Store {
         }
     }
 
-    /// Makes it last from now on; `false` = it is not ours any more.
+    /// Extends the lease from now on; `false` = it is lost.
     pub(super) async fn renew(&mut self, claim: &Claim) -> Result<bool, String> {
         match self {
             Self::Redis(redis) => redis.renew(claim).await,
@@ -68,7 +68,7 @@ impl Store {
         }
     }
 
-    /// Takes the key away, if it is still ours.
+    /// Deletes the key if this holder still has it.
     pub(super) async fn release(&mut self, claim: &Claim) -> Result<(), String> {
         match self {
             Self::Redis(redis) => redis.release(claim).await,
@@ -76,7 +76,7 @@ impl Store {
         }
     }
 
-    /// Reads the key.
+    /// Reads the key, as a check of the connection.
     pub(super) async fn look(&mut self) -> Result<(), String> {
         match self {
             Self::Redis(redis) => redis.look().await,
@@ -84,7 +84,7 @@ impl Store {
         }
     }
 
-    /// What stands in a key; `None` = nothing.
+    /// Reads a key; `None` = it does not exist.
     pub(super) async fn get(&mut self, key: &str) -> Result<Option<String>, String> {
         match self {
             Self::Redis(redis) => redis.get(key).await,
@@ -92,7 +92,7 @@ impl Store {
         }
     }
 
-    /// Writes a key that stays.
+    /// Writes a key that does not expire.
     pub(super) async fn put(&mut self, key: &str, value: &str) -> Result<(), String> {
         match self {
             Self::Redis(redis) => redis.put(key, value).await,
@@ -100,7 +100,7 @@ impl Store {
         }
     }
 
-    /// Forgets the connection: what comes over it may be an answer to something else.
+    /// Closes the connection, on which a late reply could belong to another command.
     pub(super) fn disconnect(&mut self) {
         match self {
             Self::Redis(redis) => redis.disconnect(),
@@ -109,29 +109,29 @@ impl Store {
     }
 }
 
-/// Where it is, for people.
+/// Returns address and key of the store, for messages.
 pub(super) fn place(plan: &LeaseStorePlan) -> String {
     let addresses: Vec<String> = plan.addresses.iter().map(ToString::to_string).collect();
     format!("{} {}, key {}", plan.kind.name(), addresses.join(", "), plan.key)
 }
 
-/// Of a try that took too long.
+/// Returns the error message of a timeout.
 pub(super) fn late(plan: &LeaseStorePlan) -> String {
     format!("{}: no answer within {} ms", place(plan), patience(plan).as_millis())
 }
 
-/// How long one try may take.
+/// Returns the maximum duration of one attempt.
 pub(super) fn patience(plan: &LeaseStorePlan) -> Duration {
     plan.lasts.duration() / TRIES
 }
 
-/// So long after the store was asked last its answer is acted upon: the rest is for clocks that go differently, and for what was
-/// begun in time.
+/// Returns the time for which a lease is usable after the last successful request. The rest of its duration
+/// allows for differences between clocks, and for actions begun in time.
 pub(super) fn usable(plan: &LeaseStorePlan) -> Duration {
     plan.lasts.duration() * 4 / 5
 }
 
-/// The password that is there, without the line break that an editor leaves behind. Blocks on the disk.
+/// Reads the password, without a trailing line break from an editor. Blocks on the disk.
 pub(super) fn password(place: &SecretPlace) -> Result<Vec<u8>, String> {
     let read = match place {
         SecretPlace::File(path) => {

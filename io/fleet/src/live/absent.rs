@@ -1,5 +1,5 @@
-//! Servers that a list of machines leaves out although they serve. A list may be wrong for a moment, or for longer: an empty one is
-//! no proof that nobody is there.
+//! Servers that serve but are missing from the list of machines. A list may be wrong for some time; an empty
+//! list does not prove that no machine exists.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -10,36 +10,37 @@ use super::look::{flavour_of, name_of};
 use super::{Health, Member};
 use crate::Machine;
 
-/// Members without a machine, since when.
+/// Members without a machine.
 #[derive(Debug, Default)]
 pub(super) struct Absent {
     since: HashMap<ServerName, Duration>,
     /// Time of the latest list.
     listed: Duration,
-    /// What a list said last of each size.
+    /// Flavour of each member in the last list that named it.
     flavours: HashMap<ServerName, Name>,
-    /// So many servers that a list names serve.
+    /// Number of serving members in the latest list.
     serving: usize,
-    /// So many were wanted last; `None` = nothing was decided yet.
+    /// Number of servers wanted last; `None` = no decision yet.
     wanted: Option<u32>,
 }
 
-/// Whoever is missing for longer is replaced, although its checks pass. More than one list has to say so.
+/// Time after which a missing server is replaced although its health checks pass. More than one list must
+/// omit it.
 const BELIEVED_AFTER: Duration = Duration::from_secs(10);
 
-/// What is to become of a member that a list does not name.
+/// Decision about a member that the list does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It serves, and the list may be wrong: nothing changes.
+    /// The server serves and the list may be wrong, so nothing changes.
     Kept,
-    /// It is not counted on any more, and goes on serving until there are others.
+    /// The server no longer counts as capacity, but serves until replacements run.
     Replaced,
-    /// It is let go.
+    /// The server is removed.
     Gone,
 }
 
 impl Absent {
-    /// Notes what a list says of the members.
+    /// Compares a list with the members.
     pub(super) fn look(&mut self, now: Duration, machines: &[Machine], members: &[Member]) {
         self.listed = now;
         let listed: HashSet<ServerName> = machines.iter().filter_map(name_of).collect();
@@ -61,17 +62,17 @@ impl Absent {
         }
     }
 
-    /// So many servers are wanted.
+    /// Records the wanted number of servers.
     pub(super) fn decided(&mut self, wanted: u32) {
         self.wanted = Some(wanted);
     }
 
-    /// The size of a member, as a list that named it has told it last.
+    /// Returns the flavour of a member in the last list that named it.
     pub(super) fn flavour(&self, server: &ServerName) -> Option<Name> {
         self.flavours.get(server).cloned()
     }
 
-    /// Of a member; `None` = a list names it.
+    /// Returns the decision about a member; `None` = the list names it.
     pub(super) fn verdict(&self, member: &Member) -> Option<Verdict> {
         let since = *self.since.get(&member.server)?;
         let now = self.listed;
@@ -87,7 +88,7 @@ impl Absent {
     }
 }
 
-/// It gets requests, and its checks pass.
+/// Returns true if the server gets requests and passes its health checks.
 fn serves(member: &Member) -> bool {
     !member.draining && matches!(member.health, Health::Up(_))
 }

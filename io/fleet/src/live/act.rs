@@ -1,4 +1,4 @@
-//! Decisions are carried out.
+//! Execution of decisions.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use super::{Balancer, Done, Live, Round};
 use crate::{Machine, MachineId, MachineState};
 
 impl<B: Balancer> Live<B> {
-    /// Carries out a decision: the balancer's part at once, the provider's part as orders. Returns the balancer's part and the
-    /// number of the orders, if there are any.
+    /// Executes a decision: the load balancer's part at once, the provider's part as orders. Returns the
+    /// result of the load balancer's part, and the number of the orders if there are any.
     pub(super) fn act(
         &mut self,
         now: Duration,
@@ -27,7 +27,7 @@ impl<B: Balancer> Live<B> {
         (done, number)
     }
 
-    /// Starts orders, which continue between looks. Returns their number.
+    /// Starts orders, which continue between rounds. Returns their number.
     pub(super) fn give(&mut self, orders: Orders) -> u64 {
         let asked = [(&orders.start, Asked::Start), (&orders.park, Asked::Park)];
         let asked = asked.into_iter().chain([(&orders.stop, Asked::LetGo), (&orders.delete, Asked::LetGo)]);
@@ -40,7 +40,7 @@ impl<B: Balancer> Live<B> {
         self.errands.carry_out(&self.actuator, orders)
     }
 
-    /// Takes in the provider's answers to orders. Returns the results of the orders with this number.
+    /// Processes the provider's answers to orders. Returns the results of the orders with this number.
     pub(super) fn note_carried(&mut self, now: Duration, number: Option<u64>, round: &mut Round) -> Done {
         let mut own = Done::default();
         for (of, carried) in self.errands.carried() {
@@ -63,7 +63,7 @@ impl<B: Balancer> Live<B> {
         own
     }
 
-    /// What concerns the balancer is done at once. A server leaves it before its machine is stopped.
+    /// Executes the load balancer's part. A server leaves the load balancer before its machine is stopped.
     fn tell_balancer(
         &mut self,
         now: Duration,
@@ -91,12 +91,12 @@ impl<B: Balancer> Live<B> {
             Some(id)
         };
         for action in &decision.actions {
-            // Skips machines with a call under way; a later look decides about them.
+            // Skips machines with a call in progress; a later round decides about them.
             if subject(action).and_then(&id).is_some_and(|id| self.memory.is_asked(&id)) {
                 continue;
             }
             let told = match action {
-                // The next look brings it back.
+                // The next round adds it to the load balancer again.
                 Action::Recall { server } if id(server).is_some_and(|id| self.memory.stays(&id)) => {
                     done.recalled += 1;
                     Ok(())
@@ -121,7 +121,7 @@ impl<B: Balancer> Live<B> {
                     orders.create_for_standby += *count as usize;
                     Ok(())
                 }
-                // Whoever has got something to do again is asked anew at the next look.
+                // If the server got new requests in the meantime, the next round tries again.
                 Action::Stop { server, cut } => self.take_out(server, *cut, troubles).map(|()| {
                     let id = gone(&mut self.memory, server, false);
                     orders.stop.extend(id.and_then(|id| unless_refused(&self.memory, id)));
@@ -160,7 +160,7 @@ impl<B: Balancer> Live<B> {
         (orders, done)
     }
 
-    /// Notes for the pause between creations that a machine is given up which has never served.
+    /// Records a failed start if the removed machine never served. Failed starts delay further creations.
     fn note_failed_start(&mut self, now: Duration, machine: &Machine) {
         let seen = self.memory.of(&machine.id, now);
         if !seen.awaited {

@@ -1,6 +1,6 @@
-//! Provider calls that continue between looks, so that a slow provider does not delay a look.
+//! Provider calls that continue between rounds, so that a slow provider does not delay a round.
 //!
-//! At most one list is under way at a time. Orders never concern a machine with another order under way.
+//! At most one list is in progress at a time. Orders never concern a machine with another order in progress.
 
 use std::fmt;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use crate::{Actuator, Failure, Machine, Settled};
 
 type Call<T> = Pin<Box<dyn Future<Output = T>>>;
 
-/// Calls under way and results of finished ones.
+/// Calls in progress, and results of finished ones.
 #[derive(Default)]
 pub(super) struct Errands {
     listing: Option<Call<Listed>>,
@@ -35,7 +35,7 @@ pub(super) struct Listed {
 }
 
 impl Errands {
-    /// Starts a list unless one is under way.
+    /// Starts a list unless one is in progress.
     pub(super) fn list(&mut self, actuator: &Rc<Actuator>) {
         let actuator = Rc::clone(actuator);
         self.listing.get_or_insert_with(|| {
@@ -64,7 +64,7 @@ impl Errands {
         std::mem::take(&mut self.carried)
     }
 
-    /// Returns true if these orders are under way.
+    /// Returns true if these orders are in progress.
     pub(super) fn is_under_way(&self, number: u64) -> bool {
         self.carrying.iter().any(|(under_way, _)| *under_way == number)
     }
@@ -79,7 +79,7 @@ impl Errands {
         self.wait(until, |errands| !errands.is_under_way(number)).await;
     }
 
-    /// Waits for all orders, without a limit. Drops the list.
+    /// Waits for all orders, without a limit. Cancels the list.
     pub(super) async fn finish(&mut self) {
         self.listing = None;
         std::future::poll_fn(|cx| {
@@ -138,8 +138,8 @@ impl fmt::Debug for Errands {
 #[derive(Debug)]
 pub(super) struct Known {
     pub(super) machines: Vec<Machine>,
-    /// Time of the look that took the list in.
+    /// Time of the round that received the list.
     pub(super) at: Duration,
-    /// True until a look compared it with the members of the balancer.
+    /// True until a round has compared the list with the members of the load balancer.
     pub(super) is_new: bool,
 }

@@ -1,4 +1,4 @@
-//! Machines that fail before they have served: no more are made for a while, the longer the more often that happens.
+//! Pause between creations while machines fail before they serve. The pause grows with each failure.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use weir_scale::{Action, Alarm, Decision, Server, ServerState, StartFailure, Suc
 
 use crate::Backoff;
 
-/// How machines that were made or woken have done lately.
+/// Recent failures of created and started machines.
 #[derive(Debug)]
 pub(super) struct Failing {
     backoff: Backoff,
-    /// Why the last one has.
+    /// Cause of the last failure.
     cause: StartFailure,
 }
 
-/// What is wrong with one machine is hardly wrong with the next; what is wrong with an image takes somebody to mend it.
+/// Limits of the pause. A problem of a single machine hardly affects the next one, but an invalid image needs
+/// an operator.
 const PAUSE_FIRST: Duration = Duration::from_secs(5);
 const PAUSE_LONGEST: Duration = Duration::from_secs(300);
 
@@ -26,7 +27,8 @@ impl Default for Failing {
 }
 
 impl Failing {
-    /// One has failed. Those that fail during a pause were ordered before it, and make it no longer.
+    /// Records a failure. A machine that fails during a pause was ordered before it, and does not extend the
+    /// pause.
     pub(super) fn failed(&mut self, now: Duration, cause: StartFailure) {
         self.cause = cause;
         if self.backoff.wait(now).is_none() {
@@ -34,17 +36,17 @@ impl Failing {
         }
     }
 
-    /// How many have in a row, those during a pause counted once.
+    /// Returns the number of failures in a row; those during a pause count once.
     pub(super) fn failures(&self) -> u32 {
         self.backoff.failures()
     }
 
-    /// One serves.
+    /// Records that a machine serves.
     pub(super) fn served(&mut self) {
         self.backoff.worked();
     }
 
-    /// Takes out of a decision what would make machines, as long as the pause lasts, and says so.
+    /// Removes the creations from a decision during the pause, and adds an alarm.
     pub(super) fn hold_back(&self, now: Duration, decision: &mut Decision, servers: &[Server]) {
         let Some(wait) = self.backoff.wait(now) else { return };
         let has_served = |name: &ServerName| {
@@ -52,21 +54,22 @@ impl Failing {
             found.is_some_and(|server| matches!(server.state, ServerState::Unhealthy { .. }))
         };
         for action in &mut decision.actions {
-            // One that has never served is of no use: it goes although none comes in its place.
+            // A machine that never served is useless, so it is deleted without a successor.
             if let Action::Replace { server, by: by @ Successor::Created(_), .. } = action
                 && !has_served(server)
             {
                 *by = Successor::Nobody;
             }
         }
-        // One that is ill stays: none would come in its place, and it may get well.
+        // An unhealthy machine stays: it would get no successor, and may recover.
         decision.actions.retain(|action| !makes(action));
         let (cause, failures) = (self.cause, self.backoff.failures());
         decision.alarms.push(Alarm::Withheld { cause, failures, wait });
     }
 }
 
-/// Takes out of a decision what would make machines, as long as somebody who led before may have begun to, and says so.
+/// Removes the creations from a decision while a former leader's creations may be in progress, and extends
+/// the reason.
 pub(super) fn wait_for_others(wait: Option<Duration>, decision: &mut Decision) {
     let Some(wait) = wait else { return };
     decision.actions.retain(|action| !makes(action));

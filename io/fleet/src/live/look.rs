@@ -1,4 +1,4 @@
-//! Machines and members become servers, as `logic/scale` wants them.
+//! Converts machines and members into the servers of `logic/scale`.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,8 +12,8 @@ use super::{Balancer, Health, Live, Member};
 use crate::{Machine, MachineId, MachineState};
 
 impl<B: Balancer> Live<B> {
-    /// Brings into the balancer what runs, and takes out of it what does not. Returns the machines that were made to be kept
-    /// stopped, and run.
+    /// Adds running machines to the load balancer, and removes the others. Returns running machines that were
+    /// created to be kept stopped.
     pub(super) fn meet(
         &mut self,
         now: Duration,
@@ -41,7 +41,7 @@ impl<B: Balancer> Live<B> {
                 MachineState::Stopped | MachineState::Failed if is_member => {
                     self.balancer.remove(&name, true)
                 }
-                // Somebody else lets it go: it may finish what it has.
+                // Another client deletes the machine; it may finish its requests.
                 MachineState::Deleting => member.map_or(Ok(()), |member| self.let_go(member)),
                 _ => Ok(()),
             };
@@ -49,12 +49,12 @@ impl<B: Balancer> Live<B> {
                 self.memory.of(&machine.id, now).for_standby = false;
             }
             troubles.extend(told.err().map(|why| format!("{name}: {why}")));
-            // It is deleted next, and nobody could look it up any more.
+            // The machine is deleted next, so the reason is reported now.
             if let (MachineState::Failed, Some(why)) = (machine.state, &machine.note) {
                 troubles.push(format!("{name} has failed: {why}"));
             }
         }
-        // What is gone gets nothing new, and is forgotten when nobody needs it: it may be there all the same.
+        // Drains a missing server, and removes it when it has no requests, because its machine may still run.
         let is_gone = |member: &&Member| self.absent.verdict(member) == Some(Verdict::Gone);
         let gone: Vec<&Member> = members.iter().filter(is_gone).collect();
         for member in gone {
@@ -75,9 +75,9 @@ impl<B: Balancer> Live<B> {
         }
     }
 
-    /// Sees to it that the balancer knows a machine that runs, where it is.
+    /// Adds a running machine to the load balancer, or updates its address there.
     fn admit(&self, machine: &Machine, name: &ServerName, member: Option<&Member>) -> Result<(), String> {
-        // The address may come later than the state.
+        // The address may be known later than the state.
         let Some(ip) = machine.ip else { return Ok(()) };
         let Some(port) = machine.port.or(self.port) else {
             return Err("nobody says at which port it listens: the fleet needs a `port`".to_owned());
@@ -85,7 +85,7 @@ impl<B: Balancer> Live<B> {
         let address = SocketAddr::new(ip, port);
         match member {
             None => self.balancer.admit(name, address),
-            // A process may have another port when it is started again.
+            // A restarted process may have another port.
             Some(member) if member.address.is_some_and(|known| known != address) => {
                 self.balancer.relocate(name, address)
             }
@@ -118,7 +118,7 @@ impl<B: Balancer> Live<B> {
                 servers.push(Server { flavour, active: member.active, ..unseen });
             }
         }
-        // They may be there already, and must not be ordered again.
+        // They may already exist, and must not be ordered again.
         let for_standby = self.creating.for_standby.get();
         let creating = self.actuator.pending_besides(machines) + self.creating.unwritten.get();
         let pending = std::iter::repeat_n(false, creating.saturating_sub(for_standby));
@@ -132,7 +132,8 @@ impl<B: Balancer> Live<B> {
         servers
     }
 
-    /// Since when there is a machine, since 1970. One that was there before us is as old as the provider tells.
+    /// Returns the time of creation since 1970. For a machine that this process did not order, the provider's
+    /// time is used if known.
     fn created(&mut self, now: Now, machine: &Machine) -> Duration {
         let seen = self.memory.of(&machine.id, now.at);
         match machine.created_s {
@@ -141,7 +142,7 @@ impl<B: Balancer> Live<B> {
         }
     }
 
-    /// How many servers the list leaves out although they serve.
+    /// Returns the number of serving servers that are missing from the list.
     pub(super) fn left_out(&self, members: &[Member]) -> u32 {
         let verdicts = members.iter().filter_map(|member| self.absent.verdict(member));
         let left_out = verdicts.filter(|verdict| matches!(verdict, Verdict::Kept | Verdict::Replaced));
@@ -157,7 +158,7 @@ impl<B: Balancer> Live<B> {
         if matches!(machine.state, MachineState::Running | MachineState::Building | MachineState::Failed) {
             seen.start_accepted = false;
         }
-        // The list may be older than calls under way.
+        // The list may be older than the calls in progress.
         let ready = seen.begun + self.scaler.expected(seen.woken);
         match (seen.asked, machine.state) {
             (Some(Asked::LetGo), _) => return ServerState::Deleting,
@@ -165,7 +166,7 @@ impl<B: Balancer> Live<B> {
             _ => {}
         }
         match (machine.state, seen.leaving) {
-            // It is asked again to go, or called back if it is needed.
+            // The removal is repeated, or cancelled if the server is needed.
             (MachineState::Running | MachineState::Building, Some(leaving)) => {
                 return if leaving.is_under_way(now) {
                     ServerState::Deleting
@@ -173,7 +174,7 @@ impl<B: Balancer> Live<B> {
                     ServerState::Draining { since: leaving.since }
                 };
             }
-            // A list may name it for a while after the provider has agreed to delete it.
+            // A list may name the machine for a while after the provider has accepted its deletion.
             (MachineState::Stopped | MachineState::Failed, Some(leaving))
                 if leaving.for_good && leaving.is_under_way(now) =>
             {
@@ -197,11 +198,12 @@ impl<B: Balancer> Live<B> {
             (MachineState::Running, None) => return ServerState::Booting { ready },
             (MachineState::Building, _) => return coming,
             (MachineState::Stopping, _) => return ServerState::Stopping,
-            // It is on its way, as far as the provider says: asking again would not help.
+            // The provider has accepted the start, so repeating it would not help.
             (MachineState::Stopped, _) if seen.start_accepted => return ServerState::Booting { ready },
             (MachineState::Stopped, _) => return ServerState::Stopped,
             (MachineState::Failed, _) => return ServerState::Failed,
-            // Nothing is known of what the provider does not explain, so it is left alone like what goes anyway.
+            // A state that the provider does not explain is treated like a deletion: the machine is left
+            // alone.
             (MachineState::Deleting | MachineState::Unknown, _) => return ServerState::Deleting,
         };
         if self.recalled.refuses(member) {
@@ -222,10 +224,10 @@ impl<B: Balancer> Live<B> {
                     self.scaler.started(woken, took);
                     self.failing.served();
                 }
-                // The rest of one that rises is about to come.
+                // A server in slow start is expected to have its full share soon.
                 if share < 1.0 { ServerState::Warming { ready: now, share } } else { ServerState::Active }
             }
-            // It has not begun to serve: that is no illness.
+            // The server has not begun to serve, so it is not unhealthy.
             Health::Unknown | Health::Down if seen.awaited => ServerState::Booting { ready },
             Health::Unknown => ServerState::Booting { ready: now },
             Health::Shunned => {
@@ -241,17 +243,17 @@ fn since_1970(now: Now) -> Duration {
     Duration::from_secs(u64::try_from(now.wall_s).unwrap_or_default())
 }
 
-/// A server of which no more is known.
+/// Returns a server without details.
 fn unseen(name: ServerName, created: Duration, state: ServerState) -> Server {
     Server { name, flavour: None, zone: None, created, cost_per_hour: 0.0, active: 0, state }
 }
 
-/// A machine's size, if the provider tells it.
+/// Returns the flavour of a machine, if the provider reports it.
 pub(super) fn flavour_of(machine: &Machine) -> Option<Name> {
     machine.flavour.as_ref().and_then(|flavour| Name::new(flavour).ok())
 }
 
-/// A machine's name in the balancer: the token, or else its id if that can be a name.
+/// Returns the name of a machine in the load balancer: its token, else its id if that is a valid name.
 pub(super) fn name_of(machine: &Machine) -> Option<ServerName> {
     let token = machine.token.as_ref().map(crate::Token::as_str);
     ServerName::new(token.unwrap_or(machine.id.as_str())).ok()

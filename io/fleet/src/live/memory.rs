@@ -1,48 +1,53 @@
+//! Memory of a fleet's machines between rounds.
+
 use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::{Backoff, Failure, FailureKind, Machine, MachineId};
 
-/// What nobody but us knows of machines. It is lost with the process: then each begins as one that was just made.
+/// Information about machines that only this process has. It is lost with the process; each machine then
+/// counts as just created.
 #[derive(Debug, Default)]
 pub(super) struct Memory(HashMap<MachineId, Seen>);
 
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
-    /// When it was ordered, woken, or first seen.
+    /// Time at which the machine was ordered, started, or first seen.
     pub(super) ordered: Duration,
-    /// When its latest start began: that, or when a restart was first seen of one that had served.
+    /// Beginning of the latest start: `ordered`, or the time at which a restart was first seen.
     pub(super) begun: Duration,
-    /// By us: then it is known how long it takes to start.
+    /// True if this process ordered the machine, so that the duration of its start is known.
     pub(super) was_ordered: bool,
-    /// It was woken, and not made.
+    /// True if a stopped machine was started, false if it was created.
     pub(super) woken: bool,
-    /// It has not passed its checks since.
+    /// True until the health checks pass after the latest start.
     pub(super) awaited: bool,
-    /// It is made to be kept stopped.
+    /// True if the machine is created to be kept stopped.
     pub(super) for_standby: bool,
-    /// Call under way.
+    /// Call in progress.
     pub(super) asked: Option<Asked>,
-    /// The provider has agreed to start it, and it has not been seen to run since.
+    /// True if the provider has accepted a start, and the machine was not seen running since.
     pub(super) start_accepted: bool,
-    /// When the provider agreed to stop one that was made to be kept stopped.
+    /// Time at which the provider accepted to stop a machine that was created to be kept stopped.
     pub(super) stop_accepted: Option<Duration>,
-    /// It was taken out to be stopped or deleted: it gets no requests until that is abandoned.
+    /// Removal in progress: the machine gets no requests until the removal is cancelled.
     pub(super) leaving: Option<Leaving>,
-    /// The provider refuses now to start it or to let it go: for how long it is not asked again, and what it said.
+    /// Refusal of the provider to start or remove the machine: the pause before the next attempt, and the
+    /// message.
     pub(super) refused: Option<(Backoff, String)>,
     pub(super) unhealthy_since: Option<Duration>,
     pub(super) shunned_since: Option<Duration>,
     pub(super) draining_since: Option<Duration>,
-    /// The provider has failed with it, as of the last list.
+    /// True if the latest list shows the machine as failed.
     pub(super) failed: bool,
-    /// When a list named it last; `None` = none has yet.
+    /// Time of the last list that names the machine; `None` = none yet.
     pub(super) listed: Option<Duration>,
-    /// When a list was seen first that leaves it out, as long as none has named it: answers may take longer than lists.
+    /// Time of the first list that omits the machine, while no list has named it. An answer may arrive after
+    /// a newer list.
     pub(super) missed: Option<Duration>,
 }
 
-/// Kind of a provider call about a machine.
+/// Kind of a provider call for a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asked {
     Start,
@@ -52,32 +57,32 @@ pub(super) enum Asked {
     Park,
 }
 
-/// On its way out, as far as we are concerned.
+/// Removal of a machine, as planned by this process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leaving {
     pub(super) since: Duration,
-    /// When the provider has agreed.
+    /// Time at which the provider accepted the removal.
     pub(super) accepted: Option<Duration>,
-    /// It is deleted, and not only stopped.
+    /// True for deletion, false for a stop.
     pub(super) for_good: bool,
 }
 
-/// A provider that has agreed to stop or delete a machine may list it as running for so long, and may leave out for so long one
-/// that it has made.
+/// Maximum time for which a list may be outdated: it may show a stopped or deleted machine as running, or
+/// omit a new one.
 const LISTED_MAX: Duration = Duration::from_secs(60);
-/// A machine whose state does not permit something may be in that state for long (a rollout, a lock).
+/// Limits of the pause after a refusal; the state that causes it may last (a rollout, a lock).
 const REFUSED_FIRST: Duration = Duration::from_secs(1);
 const REFUSED_LONGEST: Duration = Duration::from_secs(30);
 
 impl Leaving {
-    /// Nothing is to be done about it now.
+    /// Returns true if the provider has recently accepted the removal, so that no action is necessary.
     pub(super) fn is_under_way(self, now: Duration) -> bool {
         self.accepted.is_some_and(|at| now.saturating_sub(at) < LISTED_MAX)
     }
 }
 
 impl Memory {
-    /// Taken out of the balancer, to be stopped or deleted.
+    /// Records that a machine was removed from the load balancer, to be stopped or deleted.
     pub(super) fn leaves(&mut self, id: &MachineId, now: Duration, for_good: bool) {
         let seen = self.of(id, now);
         let since = seen.leaving.map_or(now, |leaving| leaving.since);
@@ -85,7 +90,7 @@ impl Memory {
         seen.leaving = Some(Leaving { since, accepted: None, for_good });
     }
 
-    /// Notes that a call about a machine starts.
+    /// Records that a call for a machine starts.
     pub(super) fn asks(&mut self, id: &MachineId, now: Duration, what: Asked) {
         let seen = self.of(id, now);
         seen.asked = Some(what);
@@ -101,12 +106,12 @@ impl Memory {
         }
     }
 
-    /// Returns true if a call about the machine is under way.
+    /// Returns true if a call for the machine is in progress.
     pub(super) fn is_asked(&self, id: &MachineId) -> bool {
         self.0.get(id).is_some_and(|seen| seen.asked.is_some())
     }
 
-    /// Notes the provider's answer. Ignores machines that are forgotten.
+    /// Records the provider's answer. Ignores forgotten machines.
     pub(super) fn is_answered(&mut self, id: &MachineId, now: Duration, result: &Result<(), Failure>) {
         let Some(seen) = self.0.get_mut(id) else { return };
         match (result, seen.asked.take()) {
@@ -123,10 +128,10 @@ impl Memory {
                 }
             }
             (Err(why), what) => {
-                // A later start by another client has another duration.
+                // A later start by another client has an unknown duration.
                 seen.was_ordered &= what != Some(Asked::Start);
-                // A refusal that concerns one machine (its state, a quota) may last: backs off instead of asking at every look. Other
-                // failures back off for the whole provider (`actuator::trouble`).
+                // A refusal that concerns one machine (its state, a quota) may last, so further attempts
+                // pause. Other failures cause a pause for the whole provider (`actuator::trouble`).
                 let is_about_one = matches!(
                     why.kind,
                     FailureKind::Conflict
@@ -144,13 +149,13 @@ impl Memory {
         }
     }
 
-    /// Why the provider is not asked again yet; `None` = it may be.
+    /// Returns the reason for a pause; `None` = an attempt is permitted.
     pub(super) fn refusal(&self, id: &MachineId, now: Duration) -> Option<&str> {
         let (backoff, why) = self.0.get(id)?.refused.as_ref()?;
         backoff.wait(now).map(|_| why.as_str())
     }
 
-    /// It stays after all.
+    /// Cancels the removal of a machine. Returns true if there was one.
     pub(super) fn stays(&mut self, id: &MachineId) -> bool {
         self.0.get_mut(id).is_some_and(|seen| {
             seen.refused = None;
@@ -162,11 +167,11 @@ impl Memory {
         self.0.entry(id.clone()).or_insert_with(|| Seen { was_ordered: false, ..Seen::ordered(now, false) })
     }
 
-    /// Notes a machine that was ordered at `ordered`.
+    /// Records a new machine that was ordered at `ordered`.
     pub(super) fn made(&mut self, id: &MachineId, ordered: Duration, for_standby: bool) {
         let before = self.0.get(id);
         let (listed, missed) = before.map_or((None, None), |before| (before.listed, before.missed));
-        // A machine that was listed before the answer may get requests already.
+        // A machine that was listed before the answer may already have requests.
         let for_standby = for_standby && listed.is_none();
         let leaving = before.and_then(|before| before.leaving);
         self.0.insert(
@@ -175,7 +180,8 @@ impl Memory {
         );
     }
 
-    /// Forgets what no list has named for long. `start_up`: how long a machine is expected to take until it serves.
+    /// Records a list, and forgets machines that no list has named for long. `start_up` is the expected
+    /// start-up time of a machine.
     pub(super) fn are_listed(&mut self, now: Duration, machines: &[Machine], start_up: Duration) {
         for machine in machines {
             self.of(&machine.id, now).listed = Some(now);
@@ -187,20 +193,22 @@ impl Memory {
         });
     }
 
-    /// Machines that were made and that no list has named yet: whether they are made to be kept stopped.
+    /// Returns a flag for each created machine that no list has named yet: true if it is created to be kept
+    /// stopped.
     pub(super) fn unlisted(&self) -> impl Iterator<Item = bool> {
         self.0.values().filter(|seen| seen.listed.is_none()).map(|seen| seen.for_standby)
     }
 }
 
 impl Seen {
-    /// The provider has agreed to stop it, and may list it as running for a while.
+    /// Returns true if the provider has recently accepted to stop the machine; lists may still show it as
+    /// running.
     pub(super) fn is_being_stopped(&self, now: Duration) -> bool {
         self.stop_accepted.is_some_and(|at| now.saturating_sub(at) < LISTED_MAX)
     }
 
-    /// It starts or is not to be found in the balancer. One that has served does so anew, and has its whole time for it; what
-    /// that takes says nothing about how long it takes to make or wake one.
+    /// Records that a machine starts, or is missing from the load balancer. A machine that had served gets
+    /// the full start-up time again. The duration of such a restart does not count as a start-up time.
     pub(super) fn starts(&mut self, now: Duration) {
         if self.awaited {
             return;

@@ -1,9 +1,13 @@
-//! The loop of a fleet: what balances is asked how it goes, `logic/scale` decides, the provider acts.
+//! The control loop of a fleet: it measures the load balancer, lets `logic/scale` decide, and calls the
+//! provider.
 //!
-//! One [`round`](Live::round) after the other, as often as the caller likes; the time is an argument, so that rounds can be played
-//! in virtual time. A slow provider delays no round: its calls continue between rounds, which use the latest list of machines. A server
-//! comes into the balancer when its machine runs, and gets requests when its checks pass there; it is
-//! drained there before it is stopped. If the machines cannot be listed, nothing is decided: no news is no reason to change anything.
+//! The caller runs one [`round`](Live::round) after the other at any interval. Time is an argument, so tests
+//! can use virtual time. A slow provider delays no round: its calls continue between rounds, which use the
+//! latest list of machines.
+//!
+//! A server is added to the load balancer when its machine runs, and gets requests when its health checks
+//! pass. It is drained before its machine is stopped. If the machines cannot be listed, no decision is made,
+//! because missing information does not justify a change.
 
 mod absent;
 mod act;
@@ -34,65 +38,66 @@ use self::turn::Turn;
 use crate::journal::{Action, Outcome};
 use crate::{Actuator, Settled};
 
-/// What balances over the fleet's servers. It may balance over others as well: those it does not tell of.
+/// The load balancer of the fleet's servers. It may also balance other servers, which it does not report
+/// here.
 pub trait Balancer {
-    /// What it measures now.
+    /// Returns the present measurements.
     fn sample(&self) -> Sample;
 
-    /// How single servers have done since it was asked last, where their capacity is to be learned.
+    /// Returns the performance of each server since the previous call, if capacities are learned.
     fn observations(&self) -> Vec<(ServerName, Observation)> {
         Vec::new()
     }
 
-    /// How the fleet's servers do; a failure is never an empty list.
+    /// Returns the state of the fleet's servers. An error must never appear as an empty list.
     fn members(&self) -> Result<Vec<Member>, String>;
 
-    /// A new server: it gets requests when its checks have passed, few at first.
+    /// Adds a server. It gets requests when its health checks pass, few at first.
     fn admit(&self, server: &ServerName, address: SocketAddr) -> Result<(), String>;
 
-    /// What stands in the way of what was told earlier, for people.
+    /// Returns problems with earlier calls, for operators.
     fn troubles(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// It is somewhere else now.
+    /// Changes the address of a server.
     fn relocate(&self, server: &ServerName, address: SocketAddr) -> Result<(), String>;
 
-    /// It gets nothing new and finishes what it has.
+    /// Sends no new requests to a server, which finishes its present ones.
     fn drain(&self, server: &ServerName) -> Result<(), String>;
 
-    /// It gets requests again.
+    /// Sends requests to a server again.
     fn recall(&self, server: &ServerName) -> Result<(), String>;
 
-    /// It is forgotten: by `force` with whatever it still works on, else only if that is nothing.
+    /// Removes a server. With `force`, aborts its requests; otherwise fails if there are any.
     fn remove(&self, server: &ServerName, force: bool) -> Result<(), String>;
 }
 
-/// A server as what balances sees it.
+/// A server in the view of the load balancer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// Which.
+    /// Name of the server.
     pub server: ServerName,
-    /// Where it is.
+    /// Address of the server.
     pub address: Option<SocketAddr>,
-    /// What its checks say.
+    /// Result of the health checks.
     pub health: Health,
-    /// It gets nothing new.
+    /// True if the server gets no new requests.
     pub draining: bool,
-    /// Requests that it works on.
+    /// Requests in progress.
     pub active: u64,
 }
 
-/// What the checks of a server say.
+/// Result of a server's health checks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Health {
-    /// Nothing yet.
+    /// No result yet.
     Unknown,
-    /// They pass, and it takes this share of its full load (slow start), 0 to 1.
+    /// The checks pass; the server takes this share of its full load (slow start), 0 to 1.
     Up(f64),
-    /// They pass, or there are none, but it gets nothing for now: real traffic or its agent has put it out.
+    /// The checks pass or do not exist, but real traffic or the agent has temporarily excluded the server.
     Shunned,
-    /// They fail.
+    /// The checks fail.
     Down,
 }
 
@@ -105,10 +110,10 @@ pub struct Live<B> {
     /// Latest list of machines; `None` = none yet, or the latest call failed.
     known: Option<Known>,
     creating: Rc<Creating>,
-    /// Longest wait for the provider in a round.
+    /// Maximum wait for the provider in a round.
     patience: Duration,
     balancer: B,
-    /// The port of the servers where the provider does not choose one.
+    /// Port of the servers, unless the provider chooses it.
     port: Option<u16>,
     memory: Memory,
     absent: Absent,
@@ -116,56 +121,56 @@ pub struct Live<B> {
     recalled: Recalled,
     turn: Turn,
     acts: bool,
-    /// When it was decided last, or tried for the first time.
+    /// Time of the last decision, or of the first attempt.
     decided: Option<Duration>,
 }
 
-/// Fits looks a second apart.
+/// Default wait for the provider in a round, for rounds a second apart.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Least age limit of a list, in multiples of [`Live::patience`].
+/// Minimum age limit of a list, in multiples of [`Live::patience`].
 const PATIENCES_KNOWN: u32 = 4;
 
-/// What was done in a round: what providers and balancer have accepted.
+/// Actions of a round that the provider and the load balancer have accepted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Done {
-    /// New machines.
+    /// Created machines.
     pub created: u64,
     /// Stopped machines that were started.
     pub woken: u64,
-    /// Servers that get nothing new.
+    /// Drained servers, which get no new requests.
     pub drained: u64,
-    /// Draining ones that get requests again.
+    /// Draining servers that get requests again.
     pub recalled: u64,
-    /// Machines that were stopped, to be woken later.
+    /// Machines that were stopped, to be started later.
     pub stopped: u64,
-    /// Machines that were deleted.
+    /// Deleted machines.
     pub deleted: u64,
-    /// Servers that did not get well: their machines are among the deleted.
+    /// Replaced servers, which stayed unhealthy. Their machines are also counted as deleted.
     pub replaced: u64,
-    /// Requests that were cut off.
+    /// Aborted requests.
     pub cut: u64,
 }
 
-/// What a round has come to.
+/// Result of a round.
 #[derive(Debug)]
 pub struct Round {
-    /// What was decided; `None`: machines or members could not be listed.
+    /// Decision; `None` = the machines or members could not be listed.
     pub decision: Option<Decision>,
-    /// Nothing could be decided for longer than measurements count.
+    /// Alarm if there was no decision for longer than the maximum age of measurements.
     pub silent: Option<Alarm>,
-    /// What was measured.
+    /// Measurements.
     pub sample: Sample,
-    /// The servers that it was decided on.
+    /// Servers on which the decision is based.
     pub servers: Vec<Server>,
-    /// Results of this round and of earlier orders that finished.
+    /// Results of this round, and of earlier orders that finished.
     pub done: Done,
-    /// True if at least a part of this decision is done or under way.
+    /// True if at least a part of this decision is executed or in progress.
     pub carried_out: bool,
-    /// Actions of which nobody knew how they had ended, and how they have.
+    /// Actions with a formerly unknown result, and their results.
     pub settled: Vec<Settled>,
-    /// What did not work, for people. Each thing is tried again in later rounds, if it is still wanted then.
+    /// Failures, for operators. Later rounds repeat the failed actions if they are still wanted.
     pub troubles: Vec<String>,
-    /// Fields in the list of machines that do not follow the contract.
+    /// Fields in the list of machines that violate the contract.
     pub remarks: Vec<String>,
 }
 
@@ -184,7 +189,8 @@ impl Done {
 }
 
 impl<B: Balancer> Live<B> {
-    /// For the process that has the lease. Machines without a port of the provider's choice have their service on `port`.
+    /// Creates the loop in the process that holds the lease. `port` applies to machines for which the
+    /// provider chooses no port.
     pub fn new(scaler: Scaler, actuator: Actuator, balancer: B, port: Option<u16>) -> Self {
         Self {
             scaler,
@@ -205,36 +211,38 @@ impl<B: Balancer> Live<B> {
         }
     }
 
-    /// Makes forecasts at moments that follow from the fleet's name: those of many fleets are not due at once then.
+    /// Fits forecasts at times that depend on the fleet's name, so that the fits of many fleets do not
+    /// coincide.
     #[must_use]
     pub fn spread(mut self, fleet: &str) -> Self {
         self.turn = Turn::of(fleet);
         self
     }
 
-    /// Sets the longest wait for the provider in a round: half of the time between rounds.
+    /// Sets the maximum wait for the provider in a round: half of the interval between rounds.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Whether decisions are carried out. What runs is kept in the balancer either way, and what was begun is finished.
+    /// Enables or disables the execution of decisions. In both cases, running machines stay in the load
+    /// balancer and actions in progress continue.
     pub fn set_acting(&mut self, acts: bool) {
         self.acts = acts;
     }
 
-    /// What decides.
+    /// Returns the scaler.
     pub fn scaler(&self) -> &Scaler {
         &self.scaler
     }
 
-    /// What decides, for those who pin or ask.
+    /// Returns the scaler for changes, such as a fixed number of servers.
     pub fn scaler_mut(&mut self) -> &mut Scaler {
         &mut self.scaler
     }
 
-    /// What acts, for those who ask how it does.
+    /// Returns the actuator, for status reports.
     pub fn actuator(&self) -> &Actuator {
         &self.actuator
     }
@@ -244,18 +252,18 @@ impl<B: Balancer> Live<B> {
         self.errands.during(other).await
     }
 
-    /// Waits for all orders, without a limit. Call it before dropping, which would cut them off.
+    /// Waits for all orders, without a limit. Call it before dropping, which would cancel them.
     pub async fn finish(&mut self) {
         self.errands.finish().await;
     }
 
-    /// Looks, decides and acts once.
+    /// Runs one round: measures, decides and acts.
     pub async fn round(&mut self, now: Now) -> Round {
         let until = Instant::now() + self.patience;
         let mut round = Round {
             decision: None,
             silent: self.silence(now.at),
-            // Now, and not when the provider has answered: a rate is what came in a time that is known.
+            // Measures before the wait for the provider, so that the interval of a rate is known.
             sample: self.balancer.sample(),
             servers: Vec::new(),
             done: Done::default(),
@@ -264,16 +272,17 @@ impl<B: Balancer> Live<B> {
             troubles: Vec::new(),
             remarks: Vec::new(),
         };
-        // A list that finished since the last round counts until a newer one comes.
+        // A list that finished since the last round applies until a newer one arrives.
         let late = self.errands.listed();
         self.errands.list(&self.actuator);
         self.errands.await_list(until).await;
-        // Notes new machines before a list names them.
+        // Records new machines before a list names them.
         self.note_carried(now.at, None, &mut round);
         for listed in late.into_iter().chain(self.errands.listed()) {
             self.take_list(now.at, listed, &mut round);
         }
-        // Answers take their time, and so does the balancer: it is no use to tell it what somebody else decides by now.
+        // The wait may have taken long. If another process leads by now, the load balancer must not be
+        // changed.
         if let Err(why) = self.actuator.leads() {
             round.troubles.push(why.to_string());
             return round;
@@ -284,7 +293,7 @@ impl<B: Balancer> Live<B> {
         round
     }
 
-    /// Takes in the result of a list.
+    /// Processes the result of a list.
     fn take_list(&mut self, now: Duration, listed: Listed, round: &mut Round) {
         let Listed { untended, settled, machines } = listed;
         round.troubles.extend(untended.map(|failure| failure.to_string()));
@@ -296,7 +305,7 @@ impl<B: Balancer> Live<B> {
                     {
                         self.memory.stays(id);
                     }
-                    // A list may leave it out for a while, and it is not to be made again.
+                    // A list may omit the machine for a while, and it must not be created again.
                     if let (Action::Create(_), Outcome::Done(id)) = (&one.action, &one.outcome) {
                         self.memory.of(id, now);
                     }
@@ -318,7 +327,7 @@ impl<B: Balancer> Live<B> {
         }
     }
 
-    /// Decides by the latest list of machines, and acts.
+    /// Decides from the latest list of machines, and acts.
     async fn judge(&mut self, now: Now, until: Instant, known: &mut Known, round: &mut Round) {
         let age = now.at.saturating_sub(known.at);
         if age > self.scaler.rules().stale_after.max(self.patience.saturating_mul(PATIENCES_KNOWN)) {
@@ -374,13 +383,13 @@ impl<B: Balancer> Live<B> {
             round.carried_out = is_under_way || [told, own].iter().any(|done| *done != Done::default());
         }
         round.decision = Some(decision);
-        // What was decided is under way: now there is time for it.
+        // The decision is in progress, so a fit delays nothing.
         if self.turn.has_come(now.wall_s, self.scaler.rules()) {
             self.scaler.refit();
         }
     }
 
-    /// What is to be said if nothing can be decided now either.
+    /// Returns the alarm for this round if it makes no decision either.
     fn silence(&mut self, now: Duration) -> Option<Alarm> {
         let span = now.saturating_sub(*self.decided.get_or_insert(now));
         (span > self.scaler.rules().stale_after).then_some(Alarm::Silent(span))

@@ -1,4 +1,4 @@
-//! Orders of a decision to the provider, and their results.
+//! Provider calls of a decision, and their results.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -19,13 +19,13 @@ pub(super) struct Orders {
     pub(super) delete: Vec<MachineId>,
     /// New machines for standby, which get no requests.
     pub(super) park: Vec<MachineId>,
-    /// Deletions come first, to make room.
+    /// True if deletions come first, to make room.
     pub(super) delete_first: bool,
-    /// Counts of creations under way.
+    /// Creations in progress.
     pub(super) creating: Rc<Creating>,
 }
 
-/// Counts of creations under way that the journal does not show.
+/// Creations in progress that the journal does not show.
 #[derive(Debug, Default)]
 pub(super) struct Creating {
     pub(super) unwritten: Cell<usize>,
@@ -103,7 +103,7 @@ impl Carried {
         let told = [&self.deleted, &self.started, &self.stopped, &self.parked];
         let told = told.into_iter().flatten().filter_map(|(_, result)| result.as_ref().err());
         let made = self.created.iter().filter_map(|(result, _)| result.as_ref().err());
-        // Many fail for one reason.
+        // Many calls fail for one reason.
         let mut reasons: Vec<String> = told.chain(made).map(ToString::to_string).collect();
         reasons.dedup();
         reasons

@@ -1,4 +1,5 @@
-//! Servers that were called back: one that drains again all the same is made to by its agent, and does not come back by being called.
+//! Servers that were recalled from draining. If one drains again without an order, its agent causes it, and a
+//! further recall has no effect.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -7,22 +8,22 @@ use weir_model::ServerName;
 
 use super::Member;
 
-/// Since when they have been seen not to drain; `None` = not yet.
+/// Recalled servers, each with the time since which it does not drain; `None` = it still drains.
 #[derive(Debug, Default)]
 pub(super) struct Recalled(HashMap<ServerName, Option<Duration>>);
 
 impl Recalled {
-    /// It was called back just now.
+    /// Records a recall.
     pub(super) fn called(&mut self, server: &ServerName) {
         self.0.insert(server.clone(), None);
     }
 
-    /// It drains because we want it to.
+    /// Records that this process drains the server.
     pub(super) fn drained(&mut self, server: &ServerName) {
         self.0.remove(server);
     }
 
-    /// Forgets whoever has not drained for as long as `enough`: if it does then, that is somebody's new wish.
+    /// Forgets servers that have not drained for the time `enough`. A later drain has another cause.
     pub(super) fn look(&mut self, now: Duration, members: &[Member], enough: Duration) {
         self.0.retain(|server, since| {
             let Some(member) = members.iter().find(|member| member.server == *server) else { return false };
@@ -32,7 +33,7 @@ impl Recalled {
         });
     }
 
-    /// Whether it drains although it was called back.
+    /// Returns true if the server drains although it was recalled.
     pub(super) fn refuses(&self, member: &Member) -> bool {
         member.draining && self.0.contains_key(&member.server)
     }

@@ -1,28 +1,29 @@
-//! When a fleet makes its forecasts anew. Steps of forecasts go by the clock on the wall: those of all fleets end at once, and a
-//! decomposition takes a millisecond or more, so each fleet has a moment of its own for it.
+//! Times at which a fleet fits its forecasts. The steps of all fleets' forecasts end at the same time, and a
+//! fit takes a millisecond or more. Each fleet therefore has its own time for it.
 
 use weir_scale::{Policy, Rules};
 
-/// A moment in each span of time, by the fleet's name.
+/// A time in each interval that depends on the fleet's name.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     offset: u64,
     last: Option<i64>,
 }
 
-/// Forecasts are never so much older than they could be, nor more than a step.
+/// Maximum interval in seconds, and so the maximum delay of a fit. The interval is also at most a step of the
+/// forecast.
 const SPAN_MAX_S: u64 = 60;
 
 impl Turn {
     pub(super) fn of(fleet: &str) -> Self {
-        // FNV-1a, of 64 bits.
+        // FNV-1a hash, 64 bits.
         let offset = fleet.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
         Self { offset, last: None }
     }
 
-    /// Whether it is time: once in each span, and at once when it was never asked before. `wall_s`: seconds since 1970.
+    /// Returns true once in each interval, and at the first call. `wall_s` is the time in seconds since 1970.
     pub(super) fn has_come(&mut self, wall_s: i64, rules: &Rules) -> bool {
         let steps_s = rules.policies.iter().filter_map(|policy| match policy {
             Policy::Predictive(predictive) => Some(predictive.step.as_secs()),

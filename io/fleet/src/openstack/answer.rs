@@ -1,4 +1,4 @@
-//! What the services' refusals mean.
+//! Meaning of the services' error responses.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use crate::http::{Fault, Reply, StatusCode};
 use crate::{Failure, FailureKind};
 
-/// As much of a service's message as is shown.
+/// Maximum length of a service's message that is shown.
 const MESSAGE_CHARS_MAX: usize = 300;
 
-/// A request that was not answered.
+/// Converts the error of a request without a response.
 pub(super) fn unanswered(fault: Fault, changes: bool) -> Failure {
     let kind = match fault {
         Fault { lasting: true, .. } => FailureKind::Permanent,
@@ -20,13 +20,14 @@ pub(super) fn unanswered(fault: Fault, changes: bool) -> Failure {
     Failure::new(kind, fault.message)
 }
 
-/// An answer that is not 2xx.
+/// Converts a response with a status other than 2xx.
 pub(super) fn refusal(reply: &Reply, changes: bool) -> Failure {
     let said = message(&reply.body);
     let kind = match reply.status {
         StatusCode::UNAUTHORIZED => FailureKind::Auth,
         StatusCode::NOT_FOUND => FailureKind::NotFound,
-        // Nova answers 403 for its own quotas and for what is forbidden, and passes those of the network on as 403 or 409.
+        // Nova sends 403 for its own quotas and for forbidden requests, and passes the network's quota errors
+        // on as 403 or 409.
         StatusCode::FORBIDDEN if is_quota(&said) => FailureKind::Quota,
         StatusCode::FORBIDDEN => FailureKind::Auth,
         StatusCode::CONFLICT | StatusCode::PAYLOAD_TOO_LARGE if is_quota(&said) => FailureKind::Quota,
@@ -46,7 +47,8 @@ pub(super) fn refusal(reply: &Reply, changes: bool) -> Failure {
     Failure { retry_after: retry_after.map(Duration::from_secs), ..Failure::new(kind, message) }
 }
 
-/// The texts differ by service and release; these words are in all of them.
+/// Returns true if a message concerns a quota. The texts differ by service and release, but all contain one
+/// of these words.
 pub(super) fn is_quota(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
     ["quota", "maximum number", "limit exceeded", "exceeded maximum"]
@@ -54,7 +56,8 @@ pub(super) fn is_quota(message: &str) -> bool {
         .any(|word| message.contains(word))
 }
 
-/// The services wrap their messages in objects of different names: the first "message" counts.
+/// Returns the message of an error response. Each service wraps it in objects with other names, so the first
+/// "message" is used.
 fn message(body: &[u8]) -> String {
     let said = match serde_json::from_slice::<Value>(body) {
         Ok(value) => find(&value, 3).unwrap_or_default(),

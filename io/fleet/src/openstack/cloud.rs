@@ -1,28 +1,30 @@
+//! Address and credentials of an OpenStack cloud.
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use weir_config::plan::TlsOut;
 
-/// A cloud, and who we are there.
+/// A cloud with Weir's credentials.
 #[derive(Clone)]
 pub struct Cloud {
-    /// As clouds.yaml names it; "envvars" if it came from the environment.
+    /// Name in clouds.yaml; "envvars" for a cloud from the environment.
     pub name: String,
-    /// Keystone's address, with or without `/v3`.
+    /// Address of Keystone, with or without `/v3`.
     pub auth_url: String,
-    /// Who we are.
+    /// Credentials of Weir.
     pub credentials: Credentials,
-    /// Only services of this region; `None` = whichever come first.
+    /// Region of the services; `None` = the first of each in the catalogue.
     pub region: Option<String>,
-    /// Which of the addresses of a service: public, internal or admin.
+    /// Kind of a service's address: public, internal or admin.
     pub interface: String,
-    /// How https is spoken.
+    /// TLS settings.
     pub tls: TlsOut,
-    /// Addresses of services (by type: compute, network, image) that count more than the catalogue.
+    /// Addresses of services by type (compute, network, image), with priority over the catalogue.
     pub overrides: BTreeMap<String, String>,
 }
 
-/// Who we are. Its secrets are never printed.
+/// Credentials of Weir. The secrets are never printed.
 #[derive(Clone)]
 pub enum Credentials {
     /// A user with a password, in a project.
@@ -31,12 +33,12 @@ pub enum Credentials {
         user: User,
         /// Secret.
         password: String,
-        /// In which project.
+        /// The project.
         project: Project,
     },
-    /// An application credential, which knows its project.
+    /// An application credential, which belongs to a project.
     ApplicationCredential {
-        /// Which one.
+        /// The credential.
         credential: ApplicationCredential,
         /// Secret.
         secret: String,

@@ -1,6 +1,6 @@
-//! Where a cloud is written down: clouds.yaml and secure.yaml, or the environment, as other OpenStack clients read them
-//! (<https://docs.openstack.org/openstacksdk/latest/user/config/configuration.html>). What is not understood is refused, and
-//! not passed over: a credential that is taken for another one locks accounts.
+//! Finds a cloud: in clouds.yaml and secure.yaml or in the environment, with the rules of other OpenStack
+//! clients (<https://docs.openstack.org/openstacksdk/latest/user/config/configuration.html>). Unknown
+//! settings are errors, because a misread credential may lock an account.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use weir_config::plan::{Certificate, TlsOut, TlsVersion};
 use super::cloud::{ApplicationCredential, Cloud, Credentials, Domain, Project, User};
 use crate::{storage, yaml};
 
-/// What the place of a cloud depends on.
+/// Environment that determines the cloud.
 pub struct Surroundings<'a> {
     /// Environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// Directories in which clouds.yaml is looked for, the first one counts.
+    /// Directories that are searched for clouds.yaml, in this order.
     pub directories: Vec<PathBuf>,
 }
 
@@ -25,7 +25,7 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 const SERVICES: [&str; 3] = ["compute", "network", "image"];
 
 impl Surroundings<'static> {
-    /// Those of this process: the working directory, that of the user, that of the system.
+    /// Returns the environment of this process: the working directory, the user's and the system's directory.
     pub fn of_process() -> Self {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         let config = std::env::var_os("XDG_CONFIG_HOME")
@@ -44,8 +44,8 @@ impl Surroundings<'static> {
 }
 
 impl Surroundings<'_> {
-    /// The cloud of this name; without a name that of OS_CLOUD, else that of the variables OS_AUTH_URL and so on, else the only one of
-    /// clouds.yaml.
+    /// Returns the cloud of this name. Without a name, uses OS_CLOUD, else the variables OS_AUTH_URL and so
+    /// on, else the only cloud in clouds.yaml.
     pub fn cloud(&self, name: Option<&str>) -> Result<Cloud, String> {
         let named = name.map(str::to_owned).or_else(|| (self.variable)("OS_CLOUD"));
         if named.is_none() && (self.variable)("OS_AUTH_URL").is_some() {
@@ -66,7 +66,7 @@ impl Surroundings<'_> {
         cloud.read(&name).map_err(|why| format!("{place}, cloud {name}: {why}"))
     }
 
-    /// The clouds of clouds.yaml with what secure.yaml adds to them.
+    /// Returns the clouds of clouds.yaml, merged with secure.yaml.
     fn clouds(&self) -> Result<(String, Map<String, Value>), String> {
         let file = self.file("OS_CLIENT_CONFIG_FILE", "clouds").ok_or_else(|| {
             let places: Vec<_> = self.directories.iter().map(|place| place.display().to_string()).collect();
@@ -139,7 +139,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// A cloud as it is written.
+/// A cloud in the configuration files.
 struct Written<'a> {
     cloud: &'a Map<String, Value>,
     auth: Option<&'a Map<String, Value>>,
@@ -212,7 +212,7 @@ impl Written<'_> {
         }
     }
 
-    /// The domain "default" is there in every cloud, and the one to mean where none is named.
+    /// Returns the domain. Without a setting it is "default", which each cloud has.
     fn domain(&self, of: &str) -> Domain {
         let id = self.of_auth(&format!("{of}_domain_id"));
         let name = self.of_auth(&format!("{of}_domain_name"));
@@ -231,7 +231,7 @@ impl Written<'_> {
         let verify = self.switch("verify")?.unwrap_or(true) && !insecure;
         let client_certificate = match (self.of_cloud("cert"), self.of_cloud("key")) {
             (Some(certificate), key) => {
-                // Both may be in one file.
+                // One file may hold both.
                 let key = PathBuf::from(key.unwrap_or_else(|| certificate.clone()));
                 Some(Certificate { certificate: PathBuf::from(certificate), key })
             }
@@ -278,7 +278,7 @@ fn load(path: &Path) -> Result<Value, String> {
     yaml::parse(&text).map_err(|why| format!("{}: {why}", path.display()))
 }
 
-/// Mappings are joined, at every depth; anything else is replaced.
+/// Merges mappings at each depth, and replaces other values.
 fn merge(base: &mut Value, over: Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
@@ -290,7 +290,7 @@ fn merge(base: &mut Value, over: Value) {
     }
 }
 
-/// In alphabetical order, whatever order the file has.
+/// Returns the names in alphabetical order.
 fn names(clouds: &Map<String, Value>) -> String {
     let mut names: Vec<_> = clouds.keys().map(String::as_str).collect();
     names.sort_unstable();

@@ -1,4 +1,4 @@
-//! Keystone's API, version 3: tokens and the catalogue that comes with them
+//! Client of Keystone's API, version 3: tokens with their catalogue
 //! (<https://docs.openstack.org/api-ref/identity/v3/#password-authentication-with-scoped-authorization>).
 
 use std::time::{Duration, SystemTime};
@@ -11,11 +11,11 @@ use super::cloud::{ApplicationCredential, Cloud, Credentials, Domain, Project, U
 use crate::http::{HttpClient, Method};
 use crate::{Failure, FailureKind, time};
 
-/// A token, and what it opens.
+/// A token with its catalogue of services.
 pub(super) struct Access {
     /// Secret.
     pub(super) token: String,
-    /// It is renewed from then on.
+    /// Time from which the token is renewed.
     pub(super) renew_at: SystemTime,
     catalogue: Vec<Service>,
 }
@@ -48,21 +48,22 @@ struct Endpoint {
     url: String,
 }
 
-/// A token is renewed so long before it ends, or after nine tenths of its life if that is later.
+/// Time before the expiry at which a token is renewed; if nine tenths of its life end later, then at that
+/// time.
 const RENEW_BEFORE: Duration = Duration::from_secs(300);
 
-/// Gets a token.
+/// Requests a token.
 pub(super) async fn authenticate(http: &HttpClient, cloud: &Cloud) -> Result<Access, Failure> {
     let base = cloud.auth_url.trim_end_matches('/');
     let base = base.strip_suffix("/v3").unwrap_or(base);
     let url = format!("{base}/v3/auth/tokens");
     let body = body(&cloud.credentials).to_string().into_bytes();
     let reply = http.send(&Method::POST, &url, &[], Some(body)).await;
-    // A token more or less changes nothing.
+    // An additional token is harmless, so the request counts as one that changes nothing.
     let reply = reply.map_err(|fault| unanswered(fault, false))?;
     if !reply.status.is_success() {
         let failure = refusal(&reply, false).of(format_args!("{url}, {}", cloud.name));
-        // 404: there is no Keystone; nothing that a machine is missing.
+        // 404 means that there is no Keystone here, not that a machine is missing.
         let kind = if failure.kind == FailureKind::NotFound { FailureKind::Permanent } else { failure.kind };
         return Err(Failure { kind, ..failure });
     }
@@ -79,7 +80,7 @@ pub(super) async fn authenticate(http: &HttpClient, cloud: &Cloud) -> Result<Acc
 }
 
 impl Access {
-    /// The address of a service, without a slash at the end.
+    /// Returns the address of a service, without a slash at the end.
     pub(super) fn endpoint(&self, cloud: &Cloud, kind: &str) -> Result<String, Failure> {
         if let Some(url) = cloud.overrides.get(kind) {
             return Ok(url.trim_end_matches('/').to_owned());
@@ -103,7 +104,7 @@ impl Access {
 }
 
 impl Endpoint {
-    /// Old catalogues have only the one, new ones both.
+    /// Returns true if the endpoint is in the region. Old catalogues have only one of the two fields.
     fn is_in(&self, region: &Option<String>) -> bool {
         self.region_id == *region || self.region == *region
     }

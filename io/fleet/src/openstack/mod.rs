@@ -1,8 +1,10 @@
-//! Machines that are servers of an OpenStack cloud: Keystone says who we are and where the services are, Nova makes the servers.
+//! Provider whose machines are servers of an OpenStack cloud. Keystone authenticates and lists the services,
+//! Nova creates the servers.
 //!
-//! What is ours carries the fleet's name in a tag (by which Nova finds it) and in its metadata (by which we know it); nothing
-//! else is listed, stopped or deleted. Nova has no tokens by which a creation could be repeated: a server's name and metadata carry
-//! ours, and are looked for before a creation is tried again.
+//! Weir's servers have the fleet's name in a tag, by which Nova filters, and in their metadata, by which Weir
+//! recognises them. Weir lists, stops and deletes no other servers. Nova has no idempotency tokens. A server
+//! therefore has Weir's token in its name and metadata, and Weir searches for it before it repeats a
+//! creation.
 
 mod answer;
 mod cloud;
@@ -31,36 +33,37 @@ pub use self::settings::{AddressChoice, OpenStackSettings, Park};
 use crate::http::{Method, encode};
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, MachineState, Order, Provider, Token};
 
-/// Servers of a cloud.
+/// Provider for the servers of a cloud.
 #[derive(Debug)]
 pub struct OpenStackProvider {
     settings: OpenStackSettings,
     session: Session,
-    /// Looked up once; again when Nova does not know them any more.
+    /// Image, flavor and networks. They are looked up once, and again if Nova no longer knows them.
     parts: RefCell<Option<Rc<Parts>>>,
     tag: String,
 }
 
-/// A page has a thousand servers, if the cloud does not say otherwise.
+/// Maximum number of pages; by default, a page has a thousand servers.
 const PAGES_MAX: usize = 1000;
 
-/// What a creation that was cut off needs at most until it is seen in a list. Nova answers as soon as it has written it down.
+/// Maximum time until a server appears in a list after its creation was aborted. Nova answers once it has
+/// stored the server.
 const SETTLING: Duration = Duration::from_secs(30);
 
-/// An id that no server has: Nova draws them (UUIDs of version 4).
+/// An id that no server has: Nova's ids are random (UUIDs of version 4).
 const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 
-/// In bytes of base64, by Nova's API.
+/// Maximum size of the user data in base64, according to Nova's API.
 const USER_DATA_MAX: usize = 65_535;
 
 impl OpenStackProvider {
-    /// Nothing is asked yet.
+    /// Creates a provider; sends no request yet.
     ///
     /// # Errors
-    /// The settings cannot work, whatever the cloud is.
+    /// If the settings cannot work with any cloud.
     pub fn new(settings: OpenStackSettings) -> Result<Self, String> {
         let tag = format!("weir-fleet-{}", settings.fleet);
-        // Nova: 1 to 60 characters, neither slash nor comma.
+        // Nova permits 1 to 60 characters, without slash and comma.
         for tag in std::iter::once(&tag).chain(&settings.tags) {
             if tag.is_empty() || tag.chars().count() > 60 || tag.contains(['/', ',']) {
                 return Err(format!("{tag:?} cannot be a tag: 1 to 60 characters, without slash and comma"));
@@ -110,7 +113,7 @@ impl OpenStackProvider {
         let created = self.session.request("compute", &Method::POST, "/servers", Some(&body)).await;
         let reply = created.map_err(|failure| match failure.kind {
             FailureKind::Permanent | FailureKind::NotFound => {
-                // An image or a network may be another one by now.
+                // The name of an image or a network may have another id by now.
                 self.parts.borrow_mut().take();
                 Failure { kind: FailureKind::Permanent, ..failure }
             }
@@ -126,7 +129,7 @@ impl OpenStackProvider {
             ip: None,
             port: None,
             state: MachineState::Building,
-            // As lists tell it: what is configured may be an id.
+            // Uses the name, as lists do; the settings may hold an id.
             flavour: Some(parts.flavor.name.clone()),
             zone: None,
             cost_per_hour: None,
@@ -136,7 +139,7 @@ impl OpenStackProvider {
         })
     }
 
-    /// The server of a token, by its name.
+    /// Finds the server of a token by its name.
     async fn find(&self, token: &Token) -> Result<Option<Machine>, Failure> {
         // The filter is a regular expression.
         let path = format!("/servers/detail?name={}", encode(&format!("^{token}$")));
@@ -156,7 +159,7 @@ impl OpenStackProvider {
     fn metadata(&self, token: &Token) -> Vec<(String, String)> {
         let given = self.settings.metadata.iter().map(|(key, value)| (key.clone(), value.clone()));
         let own = [(FLEET_KEY, self.settings.fleet.as_str()), (TOKEN_KEY, token.as_str())];
-        // The own ones last: they count.
+        // Weir's own keys come last, so that they win.
         given.chain(own.map(|(key, value)| (key.to_owned(), value.to_owned()))).collect()
     }
 
@@ -203,7 +206,7 @@ impl OpenStackProvider {
         body
     }
 
-    /// A server, if it is ours.
+    /// Returns a server if it belongs to this fleet.
     async fn own(&self, id: &MachineId) -> Result<Server, Failure> {
         let shown: Shown = self.session.get("compute", &path_of(id)).await?;
         if shown.server.is_of(&self.settings.fleet) {
@@ -213,8 +216,8 @@ impl OpenStackProvider {
         Err(Failure::new(FailureKind::Permanent, message))
     }
 
-    /// Has a server do something, after which it is in one of the states `good`. If it is so already, nothing is done; if Nova says
-    /// that it cannot be done now, that may be why.
+    /// Changes a server's state to one of `good`. Does nothing if it is in such a state. If Nova refuses
+    /// because of a conflict, checks the state again.
     async fn act(
         &self,
         id: &MachineId,
@@ -253,13 +256,14 @@ impl OpenStackProvider {
         }
     }
 
-    /// Nova counts a server some moments after it has accepted it.
+    /// Returns the number of further servers within the limits. Nova counts a server some moments after it
+    /// has accepted it.
     async fn limits(&self) -> Result<Option<u32>, Failure> {
         let parts = self.parts().await?;
         let answer: LimitsAnswer = self.session.get("compute", "/limits").await?;
         let Absolute { instances, instances_used, cores, cores_used, ram, ram_used } = answer.limits.absolute;
         let left = |max: i64, used: i64, each: i64| {
-            // -1 = without limit.
+            // -1 = unlimited.
             (max >= 0 && each > 0).then(|| (max - used).max(0) / each)
         };
         let all = [
@@ -300,8 +304,9 @@ impl OpenStackProvider {
         self.may_end().await
     }
 
-    /// Whether we may make servers: asked for by one without an image, which can never be made. Nova says first that it is forbidden, if it
-    /// is (`create` in nova/api/openstack/compute/servers.py), and finds what is missing afterwards.
+    /// Checks the permission to create servers: requests one without an image, which cannot be created. Nova
+    /// checks the permission first (`create` in nova/api/openstack/compute/servers.py), and the parameters
+    /// later.
     async fn may_create(&self, parts: &Parts) -> Result<(), Failure> {
         let server = json!({
             "name": "weir-may-create", "imageRef": "", "flavorRef": parts.flavor.id, "networks": "none",
@@ -317,9 +322,10 @@ impl OpenStackProvider {
         }
     }
 
-    /// Whether what deletes servers, and stops and starts them, gets to Nova: a credential's access rules are looked at before
-    /// (`validate_allowed_request` in keystonemiddleware/auth_token/__init__.py). Asked for by what is told a server that there is not. Whether Nova
-    /// would do it for us does not show: it looks for the server first (`_delete` and `_stop` in nova/api/openstack/compute/servers.py).
+    /// Checks that requests to delete, stop and start servers reach Nova: a credential's access rules are
+    /// checked before (`validate_allowed_request` in keystonemiddleware/auth_token/__init__.py). The requests
+    /// name a server that does not exist. They do not show if Nova would permit the action, because Nova
+    /// searches for the server first (`_delete` and `_stop` in nova/api/openstack/compute/servers.py).
     async fn may_end(&self) -> Result<(), Failure> {
         let path = format!("/servers/{NOBODY}");
         got_there(self.session.request("compute", &Method::DELETE, &path, None).await, "deleted")?;
@@ -339,7 +345,7 @@ struct SecurityGroups {
     security_groups: Vec<Value>,
 }
 
-/// <https://docs.openstack.org/api-ref/compute/#limits-limits>
+/// Response to the limits request (<https://docs.openstack.org/api-ref/compute/#limits-limits>).
 #[derive(Deserialize)]
 struct LimitsAnswer {
     limits: Limits,
@@ -416,7 +422,7 @@ impl Provider for OpenStackProvider {
     }
 }
 
-/// Of a request about [`NOBODY`].
+/// Checks the result of a request about [`NOBODY`].
 fn got_there<T>(answered: Result<T, Failure>, what: &str) -> Result<(), Failure> {
     match answered {
         Err(failure) if failure.kind == FailureKind::NotFound => Ok(()),

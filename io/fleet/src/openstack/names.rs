@@ -1,4 +1,4 @@
-//! Names into the ids that Nova wants.
+//! Resolves names into the ids that Nova requires.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use super::settings::OpenStackSettings;
 use crate::http::encode;
 use crate::{Failure, FailureKind};
 
-/// What servers are made of.
+/// Ids of the resources for a new server.
 #[derive(Debug)]
 pub(super) struct Parts {
     pub(super) image: String,
@@ -16,13 +16,13 @@ pub(super) struct Parts {
     pub(super) server_group: Option<String>,
 }
 
-/// A size.
+/// A server size.
 #[derive(Debug, Deserialize)]
 pub(super) struct Flavor {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) vcpus: i64,
-    /// MiB.
+    /// Memory in MiB.
     pub(super) ram: i64,
 }
 
@@ -53,7 +53,7 @@ struct Named {
     name: Option<String>,
 }
 
-/// Looks all of them up.
+/// Resolves all names.
 pub(super) async fn resolve(session: &Session, settings: &OpenStackSettings) -> Result<Parts, Failure> {
     let flavors: Flavors = session.get("compute", "/flavors/detail").await?;
     let known: Vec<_> = flavors.flavors.iter().map(|flavor| flavor.name.clone()).collect();
@@ -105,7 +105,7 @@ fn unknown(what: &str, name: &str, known: &[String]) -> Failure {
     Failure::new(FailureKind::Permanent, format!("there is no {what} {name:?}{others}"))
 }
 
-/// A UUID with or without dashes.
+/// Returns true for a UUID with or without dashes.
 fn is_id(text: &str) -> bool {
     let digits = text.bytes().filter(|byte| *byte != b'-');
     digits.clone().count() == 32 && digits.clone().all(|byte| byte.is_ascii_hexdigit())

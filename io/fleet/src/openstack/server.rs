@@ -1,4 +1,4 @@
-//! Nova's servers, as far as we look at them
+//! The parts of Nova's servers that a fleet uses
 //! (<https://docs.openstack.org/api-ref/compute/#show-server-details>).
 
 use std::collections::BTreeMap;
@@ -10,15 +10,15 @@ use serde::Deserialize;
 use super::settings::AddressChoice;
 use crate::{Machine, MachineId, MachineState, Token, time};
 
-/// The metadata by which a server is ours.
+/// Metadata key with the name of the fleet.
 pub(super) const FLEET_KEY: &str = "weir.fleet";
-/// The metadata that tells what it was created for.
+/// Metadata key with the token of the creation.
 pub(super) const TOKEN_KEY: &str = "weir.token";
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Listed {
     pub(super) servers: Vec<Server>,
-    /// There is a next page.
+    /// Links; one of them may lead to the next page.
     #[serde(default)]
     pub(super) servers_links: Vec<Link>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Server {
     created: Option<String>,
     flavor: Option<Flavor>,
     fault: Option<Fault>,
-    /// Empty as long as no host has it.
+    /// Zone; empty until the server has a host.
     #[serde(rename = "OS-EXT-AZ:availability_zone")]
     zone: Option<String>,
 }
@@ -72,12 +72,13 @@ struct Fault {
 }
 
 impl Server {
-    /// Whether it is of this fleet: by metadata, which nobody sets by chance.
+    /// Returns true if the server belongs to this fleet. The metadata decides, because no other client sets
+    /// this key by chance.
     pub(super) fn is_of(&self, fleet: &str) -> bool {
         self.metadata.get(FLEET_KEY).is_some_and(|of| of == fleet)
     }
 
-    /// What it is doing, by <https://docs.openstack.org/nova/latest/reference/vm-states.html>.
+    /// Returns the state according to <https://docs.openstack.org/nova/latest/reference/vm-states.html>.
     pub(super) fn state(&self) -> MachineState {
         let task = self.task_state.as_deref().unwrap_or("");
         if task.contains("deleting") {
@@ -88,7 +89,7 @@ impl Server {
             return MachineState::Stopping;
         }
         match self.status.as_str() {
-            // It goes on serving while it is moved.
+            // A server continues to serve during a migration.
             "ACTIVE" | "PASSWORD" | "MIGRATING" => MachineState::Running,
             "BUILD" | "REBUILD" | "REBOOT" | "HARD_REBOOT" => MachineState::Building,
             "SHUTOFF" | "SHELVED" | "SHELVED_OFFLOADED" | "SUSPENDED" | "PAUSED" if task.is_empty() => {
@@ -97,7 +98,7 @@ impl Server {
             "SHUTOFF" | "SHELVED" | "SHELVED_OFFLOADED" | "SUSPENDED" | "PAUSED" => MachineState::Building,
             "ERROR" => MachineState::Failed,
             "DELETED" | "SOFT_DELETED" => MachineState::Deleting,
-            // Resized, rescued and the like: somebody is at work on it.
+            // The server is being resized or rescued, for example by an operator.
             _ => MachineState::Unknown,
         }
     }

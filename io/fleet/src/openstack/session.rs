@@ -1,4 +1,4 @@
-//! Requests with a token, which is renewed before it ends and when a service does not take it any more.
+//! Requests with a token, which is renewed before its expiry and after a service has refused it.
 
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -13,15 +13,17 @@ use super::identity::{Access, authenticate};
 use crate::http::{HttpClient, Method, Reply, StatusCode};
 use crate::{Failure, FailureKind};
 
-/// We, at a cloud.
+/// An authenticated session with a cloud.
 pub(super) struct Session {
     cloud: Cloud,
     http: HttpClient,
-    /// Locked while a token is got: all who need one wait for the same.
+    /// Present token. It is locked during a request for a token, so that concurrent callers share one
+    /// request.
     access: Mutex<Option<Rc<Access>>>,
 }
 
-/// Nova 2.52 (Pike, 2017): a server gets its tags when it is created; networks "auto" and "none"; the flavor is told with the server.
+/// Nova API microversion 2.52 (Pike, 2017). It supports tags at creation, the networks "auto" and "none", and
+/// the flavor in the server's details.
 const MICROVERSION: &str = "2.52";
 
 impl Session {
@@ -30,7 +32,7 @@ impl Session {
         Self { cloud, http, access: Mutex::new(None) }
     }
 
-    /// Asks; the answer is JSON of the form of `T`.
+    /// Sends a GET request, and parses the response as JSON.
     pub(super) async fn get<T: DeserializeOwned>(&self, service: &str, path: &str) -> Result<T, Failure> {
         let reply = self.request(service, &Method::GET, path, None).await?;
         serde_json::from_slice(&reply.body).map_err(|cause| {
@@ -41,7 +43,7 @@ impl Session {
         })
     }
 
-    /// Sends a request; answers other than 2xx are failures.
+    /// Sends a request; responses other than 2xx are failures.
     pub(super) async fn request(
         &self,
         service: &str,
@@ -54,7 +56,7 @@ impl Session {
         let access = self.access(None).await?;
         let reply = self.send(&access, service, method, path, body).await?;
         let reply = if reply.status == StatusCode::UNAUTHORIZED {
-            // Revoked, or ended earlier than it said. Nothing was done, so it can be done again.
+            // The token was revoked or expired early. The request had no effect, so it is repeated.
             let access = self.access(Some(&access)).await?;
             self.send(&access, service, method, path, body).await?
         } else {
@@ -72,7 +74,7 @@ impl Session {
         body: Option<&Value>,
     ) -> Result<Reply, Failure> {
         let base = access.endpoint(&self.cloud, service)?;
-        // Some catalogues have the version in the address, some have not: here it is part of the path.
+        // Some catalogues include the version in the address. Here, it is part of the path.
         let versions: &[&str] = match service {
             "image" => &["/v2"],
             "network" => &["/v2.0"],
@@ -88,7 +90,7 @@ impl Session {
         sent.map_err(|fault| unanswered(fault, method != Method::GET))
     }
 
-    /// A token that is good, and not the one that has been `refused`.
+    /// Returns a valid token other than the `refused` one.
     async fn access(&self, refused: Option<&Rc<Access>>) -> Result<Rc<Access>, Failure> {
         let mut kept = self.access.lock().await;
         if let Some(access) = kept.as_ref() {

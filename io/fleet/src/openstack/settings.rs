@@ -1,74 +1,77 @@
+//! Settings of a fleet of OpenStack servers.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Cloud;
 
-/// The servers of a fleet.
+/// Settings of a fleet of OpenStack servers.
 #[derive(Debug, Clone)]
 pub struct OpenStackSettings {
-    /// The fleet's name: no other fleet of the same project may have it. Part of the tag by which servers are ours.
+    /// Name of the fleet, unique in its project. Part of the tag of the fleet's servers.
     pub fleet: String,
-    /// Where.
+    /// Cloud of the servers.
     pub cloud: Cloud,
-    /// What servers are made of: an image's name or id.
+    /// Name or id of the image.
     pub image: String,
-    /// Their size: a flavor's name or id.
+    /// Name or id of the flavor, which is the size of a server.
     pub flavor: String,
-    /// Names of flavors that only other servers of the fleet may have, if any: what those can do is told apart by them.
+    /// Names of flavors that only other servers of the fleet have. They distinguish servers of other
+    /// capacities.
     pub other_flavors: Vec<String>,
-    /// Names or ids of the networks that they are connected to; none = what the cloud gives by itself.
+    /// Names or ids of the networks; empty = the cloud's default.
     pub networks: Vec<String>,
-    /// The name of the SSH key that is put on them.
+    /// Name of the SSH key for the servers.
     pub key_pair: Option<String>,
-    /// What they do at their first start (cloud-init). `{machine}` and `{fleet}` are filled in.
+    /// User data for the first start (cloud-init). `{machine}` and `{fleet}` are replaced.
     pub user_data: Option<String>,
-    /// More metadata.
+    /// Additional metadata.
     pub metadata: BTreeMap<String, String>,
-    /// More tags.
+    /// Additional tags.
     pub tags: Vec<String>,
-    /// The name or id of the server group that says how they are spread over hosts.
+    /// Name or id of the server group, which determines the distribution over hosts.
     pub server_group: Option<String>,
-    /// Names of security groups; none = the project's default one.
+    /// Names of security groups; empty = the project's default one.
     pub security_groups: Vec<String>,
-    /// Where in the cloud; `None` = it chooses.
+    /// Availability zone; `None` = the cloud chooses.
     pub availability_zone: Option<String>,
-    /// User data come on a disk, for networks without a metadata service.
+    /// True if the user data is provided on a disk, for networks without a metadata service.
     pub config_drive: bool,
-    /// Servers are stopped, to be started again: else they are only created and deleted.
+    /// True if servers are stopped and started again; otherwise they are only created and deleted.
     pub standby: bool,
-    /// How a server is stopped.
+    /// Way in which a server is stopped.
     pub park: Park,
-    /// By which of its addresses a server is reached.
+    /// Selection of a server's address.
     pub address: AddressChoice,
-    /// A server that takes longer to build has failed.
+    /// Maximum time of a server's creation; a longer one counts as failed.
     pub build_timeout: Duration,
-    /// One request to a service takes at most so long.
+    /// Timeout of a request to a service.
     pub timeout: Duration,
 }
 
-/// How a server is stopped.
+/// Way in which a server is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Park {
-    /// It is switched off: quick to start, and goes on counting towards the quota and, mostly, the bill.
+    /// The server is powered off. It starts fast, but still counts towards the quota and usually the bill.
     Stop,
-    /// It is shelved: its host is free again, and it takes longer to come back.
+    /// The server is shelved. Its host is free, but it takes longer to start.
     Shelve,
 }
 
-/// By which of its addresses a server is reached.
+/// Selection of a server's address.
 #[derive(Debug, Clone, Default)]
 pub struct AddressChoice {
-    /// The network's name; `None` = any.
+    /// Name of the network; `None` = any.
     pub network: Option<String>,
-    /// Of this version of IP, 4 or 6; `None` = 4 rather than 6.
+    /// IP version, 4 or 6; `None` = 4 is preferred.
     pub version: Option<u8>,
-    /// A floating address, and not a fixed one.
+    /// True for a floating address, false for a fixed one.
     pub floating: bool,
 }
 
 impl OpenStackSettings {
-    /// Servers of an image and a flavor, with defaults for all else: networks of the cloud's choice, stopped by switching off, ten
-    /// minutes to build, a minute for a request.
+    /// Creates settings with defaults: networks chosen by the cloud, power-off to stop, ten minutes to build
+    /// a server, a minute for a request.
     pub fn new(fleet: &str, cloud: Cloud, image: &str, flavor: &str) -> Self {
         Self {
             fleet: fleet.to_owned(),

@@ -1,5 +1,5 @@
-//! What happens to processes from time to time: those that have ended by themselves are started again, those that were asked to
-//! end are helped to.
+//! Periodic maintenance of processes: restarts those that ended by themselves, and ends those that should
+//! end.
 
 use std::io;
 use std::process::ExitStatus;
@@ -10,13 +10,13 @@ use super::settings::Restart;
 use super::{Process, ProcessProvider, launch, log, millis, signal};
 use crate::Token;
 
-/// A process that has run so long is past its trouble.
+/// Time after which a process counts as stable, in milliseconds.
 const STEADY_MS: u64 = 60_000;
 
 const RESTART_PAUSE_MAX: Duration = Duration::from_secs(60);
 
 impl ProcessProvider {
-    /// Looks at every process and does what is due. One that makes trouble does not keep the others from it.
+    /// Does the due maintenance of each process. An error of one does not affect the others.
     pub(super) fn keep(&self) -> io::Result<()> {
         let tokens: Vec<Token> = self.processes.borrow().keys().cloned().collect();
         let mut trouble = Ok(());
@@ -89,7 +89,7 @@ impl ProcessProvider {
         if !process.record.life.asked {
             signal::ask_to_end(mark);
             self.steps.reached("a process is asked to end");
-            // Asked twice if we end here: better than not at all.
+            // A crash between here and the save would send the signal twice, which is better than never.
             process.record.life.asked = true;
             return self.records.save(&process.record);
         }
@@ -99,7 +99,7 @@ impl ProcessProvider {
         Ok(())
     }
 
-    /// It was not asked to.
+    /// Handles a process that ended without a request.
     fn ended_by_itself(&self, process: &mut Process) -> io::Result<()> {
         let status = self.over(process);
         let good = status.is_some_and(|status| status.success());
@@ -130,7 +130,8 @@ impl ProcessProvider {
         self.records.save(record)
     }
 
-    /// Clears up after a process that has ended: what it has started goes, too, or it would sit on the port.
+    /// Cleans up after a process that ended. Ends its child processes, too, because they would occupy the
+    /// port.
     fn over(&self, process: &mut Process) -> Option<ExitStatus> {
         if process.record.life.process.is_some() || process.child.is_some() {
             signal::end_rest(&self.name_of(&process.record.token));

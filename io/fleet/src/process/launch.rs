@@ -1,4 +1,4 @@
-//! Starting a process.
+//! Launch of a process.
 
 use std::fs::File;
 use std::io;
@@ -12,12 +12,13 @@ use super::log;
 use super::settings::{MACHINE_VARIABLE, ProcessSettings};
 use crate::{Token, program};
 
-/// What a process gets of our own environment.
+/// Environment variables that a process inherits from Weir.
 const PASSED_ON: [&str; 4] = ["PATH", "HOME", "LANG", "TZ"];
 
 const SHELL: &str = "/bin/sh";
 
-/// Starts the process of a machine, which is found by `name` in its environment and holds `lock`, as the leader of a group of its own: a signal for us (Ctrl-C) is none for it.
+/// Starts the process of a machine. It has `name` in its environment, by which it is found, and holds `lock`.
+/// It leads its own process group, so that a signal for Weir (Ctrl-C) does not reach it.
 pub(super) fn launch(
     settings: &ProcessSettings,
     token: &Token,
@@ -35,7 +36,8 @@ pub(super) fn launch(
     let program = words.next().ok_or_else(|| io::Error::other("the command is empty"))?;
     let mut command = match settings.limits.script() {
         None => Command::new(&program),
-        // A shell sets the limits and becomes the program: before it, and without code of ours between fork and exec.
+        // A shell sets the limits and then becomes the program, so that no Weir code runs between fork and
+        // exec.
         Some(script) => {
             let mut command = Command::new(SHELL);
             command.args(["-c", &script, "sh", &program]);
@@ -52,28 +54,28 @@ pub(super) fn launch(
         .env(MACHINE_VARIABLE, name)
         .current_dir(settings.working_directory.as_deref().unwrap_or(&settings.directory))
         .process_group(0)
-        // Empty, and held for as long as the process lives; unlike its environment from its first instant, when it is still
-        // a copy of ours.
+        // The file is empty, and the process holds it for its whole life. The environment is no such mark at
+        // first: until exec, it is a copy of Weir's.
         .stdin(lock)
         .stdout(output.try_clone()?)
         .stderr(output);
     command.spawn().map_err(|cause| io::Error::new(cause.kind(), format!("{program}: {cause}")))
 }
 
-/// Where the program of the command is, if it is there and may be run.
+/// Returns the path of the command's program, if it exists and is executable.
 pub(crate) fn find_program(settings: &ProcessSettings) -> Result<PathBuf, String> {
     let name = settings.command.first().ok_or("the command is empty")?;
     program::find(name, settings.working_directory.as_deref().unwrap_or(&settings.directory))
 }
 
-/// A port on which nobody listens, and which is not among those `taken`. Between this and the process's own bind somebody else may
-/// take it: then the process fails, and is given another one when it is started again.
+/// Returns a free port that is not `taken`. Another process may bind it first; then this process fails, and
+/// gets another port at its restart.
 pub(super) fn free_port(
     address: IpAddr,
     range: Option<&RangeInclusive<u16>>,
     taken: impl Fn(u16) -> bool,
 ) -> io::Result<Option<u16>> {
-    /// The system does not choose the same one again soon.
+    /// Number of attempts; the system does not choose the same port again soon.
     const TRIES: usize = 100;
 
     if let Some(range) = range {
@@ -88,7 +90,7 @@ pub(super) fn free_port(
     Ok(None)
 }
 
-/// Whether nobody listens there.
+/// Returns true if no process listens on the port.
 pub(super) fn is_free(address: IpAddr, port: u16) -> bool {
     TcpListener::bind((address, port)).is_ok()
 }

@@ -1,5 +1,5 @@
-//! The output of a process: a file that it writes to by itself, so that it needs nobody at the other end of a pipe and outlives
-//! us, cut to size from time to time.
+//! Output of a process: a file that the process writes itself, so that it outlives Weir without a pipe. The
+//! file is truncated from time to time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,14 +8,14 @@ use std::path::Path;
 
 use crate::storage;
 
-/// Opens it for the process. It appends: what comes after a cut begins at the start.
+/// Opens the file for the process, in append mode: after a truncation, the output continues at the start.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     file.map_err(|cause| storage::named(path, &cause))
 }
 
-/// Puts the later half of what is permitted aside and begins anew, if there is more than that. What is written in that
-/// moment may be lost.
+/// Moves the latest half of the permitted size to a second file and truncates the first, if it is larger than
+/// that. Output written at that moment may be lost.
 pub(super) fn cut(path: &Path, bytes_max: u64) -> io::Result<()> {
     let half = bytes_max / 2;
     match std::fs::metadata(path) {
@@ -25,12 +25,12 @@ pub(super) fn cut(path: &Path, bytes_max: u64) -> io::Result<()> {
     }
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let tail = tail(&mut file, half)?;
-    // Not synced: a log is not worth it.
+    // A log need not survive a power failure, so it is not synced.
     std::fs::write(path.with_extension("log.1"), tail)?;
     file.set_len(0)
 }
 
-/// The latest output, at most so many bytes of it.
+/// Returns the latest output, at most `bytes_max` bytes.
 pub(super) fn latest(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
     for path in [&path.with_extension("log.1"), path] {

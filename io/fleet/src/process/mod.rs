@@ -1,8 +1,8 @@
-//! Machines that are processes of this computer.
+//! Provider whose machines are processes of this computer.
 //!
-//! They are not tied to our own life: when we are killed they go on serving, and whoever follows us adopts them. What makes that
-//! sure is a record for each, on disk before its process is started, and the machine's name in the process's
-//! environment: a process that was started and not recorded any more is found by it.
+//! The processes outlive Weir: if Weir is killed, they continue to serve, and the next Weir process adopts
+//! them. Each has a record, which is on disk before its process is started. Each process also has the
+//! machine's name in its environment, by which a started but unrecorded process is found.
 
 mod keeping;
 mod launch;
@@ -25,12 +25,12 @@ use self::record::{Life, Record, Records, Wanted};
 pub use self::settings::{Limits, MACHINE_VARIABLE, ProcessSettings, Restart};
 use crate::{Answer, Failure, FailureKind, Machine, MachineId, MachineState, Order, Provider, Steps, Token};
 
-/// Processes from one command.
+/// Provider for processes of one command.
 pub struct ProcessProvider {
     settings: ProcessSettings,
     records: Records,
     processes: RefCell<BTreeMap<Token, Process>>,
-    /// The directory, written the same way whatever it is called by.
+    /// Canonical path of the directory.
     place: String,
     boot: String,
     clock: Rc<dyn Fn() -> Duration>,
@@ -39,12 +39,13 @@ pub struct ProcessProvider {
 
 struct Process {
     record: Record,
-    /// Ours to wait for. One that was adopted is somebody else's.
+    /// Handle of a child process. An adopted process has none, because it has another parent.
     child: Option<Child>,
 }
 
 impl ProcessProvider {
-    /// Reads the records and adopts what runs. Only one at a time may have the directory: take the [`Lease`](crate::Lease) first.
+    /// Reads the records and adopts the running processes. Only one provider may use the directory at a time:
+    /// acquire the [`Lease`](crate::Lease) first.
     pub fn open(settings: ProcessSettings, steps: Steps) -> io::Result<Self> {
         let since_boot = || {
             let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
@@ -53,7 +54,7 @@ impl ProcessProvider {
         Self::with_clock(settings, steps, Rc::new(since_boot))
     }
 
-    /// The same by another clock, which tells the time after the boot.
+    /// Does the same with another clock, which returns the time since boot.
     pub fn with_clock(
         settings: ProcessSettings,
         steps: Steps,
@@ -71,7 +72,7 @@ impl ProcessProvider {
         Ok(provider)
     }
 
-    /// The latest output of a process, at most so many bytes.
+    /// Returns the latest output of a process, at most `bytes_max` bytes.
     pub fn output(&self, id: &MachineId, bytes_max: u64) -> io::Result<Vec<u8>> {
         match Token::new(id.as_str()) {
             Ok(token) => log::latest(&self.records.log(&token), bytes_max),
@@ -79,14 +80,14 @@ impl ProcessProvider {
         }
     }
 
-    /// Finds the processes that were started and not recorded any more.
+    /// Finds the processes that were started but not recorded.
     fn adopt(&self) -> io::Result<()> {
         let mut processes = self.processes.borrow_mut();
         let lost = |process: &Process| !process.record.life.process.is_some_and(|mark| mark.is_alive());
         if !processes.values().any(lost) {
             return Ok(());
         }
-        // The oldest that leads a group is the one that was started; others are its own.
+        // The oldest process that leads a group is the started one; others are its descendants.
         for carrier in procfs::carriers(MACHINE_VARIABLE).into_iter().filter(|carrier| carrier.leads) {
             let named = |(token, process): &(&Token, &mut Process)| {
                 lost(process) && self.name_of(token) == carrier.value
@@ -101,7 +102,8 @@ impl ProcessProvider {
         Ok(())
     }
 
-    /// By what its processes are known in this computer: other directories may have machines of the same name.
+    /// Returns the name of a machine's processes in this computer. It includes the path, because another
+    /// directory may have a machine with the same name.
     fn name_of(&self, token: &Token) -> String {
         format!("{}/{token}", self.place)
     }
@@ -170,7 +172,7 @@ impl ProcessProvider {
         self.steps.reached("a machine is recorded");
         let mut process = Process { record, child: None };
         if let Err(cause) = self.launch(&mut process) {
-            // It may run, and only its record could not be written.
+            // The process may run, if only its record could not be written.
             if let Some(mut child) = process.child.take() {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -203,7 +205,7 @@ impl ProcessProvider {
         process.record.life = Life::default();
         self.records.save(&process.record).map_err(disk)?;
         self.steps.reached("a start is recorded");
-        // From here on it is kept running: what fails now is tried again.
+        // From here on, maintenance repeats a failed start.
         let launched = self.launch(process);
         launched.map_err(|cause| Failure::new(FailureKind::Permanent, format!("{token}: {cause}")))
     }
@@ -242,7 +244,7 @@ impl ProcessProvider {
         let log = self.records.log(&record.token);
         let name = self.name_of(&record.token);
         let Some(lock) = self.records.lock(&record.token)? else {
-            // Of the process before us, killed while it started one: that comes to light soon.
+            // The former Weir process was killed while it started this process, which will be visible soon.
             let found = procfs::carriers(MACHINE_VARIABLE);
             let found = found.into_iter().find(|carrier| carrier.leads && carrier.value == name);
             let held =
@@ -254,7 +256,7 @@ impl ProcessProvider {
         let child = launch::launch(&self.settings, &record.token, &name, record.port, lock, &log)?;
         self.steps.reached("a process is started");
         let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
-        // Nobody has waited for it, so the number is still its own, also if it has ended already.
+        // The process was not waited for, so its pid is not reused, even if it has ended.
         record.life = Life { process: procfs::Mark::of(pid), started_ms: self.now_ms(), ..Life::default() };
         process.child = Some(child);
         self.records.save(record)?;
@@ -324,7 +326,7 @@ impl std::fmt::Debug for ProcessProvider {
     }
 }
 
-/// The process of an id, and its port.
+/// Returns the token and the port of a machine's process.
 fn known(processes: &BTreeMap<Token, Process>, id: &MachineId) -> Result<(Token, u16), Failure> {
     let token = Token::new(id.as_str()).map_err(|_| unknown(id))?;
     let process = processes.get(&token).ok_or_else(|| unknown(id))?;
@@ -339,7 +341,7 @@ fn conflict(token: &Token, why: &str) -> Failure {
     Failure::new(FailureKind::Conflict, format!("{token} {why}"))
 }
 
-/// A record that cannot be written: it may have been, in part.
+/// Converts the error of a record, which may have been written.
 fn disk(cause: io::Error) -> Failure {
     Failure::new(FailureKind::Uncertain, cause.to_string())
 }

@@ -1,38 +1,39 @@
-//! What /proc tells of processes (proc(5)).
+//! Information about processes in /proc (proc(5)).
 
 use std::fs;
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
 
-/// One process and no other: numbers come again, together with the start time they do not, until the next boot.
+/// Identity of a process. A pid may be reused, but not with the same start time until the next boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Mark {
     pub(crate) pid: i32,
-    /// Clock ticks after the boot.
+    /// Start time in clock ticks since boot.
     pub(super) start_ticks: u64,
 }
 
-/// A process that carries a variable in its environment.
+/// A process with a given variable in its environment.
 #[derive(Debug)]
 pub(super) struct Carrier {
     pub(super) mark: Mark,
     pub(super) value: String,
-    /// It leads its process group.
+    /// True if the process leads its process group.
     pub(super) leads: bool,
 }
 
-/// An environment and the arguments together rarely come near this; what is beyond is not looked at.
+/// Maximum size of an environment that is read. The environment and the arguments together are rarely that
+/// large.
 const ENVIRONMENT_BYTES_MAX: u64 = 1 << 20;
 
 impl Mark {
-    /// The process that has this number now.
+    /// Returns the process that has this pid now.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         let stat = Stat::read(pid)?;
         stat.is_alive().then_some(Self { pid, start_ticks: stat.start_ticks })
     }
 
-    /// Whether it still runs. One that has ended and waits for its parent does not.
+    /// Returns true if the process still runs. A zombie does not.
     pub(crate) fn is_alive(&self) -> bool {
         Self::of(self.pid) == Some(*self)
     }
@@ -48,12 +49,12 @@ impl Stat {
     fn read(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name, in parentheses, may hold anything, parentheses included.
+        // The name, in parentheses, may itself contain parentheses.
         let (_, rest) = stat.rsplit_once(')')?;
         let mut fields = rest.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
         let group = fields.nth(1)?.parse().ok()?;
-        // The start time is field 22; state was 3 and the group 5.
+        // The start time is field 22; the state was field 3 and the group field 5.
         let start_ticks = fields.nth(16)?.parse().ok()?;
         Some(Self { state, group, start_ticks })
     }
@@ -63,14 +64,14 @@ impl Stat {
     }
 }
 
-/// Names this boot of the machine.
+/// Returns the id of this boot.
 pub(super) fn boot() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     id.trim().to_owned()
 }
 
-/// All live processes that we may look at whose environment has the variable, oldest first. What a process does to its own
-/// environment later does not count; what it starts inherits it.
+/// Returns all accessible live processes with the variable in their environment, oldest first. This is the
+/// environment at the start of a program; later changes do not count. Child processes inherit it.
 pub(super) fn carriers(variable: &str) -> Vec<Carrier> {
     let prefix = format!("{variable}=");
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! What is known of each process, a file each: all of it survives this process.
+//! Records of the processes, in a file each, which outlive Weir.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -12,35 +12,35 @@ use serde::{Deserialize, Serialize};
 use super::procfs::Mark;
 use crate::{Token, storage};
 
-/// One process, or the place of one.
+/// Record of a machine and its process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) token: Token,
     pub(super) port: u16,
-    /// Seconds since 1970.
+    /// Time of creation, in seconds since 1970.
     pub(super) created_s: u64,
     pub(super) wanted: Wanted,
-    /// It ended by itself, and is not started again.
+    /// True if the process ended by itself and is not restarted.
     pub(super) given_up: bool,
-    /// How it ended last.
+    /// Description of the last end.
     pub(super) last_end: Option<String>,
     /// Restarts in a row.
     pub(super) restarts: u32,
-    /// Of which boot the rest is.
+    /// Id of the boot to which `life` belongs.
     pub(super) boot: String,
     pub(super) life: Life,
 }
 
-/// What holds until the next boot. Times are milliseconds after the boot.
+/// State until the next boot. Times are in milliseconds since boot.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(super) struct Life {
     pub(super) process: Option<Mark>,
     pub(super) started_ms: u64,
-    /// It has been asked to end.
+    /// True if the process was asked to end.
     pub(super) asked: bool,
-    /// It is ended by force from then on.
+    /// Time from which the process is killed.
     pub(super) end_by_ms: Option<u64>,
-    /// It is not started again before.
+    /// Earliest time of the restart.
     pub(super) restart_at_ms: Option<u64>,
 }
 
@@ -52,7 +52,7 @@ pub(super) enum Wanted {
     Gone,
 }
 
-/// The files.
+/// The files of the records.
 #[derive(Debug)]
 pub(super) struct Records {
     machines: PathBuf,
@@ -98,7 +98,7 @@ impl Records {
         storage::replace(&self.path(&record.token), &contents)
     }
 
-    /// The record last: what has no record is nobody's.
+    /// Removes a machine's files. The record goes last, because files without a record are never removed.
     pub(super) fn remove(&self, token: &Token) -> io::Result<()> {
         let log = self.log(token);
         storage::remove(&log.with_extension("log.1"))?;
@@ -107,8 +107,8 @@ impl Records {
         storage::remove(&self.path(token))
     }
 
-    /// What a machine's process holds from the moment of its making, before anything else can tell that it is there: an empty file,
-    /// locked. `None`: it is held.
+    /// Locks an empty file, which the process of a machine holds from its start. The lock is the earliest
+    /// sign of a process. `None` = another process holds it.
     pub(super) fn lock(&self, token: &Token) -> io::Result<Option<File>> {
         let path = self.lock_of(token);
         let open =
@@ -117,7 +117,7 @@ impl Records {
         for _ in 0..LOCK_TRIES {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(file)),
-                // Whatever program another thread is just starting has a copy of every descriptor, for a moment.
+                // A program that another thread is starting briefly has a copy of each descriptor.
                 Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(LOCK_PAUSE),
                 Err(cause) => return Err(storage::named(&path, &cause.into())),
             }

@@ -1,72 +1,76 @@
+//! Settings of a fleet of processes.
+
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How the processes of a fleet are run.
+/// Settings of a fleet of processes.
 #[derive(Debug, Clone)]
 pub struct ProcessSettings {
-    /// Records and logs are kept here; nobody else's directory.
+    /// Directory of the records and logs, for this fleet only.
     pub directory: PathBuf,
-    /// Program and arguments. In them and in [`environment`](Self::environment), `{port}` and `{address}` stand for where the
-    /// process is to listen, `{machine}` for its name. The program must stay in the foreground: when it ends, what it has started
-    /// is ended, too.
+    /// Program and arguments. In them and in [`environment`](Self::environment), `{port}` and `{address}` are
+    /// replaced by the address to listen on, `{machine}` by the machine's name. The program must stay in the
+    /// foreground: when it ends, its child processes are ended, too.
     pub command: Vec<String>,
-    /// Processes listen on this address.
+    /// Address on which the processes listen.
     pub address: IpAddr,
-    /// Ports are taken from here; `None` = the system chooses. A process keeps its port while it is stopped; one that the system
-    /// chose may be taken by then, and is replaced.
+    /// Range of ports; `None` = the system chooses. A process keeps its port while it is stopped. A port
+    /// chosen by the system is replaced if another process has taken it by then.
     pub ports: Option<RangeInclusive<u16>>,
-    /// What processes see beside PATH, HOME, LANG, TZ and the variables of [`MACHINE_VARIABLE`] and PORT. The rest of our own
-    /// environment may hold secrets, and stays with us.
+    /// Environment of the processes, in addition to PATH, HOME, LANG, TZ, PORT and [`MACHINE_VARIABLE`]. The
+    /// rest of Weir's environment is not passed on, because it may hold secrets.
     pub environment: Vec<(String, String)>,
-    /// Where they run; `None` = in [`directory`](Self::directory).
+    /// Working directory; `None` = [`directory`](Self::directory).
     pub working_directory: Option<PathBuf>,
-    /// What they may use up.
+    /// Resource limits.
     pub limits: Limits,
-    /// What happens when one ends by itself.
+    /// Reaction to a process that ends by itself.
     pub restart: Restart,
-    /// The pause before the first restart; doubled with each one, up to 60 s, until a process has run for a minute.
+    /// Pause before the first restart. It doubles with each restart, up to 60 s, until a process has run for
+    /// a minute.
     pub restart_pause: Duration,
-    /// From the request to end (SIGTERM) to the end (SIGKILL).
+    /// Time from the request to end (SIGTERM) to SIGKILL.
     pub stop_grace: Duration,
-    /// What a process writes to its output is kept up to about so many bytes: the latest ones. Looked at about once a second.
+    /// Approximate maximum size of a process's output, of which the latest part is kept. Checked about once a
+    /// second.
     pub log_bytes_max: u64,
-    /// There may not be more processes, stopped ones included; `None` = no limit.
+    /// Maximum number of processes, including stopped ones; `None` = unlimited.
     pub machines_max: Option<u32>,
 }
 
-/// Limits of a process, set before its program runs (setrlimit(2)). `None` = as they are for us.
+/// Resource limits of a process, set before its program starts (setrlimit(2)). `None` = Weir's own limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Limits {
-    /// Open descriptors.
+    /// Maximum number of open descriptors.
     pub open_files: Option<u64>,
-    /// Address space in bytes; rounded up to KiB.
+    /// Maximum address space in bytes; rounded up to KiB.
     pub memory_bytes: Option<u64>,
-    /// Processor time in seconds.
+    /// Maximum CPU time in seconds.
     pub cpu_s: Option<u64>,
-    /// Size of a core dump in bytes; rounded up to units of 512.
+    /// Maximum size of a core dump in bytes; rounded up to units of 512.
     pub core_bytes: Option<u64>,
 }
 
-/// What happens when a process ends that nobody has asked to.
+/// Reaction to a process that ends without a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restart {
-    /// It is started again.
+    /// The process is restarted.
     Always,
-    /// It is started again unless it ended with status 0.
+    /// The process is restarted unless it ended with status 0.
     OnFailure,
-    /// It stays as it is: stopped, or failed.
+    /// The process is not restarted: the machine is stopped or failed.
     Never,
 }
 
-/// The environment variable by which a process is known as ours, also when its record was not written any more: the directory of the
-/// records, a slash, and the machine's name.
+/// Environment variable that identifies Weir's processes, also without a record. Its value is the directory
+/// of the records, a slash, and the machine's name.
 pub const MACHINE_VARIABLE: &str = "WEIR_FLEET_MACHINE";
 
 impl ProcessSettings {
-    /// A command with defaults for all else: on 127.0.0.1, ports of the system's choice, restarted always, 10 s to end, 1 MiB of
-    /// output.
+    /// Creates settings with defaults: address 127.0.0.1, ports chosen by the system, restart always, 10 s to
+    /// end, 1 MiB of output.
     pub fn new(directory: PathBuf, command: Vec<String>) -> Self {
         Self {
             directory,
@@ -86,9 +90,9 @@ impl ProcessSettings {
 }
 
 impl Limits {
-    /// What a POSIX shell has to do before it becomes the program; `None` = nothing.
+    /// Returns the shell script that sets the limits and then becomes the program; `None` = no limits.
     pub(super) fn script(&self) -> Option<String> {
-        // -n and -t are POSIX.1-2024; -v (KiB) and -c (512 bytes) are what every shell of this system has.
+        // -n and -t are in POSIX.1-2024; each shell of this system supports -v (KiB) and -c (512 bytes).
         let parts = [
             ("-n", self.open_files),
             ("-v", self.memory_bytes.map(|bytes| bytes.div_ceil(1024))),

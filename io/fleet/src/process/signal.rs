@@ -1,4 +1,4 @@
-//! Signals that reach the process they are meant for.
+//! Signals to processes that cannot reach another process with the same pid.
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
@@ -10,14 +10,14 @@ pub(super) fn ask_to_end(mark: Mark) {
     group(mark, Signal::TERM);
 }
 
-/// Ends a process, its group, and whatever else it has started and left behind.
+/// Kills a process, its group, and its other descendants.
 pub(super) fn end(mark: Mark, name: &str) {
     group(mark, Signal::KILL);
     end_rest(name);
 }
 
-/// Ends what carries this name. A process that is just being made, or becomes another program, is not seen for a moment: so it is
-/// looked at twice at least, and again as long as there was something.
+/// Kills all processes with this name. A process is briefly invisible during its fork or exec. The search is
+/// therefore repeated until it finds nothing twice in a row.
 pub(super) fn end_rest(name: &str) {
     const LOOKS_MAX: usize = 10;
 
@@ -36,16 +36,18 @@ pub(super) fn end_rest(name: &str) {
 }
 
 fn group(mark: Mark, signal: Signal) {
-    // As long as its leader is alive, the group is that of this process: each is started as the leader of its own.
+    // While its leader is alive, the group belongs to this process, because each is started as the leader of
+    // its own group.
     if let Some(pid) = Pid::from_raw(mark.pid).filter(|_| mark.is_alive()) {
-        // It may end at any time; that is what is wanted.
+        // The process may end at any time, so an error is ignored.
         let _ = kill_process_group(pid, signal);
     }
 }
 
 fn one(mark: Mark, signal: Signal) {
     let Some(pid) = Pid::from_raw(mark.pid) else { return };
-    // The descriptor stands for one process; looked at after it is open, the number cannot have gone to another.
+    // The descriptor stands for one process. If the check after opening it succeeds, the pid cannot belong to
+    // another process.
     let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else { return };
     if mark.is_alive() {
         let _ = pidfd_send_signal(&descriptor, signal);

@@ -1,4 +1,4 @@
-//! The actuator over a provider of the test's own, in virtual time.
+//! Tests of the actuator with a simulated provider, in virtual time.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,13 +13,13 @@ use weir_testkit::TempDir;
 
 use crate::tools::{run_virtually, token};
 
-/// What the provider has and how it answers.
+/// State of the simulated provider.
 #[derive(Default)]
 struct World {
     machines: Vec<Machine>,
-    /// Answered to the next actions, one after the other; then all works.
+    /// Failures of the next actions, in order; later actions succeed.
     failures: Vec<Failure>,
-    /// The next creation works, and its answer is lost.
+    /// True if the next creation succeeds, but its answer is lost.
     answer_lost: bool,
     calls: Vec<String>,
     settling: Duration,
@@ -58,7 +58,7 @@ impl Provider for Scripted {
 
     fn create<'a>(&'a self, order: Order<'a>) -> Answer<'a, Machine> {
         Box::pin(async move {
-            // Creating takes its time.
+            // A creation takes a second.
             sleep(Duration::from_secs(1)).await;
             self.answer(format!("create again={}", order.again))?;
             let made = machine(order.token.as_str(), MachineState::Running);
@@ -135,7 +135,7 @@ fn after_an_outage_the_pauses_grow_until_something_works() {
         assert_eq!(shown, [(Activity::Creating, 1)]);
         assert_eq!(troubles[0].failure.message, "the API is down");
 
-        // Held back, without a call, even if something else works meanwhile.
+        // The pause prevents a call, even if another activity succeeds meanwhile.
         actuator.machines().await.unwrap();
         assert_eq!(kinds(&actuator.create(1).await), [Some(FailureKind::Transient)]);
         assert_eq!(world.borrow().calls.len(), 1);
@@ -206,14 +206,14 @@ fn a_creation_that_may_still_be_under_way_is_waited_for() {
         advance(Duration::from_secs(2)).await;
         assert_eq!(actuator.settle().await.unwrap(), []);
         assert_eq!(actuator.pending(), 1);
-        // As soon as it would be seen, it is made again, under the same token.
+        // Once a list would show it, it is created again with the same token.
         world.borrow_mut().settling = Duration::ZERO;
         assert_eq!(actuator.settle().await.unwrap().len(), 1);
         assert_eq!(world.borrow().calls, ["create again=false", "create again=true"]);
     });
 }
 
-/// What a journal that was left open comes to, given what the provider has.
+/// Settles an open journal. Returns the outcomes and the provider calls.
 fn settled(actions: Vec<(u64, Action)>, machines: Vec<Machine>) -> (Vec<Outcome>, Vec<String>) {
     let (directory, world) = (TempDir::new().unwrap(), Rc::<RefCell<World>>::default());
     let mut journal = Journal::open(&directory.path().join("journal"), 1).unwrap();
@@ -230,7 +230,7 @@ fn settled(actions: Vec<(u64, Action)>, machines: Vec<Machine>) -> (Vec<Outcome>
     (outcomes, calls)
 }
 
-/// Some seconds ago.
+/// Returns the time five seconds ago.
 fn just_now() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     u64::try_from(now.as_millis()).unwrap() - 5000

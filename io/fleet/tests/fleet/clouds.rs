@@ -1,3 +1,5 @@
+//! Tests of the search for clouds.
+
 use std::collections::HashMap;
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Where clusters are looked for, and what is read of them.
+//! Tests of the search for clusters, and of kubeconfig files.
 
 use std::collections::HashMap;
 use std::fs;
@@ -67,7 +67,7 @@ fn home() -> TempDir {
     home
 }
 
-/// Where it is, and the namespace.
+/// Returns the address and the namespace.
 fn place(cluster: &Cluster) -> (String, &str) {
     (cluster.config.cluster_url.to_string(), &cluster.config.default_namespace)
 }

@@ -1,5 +1,5 @@
-//! A driver that brings a fleet of processes to a size is killed after each of its steps; the next one must bring it to that
-//! size all the same, with no process twice and none forgotten.
+//! Crash tests: a driver that scales a fleet of processes is killed after each of its steps. The next driver
+//! must still reach the intended size, without duplicate or lost processes.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -14,14 +14,14 @@ use weir_testkit::TempDir;
 
 use crate::tools::run;
 
-/// The processes of one test are known by this, whatever the fleet thinks of them.
+/// Variable that marks the processes of a test, independently of the fleet.
 const MARK: &str = "WEIR_FLEET_TEST";
 
 const DIRECTORY: &str = "WEIR_FLEET_TEST_DIRECTORY";
 const WANTED: &str = "WEIR_FLEET_TEST_WANTED";
 const DIE_AT: &str = "WEIR_FLEET_TEST_DIE_AT";
 
-/// What is killed: started by the other tests as a process of its own.
+/// Runs as a separate process that the other tests start and kill.
 #[test]
 #[ignore = "a program for the other tests of this module"]
 fn driver() {
@@ -58,7 +58,7 @@ async fn drive(directory: &Path, wanted: usize, steps: Steps) {
         let serving = ids(&[MachineState::Running, MachineState::Building]);
         let stopped = ids(&[MachineState::Stopped]);
         let results = if serving.len() < wanted {
-            // As the published autoscaler does: what is stopped is woken, and the rest is created.
+            // Starts stopped machines first and creates the rest, like the published autoscaler.
             let woken = stopped.len().min(wanted - serving.len());
             let mut results = actuator.start(&stopped[..woken]).await;
             let made = actuator.create(wanted - serving.len() - woken).await;
@@ -94,14 +94,14 @@ fn start_driver(directory: &Path, wanted: usize, die_at: u32) -> ExitStatus {
     output.status
 }
 
-/// The processes of this directory that live, by the names that they were given.
+/// Returns the live processes of this directory with their machine names.
 fn alive(directory: &Path) -> Vec<(Pid, String)> {
     let mark = format!("{MARK}={}", directory.display());
     let prefix = format!("{MACHINE_VARIABLE}=");
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // One that has ended and is not waited for has an empty environment.
+        // A zombie has an empty environment.
         let Ok(environment) = std::fs::read(entry.path().join("environ")) else { continue };
         let variables: Vec<_> = environment.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
         if variables.iter().any(|pair| *pair == mark) {
@@ -112,7 +112,7 @@ fn alive(directory: &Path) -> Vec<(Pid, String)> {
     found
 }
 
-/// Ends what the tests have left, however they end.
+/// Kills the processes of a test at its end.
 struct Processes<'a>(&'a Path);
 
 impl Drop for Processes<'_> {
@@ -129,7 +129,8 @@ fn prove(directory: &Path, wanted: usize, when: &str) {
     assert_eq!((alive.len(), names.len()), (wanted, wanted), "{when}: {alive:?}");
 }
 
-/// From `before` processes to `after`, killed at every step, and the next one, too, soon after its start.
+/// Scales from `before` to `after` processes. Kills the driver at each step, and its successor soon after its
+/// start.
 fn survives_being_killed(before: usize, after: usize) {
     let mut killed = 0;
     for die_at in 1.. {

@@ -1,3 +1,5 @@
+//! Tests of the provider that runs a program.
+
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use weir_testkit::{PATIENCE, TempDir, wait_until};
 
 use crate::tools::{run, token};
 
-/// A program that is a shell script; `$1` is the verb.
+/// Creates a provider from a shell script; `$1` is the verb.
 fn program(script: &str) -> ExecProvider {
     ExecProvider::new(ExecSettings {
         fleet: "web".to_owned(),
@@ -93,7 +95,7 @@ fn a_failure_without_a_kind_leaves_open_what_has_happened() {
     let failure = run(provider.start(&id("i-1"))).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Uncertain);
     assert_eq!(failure.message, "sh start: exit status: 7: one; connection refused");
-    // What only asks has changed nothing.
+    // A verb that only reads has changed nothing.
     assert_eq!(run(provider.machines()).unwrap_err().kind, FailureKind::Transient);
 }
 
@@ -256,7 +258,7 @@ fn a_program_that_takes_too_long_is_ended_with_what_it_has_started() {
         timeout: PATIENCE,
         settling: Duration::ZERO,
     };
-    // Long enough for the shell to begin, on any machine: it is only waited for in full.
+    // Long enough for the shell to start on any machine; the test waits for the whole time.
     settings.timeout = Duration::from_secs(2);
     let failure = run(ExecProvider::new(settings).start(&id("i-1"))).unwrap_err();
     assert_eq!(

@@ -1,5 +1,5 @@
-//! As much of Keystone, Nova, Glance and Neutron as the provider speaks with, and every way to go wrong. What the real ones
-//! do is tested against them (`openstack_real`); this one is for the faults that cannot be had there at will.
+//! A fake of Keystone, Nova, Glance and Neutron as far as the provider uses them, with all kinds of errors.
+//! `openstack_real` tests the real services; the fake is for errors that they do not produce on demand.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,16 +14,16 @@ pub(crate) struct FakeCloud {
     state: Arc<Mutex<State>>,
 }
 
-/// What it has and does. Everything may be changed at any time.
+/// State of the fake, which tests may change at any time.
 pub(crate) struct State {
     pub(crate) servers: Vec<Value>,
-    /// Tokens that are taken.
+    /// Valid tokens.
     pub(crate) tokens: Vec<String>,
     pub(crate) logins: u32,
     pub(crate) expires_at: String,
-    /// What is to go wrong, each once: for a request of this method whose path begins like this.
+    /// Errors that occur once each: for a request with this method and this prefix of the path.
     pub(crate) faults: Vec<(&'static str, &'static str, Fault)>,
-    /// Every request but for logins: method, path with query, body.
+    /// All requests except logins: method, path with query, body.
     pub(crate) requests: Vec<(String, String, Value)>,
     pub(crate) page: usize,
     pub(crate) absolute: Value,
@@ -34,11 +34,11 @@ pub(crate) struct State {
 
 #[derive(Clone)]
 pub(crate) enum Fault {
-    /// This answer, and nothing is done.
+    /// Sends this response without executing the request.
     Answer(u16, &'static str, Value),
-    /// The connection is closed without an answer, and nothing is done.
+    /// Closes the connection without executing the request.
     Ignore,
-    /// It is done, and the connection is closed without an answer.
+    /// Executes the request, and closes the connection without a response.
     DoSilently,
 }
 
@@ -47,7 +47,7 @@ impl FakeCloud {
         Self::start_with(None)
     }
 
-    /// The same behind https.
+    /// Does the same over https.
     pub(crate) fn start_with(tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -94,7 +94,7 @@ impl FakeCloud {
         self.state().faults.push((method, path, fault));
     }
 
-    /// How many requests there were whose method and path begin like this.
+    /// Returns the number of requests with this method and prefix of the path.
     pub(crate) fn count(&self, start: &str) -> usize {
         let of = |(method, path, _): &&(String, String, Value)| format!("{method} {path}").starts_with(start);
         self.state().requests.iter().filter(of).count()
@@ -108,7 +108,7 @@ impl Drop for FakeCloud {
     }
 }
 
-/// A server as Nova shows it.
+/// Returns a server in Nova's format.
 pub(crate) fn server(id: &str, fleet: &str, status: &str) -> Value {
     json!({
         "id": id, "name": id, "status": status, "OS-EXT-STS:task_state": null, "created": "2026-01-01T00:00:00Z",
@@ -167,7 +167,7 @@ fn serve(stream: impl Read + Write, address: SocketAddr, state: &Mutex<State>) {
     let answer = format!(
         "HTTP/1.1 {status} X\r\ncontent-length: {length}\r\n{headers}connection: close\r\n\r\n{body}"
     );
-    // A client that has gone is its own trouble.
+    // The client may have closed the connection.
     let _ = reader.get_mut().write_all(answer.as_bytes());
 }
 
@@ -253,7 +253,7 @@ impl State {
     fn list(&self, tag: Option<&str>, name: Option<&str>, marker: Option<&str>) -> (u16, Value) {
         let after = marker.and_then(|marker| self.servers.iter().position(|server| server["id"] == marker));
         let rest = &self.servers[after.map_or(0, |at| at + 1)..];
-        // The filter comes as ^name$ with these two encoded.
+        // The filter has the form ^name$ with both signs encoded.
         let name = name.map(|name| name.trim_start_matches("%5E").trim_end_matches("%24"));
         let wanted = rest.iter().filter(|server| {
             tag.is_none_or(|tag| server["tags"].as_array().unwrap().iter().any(|of| of == tag))

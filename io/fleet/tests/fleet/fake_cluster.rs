@@ -1,5 +1,6 @@
-//! As much of an API server as the provider speaks with, and of the controllers behind it: pods are made, and let go in the order of
-//! the real ones. What the real ones do is tested against them (`kubernetes_real`); this one is for what cannot be had there at will.
+//! A fake of an API server as far as the provider uses it, and of its controllers, which create and delete
+//! pods in the order of the real ones. `kubernetes_real` tests the real ones; the fake is for errors that
+//! they do not produce on demand.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,25 +15,25 @@ pub(crate) struct FakeCluster {
     state: Arc<Mutex<State>>,
 }
 
-/// A workload "web" with a service "web". Everything may be changed at any time.
+/// State of a workload "web" with a service "web", which tests may change at any time.
 pub(crate) struct State {
     pub(crate) kind: &'static str,
     pub(crate) replicas: usize,
     pub(crate) version: u64,
     pub(crate) scaled_by: &'static str,
     pub(crate) pods: Vec<Value>,
-    /// Why no more pods are made.
+    /// Reason why no more pods are created.
     pub(crate) full: Option<&'static str>,
-    /// The controllers do nothing.
+    /// True if the controllers do nothing.
     pub(crate) idle: bool,
     pub(crate) autoscalers: Vec<Value>,
     pub(crate) ports: Value,
     pub(crate) token: String,
-    /// What may not be done, as `verb resource`.
+    /// Forbidden actions, as `verb resource`.
     pub(crate) forbidden: Vec<&'static str>,
-    /// What is to go wrong, each once: for a request of this method whose path begins like this.
+    /// Errors that occur once each: for a request with this method and this prefix of the path.
     pub(crate) faults: Vec<(&'static str, &'static str, Fault)>,
-    /// Every request: method, path with query, body.
+    /// All requests: method, path with query, body.
     pub(crate) requests: Vec<(String, String, Value)>,
     next: u32,
     closing: bool,
@@ -40,13 +41,13 @@ pub(crate) struct State {
 
 #[derive(Clone)]
 pub(crate) enum Fault {
-    /// This answer, and nothing is done.
+    /// Sends this response without executing the request.
     Answer(u16, &'static str),
-    /// It is done, and the connection is closed without an answer.
+    /// Executes the request, and closes the connection without a response.
     DoSilently,
-    /// The workload is scaled to that by somebody else before the request is looked at.
+    /// Another client scales the workload to this number before the request is executed.
     ScaledMeanwhile(usize),
-    /// Its status changes before the request is looked at.
+    /// The workload's status changes before the request is executed.
     TouchedMeanwhile,
 }
 
@@ -59,7 +60,7 @@ impl FakeCluster {
         Self::start_with(kind, replicas, None)
     }
 
-    /// The same behind https.
+    /// Does the same over https.
     pub(crate) fn start_with(kind: &'static str, replicas: usize, tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -108,7 +109,7 @@ impl FakeCluster {
         self.state().faults.push((method, path, fault));
     }
 
-    /// How many requests there were whose method and path begin like this.
+    /// Returns the number of requests with this method and prefix of the path.
     pub(crate) fn count(&self, start: &str) -> usize {
         let of = |(method, path, _): &&(String, String, Value)| format!("{method} {path}").starts_with(start);
         self.state().requests.iter().filter(of).count()
@@ -184,11 +185,11 @@ fn serve(stream: impl Read + Write, state: &Mutex<State>) {
     let length = body.len();
     let answer =
         format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
-    // A client that has gone is its own trouble.
+    // The client may have closed the connection.
     let _ = reader.get_mut().write_all(answer.as_bytes());
 }
 
-/// What is selected by labels, as a query has it.
+/// Returns the label selector of a query.
 fn labels(query: &str) -> Option<String> {
     let encoded = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector="))?;
     let mut bytes = encoded.bytes();
@@ -333,7 +334,7 @@ impl State {
         (200, self.pods[at].clone())
     }
 
-    /// What the controllers do: as many pods as are wanted.
+    /// Runs the controllers until the wanted number of pods exists.
     fn control(&mut self) {
         let own = |pod: &Value| pod["metadata"]["ownerReferences"][0]["uid"] != "alien";
         while !self.idle {
@@ -369,7 +370,7 @@ impl State {
     }
 }
 
-/// A pod that runs, and is ready.
+/// Returns a pod that runs and is ready.
 pub(crate) fn pod(name: &str, uid: &str, owner: &str, ip: Option<&str>) -> Value {
     json!({
         "metadata": {
@@ -389,7 +390,7 @@ fn endpoint(pod: &Value) -> Option<Value> {
     )
 }
 
-/// The order in which a ReplicaSet lets pods go.
+/// Returns the rank of a pod in the order in which a ReplicaSet deletes its pods.
 fn rank(pod: &Value) -> (bool, bool, i64) {
     let cost = pod["metadata"]["annotations"][COST].as_str().map_or(0, |cost| cost.parse().unwrap());
     (pod["status"]["phase"] == "Running", pod["status"]["conditions"][0]["status"] == "True", cost)

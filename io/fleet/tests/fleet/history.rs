@@ -1,4 +1,4 @@
-//! The file of rows: what is found again after a start, and what becomes of one that is large or broken.
+//! Tests of the CSV history: rows after a restart, and large or damaged files.
 
 use std::fs;
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn row(at: u32, decision: &str) -> Row {
     Row { timestamp: f64::from(at), needed: at, wanted: at, decision: decision.to_owned(), ..Row::default() }
 }
 
-/// The same row as a file holds it, if it is the only look of its span.
+/// Returns the same row as in a file, if it is the only look of its span.
 fn alone(at: u32, decision: &str) -> Row {
     let needed = f64::from(at);
     Row { needed_mean: Some(needed), needed_peak: Some(at), ..row(at, decision) }
@@ -84,7 +84,7 @@ fn all_that_was_ever_noted_is_played_again_what_was_put_aside_first() {
     let directory = TempDir::new().unwrap();
     let plan = plan(&directory, 600);
     let (mut history, _) = History::open(&plan).unwrap();
-    // One file is put aside, and no second one in its place.
+    // Stops at the first rotation, because a second one would replace the rotated file.
     let last = (0..).find(|second| {
         history.note(at(second * 10), &row(*second as u32, "")).unwrap();
         std::path::Path::new(&format!("{}.1", plan.file.display())).exists()
@@ -118,7 +118,7 @@ fn a_file_with_the_columns_of_before_gets_those_of_today_and_loses_nothing() {
     let (mut history, rows) = History::open(&plan).unwrap();
     assert_eq!(rows.iter().map(|row| row.timestamp).collect::<Vec<_>>(), [6.0, 7.0]);
     assert_eq!(rows[1].decision, "a, b");
-    // Told once.
+    // The news is returned once.
     let news = history.news().unwrap();
     assert!(news.contains("history.csv has the columns of today now; rows of an earlier version"), "{news}");
     assert_eq!(history.news(), None);
@@ -152,7 +152,8 @@ fn a_row_tells_of_all_looks_since_the_row_before() {
     let directory = TempDir::new().unwrap();
     let plan = plan(&directory, 1 << 20);
     let (mut history, _) = History::open(&plan).unwrap();
-    // A look each second; for three seconds of ten there is a burst, which is over when the row is written.
+    // A look takes place each second. A burst lasts three of ten seconds, and is over when the row is
+    // written.
     for second in 0..=10_u64 {
         let requests = if (4..7).contains(&second) { 300 } else { 6 };
         let look = Row {

@@ -1,4 +1,5 @@
-//! Rows in a SQLite database: found again, as a whole, by others meanwhile; bounded; and no harm where it cannot be had.
+//! Tests of the history in a SQLite database: restarts, atomic rows, concurrent readers, the maximum size,
+//! and files that cannot be used.
 
 use std::fs;
 use std::path::Path;
@@ -60,7 +61,7 @@ fn rows_are_found_again_with_all_that_is_in_them() {
     let (mut history, rows) = History::open(&plan).unwrap();
     assert_eq!(rows, []);
     note(&mut history, 0..5);
-    // Neither is it time nor was anything done.
+    // No row is due, and no action was taken.
     let idle = Row { decision: String::new(), ..row(5) };
     assert!(!history.note(Duration::from_secs(5), &idle).unwrap());
     drop(history);
@@ -86,7 +87,7 @@ fn others_read_whole_rows_while_it_is_written_and_hold_nobody_up() {
         reader.query_row(sql, [], |row| row.get(0)).unwrap()
     };
     assert_eq!(count(), 3);
-    // In the middle of a reader's transaction, which goes on seeing what it saw.
+    // The rows are added during a reader's transaction, which does not see them.
     note(&mut history, 3..6);
     assert_eq!(count(), 3);
     reader.execute_batch("COMMIT").unwrap();
@@ -99,7 +100,7 @@ fn what_a_killed_process_has_written_is_there() {
     let plan = plan(&directory, 1 << 20);
     let (mut history, _) = History::open(&plan).unwrap();
     note(&mut history, 0..3);
-    // As its files are at this moment: nothing was put away by a close.
+    // Copies the files without a close, as after a crash.
     let place = directory.path().join("copy");
     fs::create_dir(&place).unwrap();
     for entry in fs::read_dir(plan.file.parent().unwrap()).unwrap() {
@@ -128,7 +129,7 @@ fn a_large_one_loses_its_oldest_rows_and_grows_no_more() {
     let rows = History::latest(&many).unwrap();
     assert_eq!(rows.last().unwrap().needed, 9_999);
     assert!(rows.len() > 1_000 && rows.windows(2).all(|pair| pair[0].needed + 1 == pair[1].needed));
-    // It becomes smaller when it may not be as large any more.
+    // The database shrinks after its maximum size was reduced.
     let (mut history, _) = History::open(&few).unwrap();
     note(&mut history, 10_000..10_500);
     drop(history);
@@ -222,7 +223,7 @@ fn a_database_of_an_earlier_version_is_read_as_it_is_and_gets_the_columns_of_tod
         told.collect()
     };
     let expected = ["3 3 None None None", "3 3 Some(922) Some(92.2) None"];
-    // Without the write lock.
+    // Reads without the write lock.
     assert_eq!(told(&History::latest(&plan).unwrap()), expected);
     let (mut history, rows) = History::open(&plan).unwrap();
     assert_eq!(told(&rows), expected);

@@ -1,3 +1,5 @@
+//! Tests of the journal and of leases in files.
+
 use std::fs::OpenOptions;
 use std::io::Write;
 
@@ -105,7 +107,7 @@ fn a_lease_whose_lock_was_removed_is_lost() {
     let first = Lease::acquire(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
     assert!(matches!(first.check(), Err(LeaseError::Lost(_))));
-    // Another one takes over; the first does not come back to life by that.
+    // Another process acquires the lease; the first lease stays lost.
     let second = Lease::acquire(&path).unwrap();
     assert!(second.epoch() > first.epoch());
     assert!(second.check().is_ok());

@@ -1,3 +1,5 @@
+//! Tests of the Kubernetes provider with a fake cluster.
+
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
@@ -21,7 +23,7 @@ use crate::tools::{run, token};
 
 const SCALE: &str = "/apis/apps/v1/namespaces/default/deployments/web/scale";
 
-/// Of a kubeconfig with this server and this user.
+/// Returns the cluster of a kubeconfig with this server and this user.
 fn cluster(server: &str, user: &str) -> Cluster {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("config");
@@ -139,7 +141,8 @@ fn the_pod_that_has_drained_is_the_one_that_goes() {
     let fake = FakeCluster::start("Deployment", 4);
     let provider = provider(&fake);
     let cost = "controller.kubernetes.io/pod-deletion-cost";
-    // It was to go before Weir was killed, and stayed; and one is somebody else's favourite.
+    // The first pod was marked before Weir was killed, but stayed. Another client has given the second one a
+    // low cost.
     fake.state().pods[0]["metadata"]["annotations"][cost] = json!("-2147483648");
     fake.state().pods[1]["metadata"]["annotations"][cost] = json!("-100");
     run(provider.delete(&id("web-abc-3"))).unwrap();
@@ -280,7 +283,7 @@ fn a_creation_whose_answer_is_lost_makes_one_pod() {
     let failure = run(actuator.create(1)).remove(0).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Uncertain);
     assert_eq!(actuator.pending(), 1);
-    // As long as it may still be on its way it counts; then the number of replicas does.
+    // The creation is pending while the request may still take effect. Then the number of replicas decides.
     while actuator.pending() > 0 {
         run(actuator.settle()).unwrap();
         std::thread::yield_now();

@@ -1,5 +1,6 @@
-//! The provider with a real control plane: API server, controllers, scheduler, and pods that are said to run. `make test-kubernetes`
-//! starts one and runs these with WEIR_KUBERNETES set; they are not part of other runs.
+//! Tests of the provider with a real control plane: API server, controllers, scheduler, and pods without a
+//! kubelet. `make test-kubernetes` starts one and runs these tests with WEIR_KUBERNETES set; other runs omit
+//! them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +29,7 @@ fn cluster(user: &str) -> Cluster {
     surroundings.cluster(Some(&place(&format!("{user}.kubeconfig"))), None).unwrap()
 }
 
-/// As somebody who may do everything.
+/// Runs kubectl as an administrator.
 fn kubectl(arguments: &[&str], input: &str) -> String {
     let mut command = Command::new("kubectl");
     command.arg("--kubeconfig").arg(place("admin.kubeconfig")).args(arguments);
@@ -39,7 +40,7 @@ fn kubectl(arguments: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A workload with its service, which ends with the test.
+/// A workload with its service, which is deleted at the end of the test.
 struct Pods {
     name: &'static str,
     kind: &'static str,
@@ -78,7 +79,8 @@ impl Pods {
         self.until(&format!("{count} run"), all).await
     }
 
-    /// A pod that has an address may not be ready yet: the others are waited for.
+    /// Deletes a pod. Retries while other pods are not ready, which is possible although this one has an
+    /// address.
     async fn let_go(&self, id: &MachineId) {
         let end = Instant::now() + PATIENCE;
         while let Err(failure) = self.provider.delete(id).await {
@@ -138,11 +140,11 @@ fn twelve_pods_at_once_come_and_those_that_are_named_go() {
             all.iter().all(|machine| machine.zone.as_deref().is_some_and(|zone| zone.starts_with("zone-")))
         );
 
-        // Whoever follows finds the same pods.
+        // The next process finds the same pods.
         drop(actuator);
         let actuator = open();
         assert_eq!(actuator.settle().await.unwrap(), []);
-        // Every second one, so that none of the other orders of a ReplicaSet would do.
+        // Deletes every second pod, so that no other order of the ReplicaSet would have the same result.
         let mut left = all;
         while left.len() > 2 {
             let goes: Vec<MachineId> = left.iter().step_by(2).map(|machine| machine.id.clone()).collect();
@@ -180,7 +182,7 @@ fn nobody_goes_while_a_pod_is_not_ready() {
     let pods = Pods::new("Deployment", "unready", 2);
     run(async {
         let all = pods.until_running(2).await;
-        // One that finds no node stays behind.
+        // The new pod finds no node and stays pending.
         let large = r#"{"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 0}}, "template": {"spec": {"nodeSelector": {"no": "such"}}}}}"#;
         kubectl(&["patch", "deployment", "unready", "-p", large], "");
         pods.until("the other generation", |machines| machines.len() == 3).await;
@@ -202,7 +204,7 @@ fn of_a_stateful_set_the_last_goes_and_one_from_the_middle_comes_back() {
         assert_eq!(pods.provider.create(order(&token)).await.unwrap().id.as_str(), "numbered-2");
         let all = pods.until_running(3).await;
         let middle = all.iter().find(|machine| machine.id.as_str() == "numbered-1").unwrap();
-        // Its address may be the same again.
+        // The new pod may have the same address.
         let uid = || {
             let which = ["get", "pod", "numbered-1", "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"];
             kubectl(&which, "")
@@ -280,7 +282,7 @@ fn who_may_not_is_told_what() {
         assert_eq!(failure.kind, FailureKind::Auth);
         assert!(failure.message.contains("User \"nobody\" cannot get resource \"deployments\""), "{failure}");
         assert_eq!(provider.verify().await.unwrap_err().kind, FailureKind::Auth);
-        // It may look, and not change.
+        // The user may read, but not change anything.
         let resources = "--resource=deployments.apps,replicasets.apps,pods,endpointslices.discovery.k8s.io";
         kubectl(&["create", "role", "viewer", "--verb=get,list", resources], "");
         kubectl(&["create", "rolebinding", "viewer", "--role=viewer", "--user=nobody"], "");

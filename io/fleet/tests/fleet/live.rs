@@ -1,4 +1,5 @@
-//! The loop in virtual time, over machines that take their time to start and a balancer that checks them.
+//! Tests of the control loop in virtual time, with machines that take time to start and a load balancer that
+//! checks them.
 
 mod ages;
 mod flavours;
@@ -26,55 +27,55 @@ use crate::tools::run_virtually;
 const BOOT_S: u64 = 5;
 const CHECKS_S: u64 = 2;
 
-/// A cloud and a balancer, and what happens to them second by second.
+/// A simulated cloud and load balancer, with the events of each second.
 #[derive(Default)]
 struct World {
     second: u64,
-    /// With the second from which they run.
+    /// Machines, with the second from which they run.
     machines: BTreeMap<String, (MachineState, u64)>,
-    /// With the second from which their checks pass.
+    /// Members, with the second from which their health checks pass.
     members: BTreeMap<String, (Member, u64)>,
     requests: u64,
-    /// What each server works on.
+    /// Requests in progress on each server.
     active: u64,
     list_fails: bool,
     /// Duration of a list, and of any other call.
     list_takes_s: u64,
     acts_take_s: u64,
     balancer_fails: bool,
-    /// So many requests come while the machines are listed.
+    /// Requests that arrive while the machines are listed.
     meanwhile: u64,
-    /// Where machines say that they listen.
+    /// Port that the machines report.
     port: Option<u16>,
-    /// Whoever is to go has got something to do between look and action.
+    /// True if a server that is to be removed gets a request before the action.
     late: bool,
-    /// Machines that the list leaves out.
+    /// Machines that the list omits.
     hidden: BTreeSet<String>,
-    /// It names none that is made from now on either.
+    /// True if the list also omits all new machines.
     hides_new: bool,
-    /// Where machines stand.
+    /// Zones of the machines.
     zones: BTreeMap<String, &'static str>,
-    /// When they were made, as far as the provider tells.
+    /// Times of creation that the provider reports.
     created_s: BTreeMap<String, u64>,
-    /// Machines that are not small.
+    /// Machines with another flavour than small.
     flavours: BTreeMap<String, &'static str>,
-    /// How servers have done.
+    /// Performance of the servers.
     observed: Vec<(ServerName, Observation)>,
-    /// What is made fails.
+    /// True if new machines fail.
     spoilt: bool,
-    /// Of so many that are made the answer is lost.
+    /// Number of creations whose answers are lost.
     answers_lost: u32,
-    /// The provider refuses to stop and delete.
+    /// True if the provider refuses to stop and delete.
     keeps: bool,
-    /// It refuses to start, for this reason.
+    /// Failure of each start.
     refuses_to_start: Option<FailureKind>,
-    /// Checks of what is made from now on never pass.
+    /// True if the health checks of new machines never pass.
     sick: bool,
-    /// What is started stays stopped.
+    /// True if started machines stay stopped.
     stays_stopped: bool,
-    /// What is deleted stays in the list.
+    /// True if deleted machines stay in the list.
     lingers: bool,
-    /// What was done to machines and members, in order.
+    /// Actions on machines and members, in order.
     log: Vec<String>,
 }
 
@@ -282,7 +283,7 @@ impl Balancer for Shared {
     }
 }
 
-/// A fleet of two to ten servers that do ten requests a second each.
+/// A fleet of two to ten servers with a capacity of ten requests per second each.
 struct Play {
     _directory: TempDir,
     live: Live<Shared>,
@@ -313,7 +314,7 @@ impl Play {
         Self { _directory: directory, live, world }
     }
 
-    /// So many seconds with so many requests in each of them; what the last round came to.
+    /// Simulates seconds with a number of requests in each. Returns the last round.
     async fn seconds(&mut self, seconds: u64, requests: u64) -> Round {
         let mut last = None;
         for _ in 0..seconds {
@@ -358,7 +359,7 @@ fn servers_follow_demand_up_and_down() {
         assert!(running >= 6 && running == members && stopped == 0, "{:?}", play.counts());
         assert!(play.log().iter().all(|done| done == "create"));
 
-        // One is kept; the others are deleted. Nothing is stopped that has not been drained.
+        // One server is kept stopped and the others are deleted. Each was drained before.
         play.seconds(400, 5).await;
         assert_eq!(play.counts(), (2, 1, 2));
         let log = play.log();
@@ -367,7 +368,7 @@ fn servers_follow_demand_up_and_down() {
         assert_eq!(times("remove"), running - 2, "{log:?}");
         assert_eq!((times("stop"), times("delete")), (1, running - 3), "{log:?}");
 
-        // What is kept comes back first.
+        // The stopped server is started first.
         play.seconds(60, 25).await;
         assert_eq!(play.log()[0], "start");
     });
@@ -481,7 +482,7 @@ fn servers_that_were_there_before_teach_nothing_about_how_long_a_start_takes() {
         play.seconds(30, 5).await;
         let taught = play.live.scaler().expected(false);
         assert!(taught < Duration::from_secs(60), "{taught:?}");
-        // Another process takes over: all it knows is what it sees.
+        // Another process takes over and knows only what it observes.
         let mut next = Play::new();
         next.world.0.borrow_mut().machines = std::mem::take(&mut play.world.0.borrow_mut().machines);
         next.seconds(10, 5).await;

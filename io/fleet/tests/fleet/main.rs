@@ -1,4 +1,4 @@
-//! Behaviour of the fleet's parts, with real files, real processes and, for clouds, real sockets.
+//! Tests of the fleet's parts with real files, real processes and, for clouds, real sockets.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

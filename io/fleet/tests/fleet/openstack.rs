@@ -1,3 +1,5 @@
+//! Tests of the OpenStack provider with a fake cloud.
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -186,7 +188,7 @@ fn a_server_that_builds_for_too_long_has_failed() {
 #[test]
 fn what_is_not_ours_is_neither_listed_nor_touched() {
     let fake = FakeCloud::start();
-    // The tag alone does not make it ours.
+    // The tag alone does not make the server part of the fleet.
     let mut tagged = server("tagged", "other", "ACTIVE");
     tagged["tags"] = json!(["weir-fleet-web"]);
     fake.state().servers.extend([
@@ -218,7 +220,7 @@ fn a_list_is_read_page_by_page() {
     let provider = provider(&fake);
     assert_eq!(run(provider.machines()).unwrap().len(), 8);
     assert_eq!(fake.count("GET /compute/v2.1/servers/detail"), 3);
-    // A page that fails is no shorter list.
+    // A failed page must not shorten the list.
     fake.fail("GET", "/compute/v2.1/servers/detail?tags=weir-fleet-web&marker=s5", Fault::Ignore);
     assert_eq!(run(provider.machines()).unwrap_err().kind, FailureKind::Transient);
 }
@@ -353,7 +355,7 @@ fn refusals_are_told_apart() {
         assert_eq!(failure.kind, kind, "{failure}");
         assert!(failure.message.contains(message), "{failure}");
         assert_eq!(failure.retry_after, (status == 429).then(|| Duration::from_secs(17)));
-        // What it meant has passed, or has not, but nothing sticks.
+        // A failure does not affect later requests.
         create(&provider, "web-2", FRESH).unwrap();
     }
 }

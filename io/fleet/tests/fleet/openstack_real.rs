@@ -1,5 +1,5 @@
-//! The provider with a real control plane: Keystone, Nova, Glance, Neutron. `make test-openstack` starts one and runs these
-//! with OS_CLIENT_CONFIG_FILE set to its clouds.yaml; they are not part of other runs.
+//! Tests of the provider with a real control plane: Keystone, Nova, Glance and Neutron. `make test-openstack`
+//! starts one and runs these tests with OS_CLIENT_CONFIG_FILE set to its clouds.yaml; other runs omit them.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use weir_testkit::TempDir;
 
 use crate::tools::run;
 
-/// A server is built in about a second each.
+/// Maximum wait; a server takes about a second.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 fn cloud() -> Cloud {
@@ -26,7 +26,7 @@ fn settings(fleet: &str) -> OpenStackSettings {
     settings
 }
 
-/// Deletes the fleet's servers at the end, however the test ends.
+/// Deletes the fleet's servers at the end of the test.
 struct Fleet(OpenStackProvider);
 
 impl Fleet {
@@ -89,7 +89,7 @@ fn twelve_servers_at_once_live_through_everything() {
         let asked: BTreeSet<_> = made.into_iter().map(|machine| machine.unwrap().token).collect();
         assert_eq!(active.iter().map(|machine| machine.token.clone()).collect::<BTreeSet<_>>(), asked);
 
-        // Whoever follows finds the same servers.
+        // The next process finds the same servers.
         drop(actuator);
         let actuator = open();
         assert_eq!(actuator.settle().await.unwrap(), []);
@@ -156,7 +156,8 @@ fn another_fleet_s_servers_are_left_alone() {
     });
 }
 
-/// The quota is that of the project, which the others share: this one has a project of its own, with room for two.
+/// Uses a project of its own with a quota of two servers, because the other tests share their project's
+/// quota.
 #[test]
 #[ignore = "make test-openstack"]
 fn a_quota_is_said_to_be_one_and_known_in_advance() {
@@ -168,7 +169,7 @@ fn a_quota_is_said_to_be_one_and_known_in_advance() {
             let token = Token::fresh("quota").unwrap();
             fleet.0.create(Order { token: &token, again: false }).await.unwrap();
         }
-        // Nova counts a server when it has found a host for it.
+        // Nova counts a server once it has a host.
         fleet.until_all(2, MachineState::Running).await;
         assert_eq!(fleet.0.room().await.unwrap(), Some(0));
         let token = Token::fresh("quota").unwrap();
@@ -184,7 +185,7 @@ fn a_server_that_finds_no_host_has_failed_and_says_why() {
     settings.server_group = Some("apart".to_owned());
     let fleet = Fleet::new(settings);
     run(async {
-        // There is one host more to be had than there are: the group keeps its servers apart.
+        // The test creates one server more than there are hosts; the group requires a separate host for each.
         let count: usize = std::env::var("WEIR_OPENSTACK_HOSTS").unwrap().parse().unwrap();
         for at in 1..=count + 1 {
             let token = Token::fresh("crowded").unwrap();

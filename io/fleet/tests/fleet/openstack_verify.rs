@@ -1,4 +1,4 @@
-//! What is found out about a cloud before anything is made there.
+//! Tests of the check of a cloud before any server is created.
 
 use serde_json::json;
 use weir_fleet::openstack::{OpenStackProvider, OpenStackSettings};
@@ -53,7 +53,7 @@ fn that_servers_may_not_be_created_is_found_before_one_is() {
     assert_eq!(failure.kind, FailureKind::Auth);
     assert!(failure.message.starts_with("a server cannot be created: "), "{failure}");
     assert!(failure.message.ends_with(said), "{failure}");
-    // Who may makes none by asking.
+    // With the permission, the check creates no server.
     run(provider.verify()).unwrap();
     assert_eq!(fake.state().servers.len(), 0);
 }
@@ -64,7 +64,7 @@ fn that_a_credential_may_not_end_servers_is_found_before_one_has_to_go() {
     for (method, what, standby) in [("DELETE", "deleted", false), ("POST", "stopped and started", true)] {
         let fake = FakeCloud::start();
         let said = "The request you have made requires authentication.";
-        // It is asked for once more with a new token.
+        // The check repeats the request with a new token.
         for _ in 0..2 {
             fake.fail(method, NOBODY, Fault::Answer(401, "", error(said)));
         }
@@ -74,7 +74,7 @@ fn that_a_credential_may_not_end_servers_is_found_before_one_has_to_go() {
         assert_eq!(failure.kind, FailureKind::Auth);
         assert!(failure.message.starts_with(&format!("a server cannot be {what}: ")), "{failure}");
         assert!(failure.message.ends_with(said), "{failure}");
-        // What is never done need not be permitted.
+        // Actions that the fleet never uses need no permission.
         run(provider.verify()).unwrap();
         assert_eq!(fake.count(&format!("POST {NOBODY}")) > 0, standby);
     }

@@ -1,3 +1,5 @@
+//! Tests of the provider for processes.
+
 use std::cell::Cell;
 use std::net::TcpListener;
 use std::rc::Rc;
@@ -9,7 +11,7 @@ use weir_testkit::{PATIENCE, TempDir, wait_until};
 
 use crate::tools::{run, token};
 
-/// Processes that do not outlive their test, by a clock that stands still unless it is moved.
+/// Processes that end with their test, and a clock that only the test moves.
 struct Fixture {
     directory: TempDir,
     settings: ProcessSettings,
@@ -33,7 +35,7 @@ impl Fixture {
         fixture
     }
 
-    /// As if the process had been killed and another one had followed it.
+    /// Opens the provider again, as after a kill and a restart.
     fn reopen(&mut self) {
         let clock = Rc::clone(&self.clock);
         let clock = Rc::new(move || clock.get());
@@ -63,7 +65,7 @@ impl Fixture {
         String::from_utf8(self.provider().output(&id(name), 1 << 20).unwrap()).unwrap()
     }
 
-    /// Looks after the processes until the only one is in this state.
+    /// Runs the maintenance until the only process is in this state.
     fn tend_until(&self, state: MachineState) {
         wait_until(&format!("{state:?}"), PATIENCE, || {
             run(self.provider().tend()).unwrap();
@@ -116,7 +118,7 @@ fn a_process_is_told_where_to_listen_and_what_it_is_called() {
 #[test]
 fn what_is_in_our_environment_stays_with_us() {
     let fixture = Fixture::new("env; echo done; exec sleep 600");
-    // Cargo sets it for tests.
+    // Cargo sets this variable for tests.
     assert!(std::env::var("CARGO_MANIFEST_DIR").is_ok());
     fixture.create("web-1");
     fixture.wait_for_output("web-1", "done");
@@ -135,7 +137,7 @@ fn one_token_makes_one_process() {
     assert_eq!(fixture.output("web-1"), "started\n");
 }
 
-/// A listener whose port nobody is given who asks for any port.
+/// Returns a listener on a port that the system does not assign automatically.
 fn listener_outside_the_ephemeral_range() -> TcpListener {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let ephemeral = range.split_whitespace().next().unwrap().parse::<u16>().unwrap();
@@ -151,7 +153,7 @@ fn each_process_has_a_port_of_its_own_from_the_range() {
     let create = |name| run(fixture.provider().create(Order { token: &token(name), again: false }));
     assert_eq!(create("web-1").unwrap_err().kind, FailureKind::Quota);
     drop(taken);
-    // A process that another test is just starting may hold our descriptors until it begins its program.
+    // A process that another test is starting may hold copies of the descriptors until its exec.
     let mut made = None;
     wait_until("the port is free", PATIENCE, || {
         made = create("web-1").ok();
@@ -171,7 +173,7 @@ fn a_stopped_process_ends_in_peace_and_is_started_again_where_it_was() {
     fixture.tend_until(MachineState::Stopped);
     assert_eq!(fixture.output("web-1"), "hello\nbye\n");
 
-    // What is done already is done.
+    // Repeated actions succeed.
     run(fixture.provider().stop(&machine.id)).unwrap();
     run(fixture.provider().start(&machine.id)).unwrap();
     run(fixture.provider().start(&machine.id)).unwrap();
@@ -310,7 +312,7 @@ fn a_process_outlives_us_and_is_adopted() {
     run(fixture.provider().tend()).unwrap();
     assert_eq!(fixture.output("web-1"), pid, "it was not started again");
 
-    // Without its record's mark it is known by its environment.
+    // Without the record's identity, the environment identifies the process.
     let record = fixture.directory.path().join("machines/web-1.json");
     let text = std::fs::read_to_string(&record).unwrap();
     let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -329,7 +331,7 @@ fn what_another_directory_has_started_is_left_alone() {
     ours.create("web-1");
     theirs.create("web-1");
     theirs.wait_for_output("web-1", "\n");
-    // Neither an end nor an adoption mistakes the one for the other.
+    // Neither stopping nor adopting confuses the two processes.
     run(ours.provider().stop(&id("web-1"))).unwrap();
     ours.tend_until(MachineState::Stopped);
     ours.reopen();
@@ -345,7 +347,7 @@ fn a_process_that_cannot_be_seen_yet_is_not_started_twice() {
     run(fixture.provider().stop(&machine.id)).unwrap();
     fixture.tend_until(MachineState::Stopped);
     let runs = fixture.output("web-1");
-    // As it is when a process was killed while its child was becoming another program.
+    // This is the state after a process was killed while its child was in exec.
     let machines = fixture.directory.path().join("machines");
     let record = machines.join("web-1.json");
     let mut value: serde_json::Value =

@@ -1,4 +1,4 @@
-//! What several of the tests need.
+//! Helpers of several tests.
 
 use weir_fleet::Token;
 
@@ -7,7 +7,7 @@ pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 
-/// The same in virtual time: when nothing else is to be done, the clock jumps to the next timer.
+/// Does the same in virtual time: if no task is ready, the clock jumps to the next timer.
 pub(crate) fn run_virtually<T>(future: impl Future<Output = T>) -> T {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().start_paused(true).build().unwrap().block_on(future)

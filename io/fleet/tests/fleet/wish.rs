@@ -1,4 +1,4 @@
-//! What operators want outlives whoever was told.
+//! Tests of the desired state, which outlives the process that received it.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ fn what_is_no_wish_changes_nothing_and_is_read_again_until_it_is_one() {
         assert!(file.refresh().unwrap_err().to_string().contains("wish.json"));
         assert_eq!((file.known(), file.is_read()), (wish, true));
     }
-    // The same file, as after an error of the disk that has passed.
+    // The same file is readable again after a temporary disk error.
     fs::write(directory.path().join("wish.json"), r#"{"servers": 8}"#).unwrap();
     file.refresh().unwrap();
     assert_eq!(file.known().servers, Some(8));
@@ -74,7 +74,7 @@ fn a_wish_is_untold_until_others_were_told_and_counts_more_than_theirs_so_long()
     file.refresh().unwrap();
     assert!(!file.is_untold());
     file.set(paused).unwrap();
-    // Killed before anybody was told.
+    // The process is killed before it notifies the other processes.
     let mut file = open();
     file.refresh().unwrap();
     assert!(file.is_untold());
@@ -88,7 +88,7 @@ fn a_wish_is_untold_until_others_were_told_and_counts_more_than_theirs_so_long()
     let mut later = open();
     later.refresh().unwrap();
     assert_eq!((later.known(), later.is_untold()), (three, false));
-    // Where all share a directory, nobody must be told.
+    // If all processes share a directory, no notification is necessary.
     let mut alone = WishFile::new(directory.path());
     alone.set(paused).unwrap();
     assert!(!alone.is_untold());
@@ -104,11 +104,11 @@ fn what_was_not_changed_here_is_what_others_wish_when_they_are_told() {
     };
     let wish = |paused, servers| Wish { paused, servers };
     open().set(wish(None, Some(3))).unwrap();
-    // After a restart, too.
+    // The result is the same after a restart.
     let mut file = open();
     file.heard(wish(Some(true), None)).unwrap();
     assert_eq!((file.known(), file.is_untold()), (wish(Some(true), Some(3)), true));
-    // Another command while they are told.
+    // Another command arrives during the notification.
     file.set(wish(Some(true), Some(4))).unwrap();
     file.told(wish(Some(true), Some(3))).unwrap();
     assert!(file.is_untold());
@@ -117,7 +117,7 @@ fn what_was_not_changed_here_is_what_others_wish_when_they_are_told() {
     assert_eq!((file.known(), file.is_untold()), (wish(Some(false), Some(4)), true));
     file.told(file.known()).unwrap();
     assert!(!file.is_untold());
-    // What is taken back is changed, too; and what others wish as well is told.
+    // A withdrawal counts as a change. If the other processes report the same state, no notification is due.
     file.set(wish(Some(false), None)).unwrap();
     file.heard(wish(Some(true), Some(4))).unwrap();
     assert_eq!((file.known(), file.is_untold()), (wish(Some(true), None), true));

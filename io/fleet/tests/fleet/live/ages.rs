@@ -1,4 +1,4 @@
-//! Servers that were there before whoever leads now.
+//! Tests of servers that existed before the present leader.
 
 use weir_fleet::MachineState;
 use weir_scale::Leaver;
@@ -6,7 +6,7 @@ use weir_scale::Leaver;
 use super::Play;
 use crate::tools::run_virtually;
 
-/// Of three that are found, and of which two are needed.
+/// Returns the two servers that stay of three existing ones.
 fn stay(goes_first: Leaver) -> Vec<String> {
     run_virtually(async {
         let mut play = Play::with(|rules| rules.leaver = goes_first);

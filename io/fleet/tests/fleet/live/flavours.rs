@@ -1,4 +1,4 @@
-//! Servers of several sizes.
+//! Tests of servers with several flavours.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use weir_scale::{Capacity, Observation};
 use super::Play;
 use crate::tools::run_virtually;
 
-/// A fleet that makes small servers, and may have large ones.
+/// Creates a fleet that creates small servers and may have large ones.
 fn play(large: Capacity) -> Play {
     Play::with(|rules| rules.capacity.others = vec![(Name::new("large").unwrap(), large)])
 }
 
 impl Play {
-    /// The first of its servers turn out to be large; their names.
+    /// Makes the first servers large. Returns their names.
     fn are_large(&self, servers: usize) -> Vec<String> {
         let mut world = self.world.0.borrow_mut();
         let names: Vec<String> = world.machines.keys().take(servers).cloned().collect();
@@ -34,7 +34,7 @@ fn a_server_counts_for_what_its_flavour_can_do() {
         play.are_large(2);
         let round = play.seconds(1, 35).await;
         assert_eq!(round.decision.unwrap().fleet.healthy, (all - 2) as f64 + 8.0);
-        // So there are more than are needed.
+        // The fleet now has more servers than it needs.
         let round = play.seconds(300, 35).await;
         let healthy = round.decision.unwrap().fleet.healthy;
         assert!(play.counts().0 < all && healthy >= 3.5, "{:?} {healthy}", play.counts());
@@ -47,7 +47,7 @@ fn a_server_that_a_list_leaves_out_still_counts_for_what_its_flavour_can_do() {
         let mut play = play(Capacity::Given(40.0));
         play.seconds(60, 35).await;
         let large = play.are_large(2);
-        // There are more than are needed now, and none may go meanwhile.
+        // The fleet now has more servers than it needs, but must not remove any.
         play.live.set_acting(false);
         let before = play.seconds(1, 35).await.decision.unwrap().fleet.healthy;
         assert!(before >= 10.0, "{before}");
@@ -65,7 +65,8 @@ fn what_servers_can_do_is_learned_for_each_flavour_by_itself() {
         play.seconds(60, 35).await;
         let large = play.are_large(1).remove(0);
         let small = play.world.0.borrow().machines.keys().nth(1).cloned().unwrap();
-        // Both are slow from 20 requests a second on, and only of the large one it is to be found out.
+        // Both servers slow down at 20 requests per second, but only the capacity of the large one is
+        // learned.
         for (rate_per_s, ms) in [(5.0, 1), (20.0, 10), (30.0, 20)] {
             let observation = Observation { rate_per_s, latency: Duration::from_millis(ms) };
             for name in [&large, &small] {

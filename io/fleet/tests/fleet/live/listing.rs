@@ -1,4 +1,4 @@
-//! Lists of machines that leave some out.
+//! Tests of incomplete lists of machines.
 
 use weir_fleet::live::Health;
 use weir_scale::Alarm;
@@ -7,13 +7,13 @@ use super::Play;
 use crate::tools::run_virtually;
 
 impl Play {
-    /// The list leaves out all that are there.
+    /// Hides all present machines from the list.
     fn hide_all(&self) {
         let mut world = self.world.0.borrow_mut();
         world.hidden = world.machines.keys().cloned().collect();
     }
 
-    /// Servers that take requests.
+    /// Returns the number of servers that receive requests.
     fn serving(&self) -> usize {
         let members = weir_fleet::live::Balancer::members(&self.world).unwrap();
         members.iter().filter(|member| !member.draining && matches!(member.health, Health::Up(_))).count()
@@ -105,7 +105,7 @@ fn a_machine_that_a_list_leaves_out_finishes_its_requests() {
         play.seconds(30, 15).await;
         let log = play.log();
         assert!(log.contains(&"drain".to_owned()) && !log.contains(&"remove".to_owned()), "{log:?}");
-        // It is there again, and gets requests again if it is needed.
+        // The server is in the list again, and gets requests again if needed.
         play.world.0.borrow_mut().hidden.clear();
         play.world.0.borrow_mut().active = 0;
         play.seconds(1, 15).await;

@@ -1,4 +1,4 @@
-//! Placement of servers: ports and zones.
+//! Tests of the placement of servers: ports and zones.
 
 use weir_scale::Leaver;
 
@@ -26,7 +26,8 @@ fn whoever_stands_where_most_are_goes_first_if_that_is_wanted() {
         let mut play = Play::with(|rules| rules.leaver = Leaver::ZoneBalance);
         play.seconds(60, 25).await;
         let names: Vec<String> = play.world.0.borrow().machines.keys().cloned().collect();
-        // Whoever it would be otherwise: the two that stand together are the oldest one day and the newest the next.
+        // The zone decides regardless of age: of the two servers in one zone, either may be the oldest or the
+        // newest.
         play.world.0.borrow_mut().zones =
             names.iter().zip(["north", "north", "south"]).map(|(name, zone)| (name.clone(), zone)).collect();
         play.seconds(200, 15).await;

@@ -1,4 +1,4 @@
-//! Slow providers.
+//! Tests of slow providers.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use super::Play;
 use crate::tools::run_virtually;
 
 impl Play {
-    /// Plays as [`Play::seconds`]. Returns the longest duration of a look, and the number of looks with a decision.
+    /// Simulates seconds as [`Play::seconds`] does. Returns the longest duration of a look, and the number of
+    /// looks with a decision.
     async fn looks(&mut self, seconds: u64, requests: u64) -> (Duration, usize) {
         let (mut longest, mut decided) = (Duration::ZERO, 0);
         for _ in 0..seconds {
@@ -37,7 +38,7 @@ fn a_slow_list_delays_no_look_and_demand_is_followed_by_the_list_before() {
         assert_eq!(decided, 40);
         let created = play.log().iter().filter(|done| *done == "create").count();
         assert!((3..=5).contains(&created), "{created}");
-        // The balancer gets them once a list names them.
+        // The load balancer gets the servers once a list names them.
         play.seconds(20, 45).await;
         assert!(play.counts().2 >= 5, "{:?}", play.counts());
         // The surplus is drained and stopped in order.
@@ -101,7 +102,7 @@ fn what_a_machine_is_asked_slowly_is_asked_once_and_the_others_go_on() {
         play.looks(60, 5).await;
         assert_eq!(play.counts(), (2, all - 2, 2));
         play.log();
-        // The same for starts.
+        // The same applies to starts.
         let (longest, _) = play.looks(60, 55).await;
         assert!(longest <= HALF, "{longest:?}");
         let log = play.log();

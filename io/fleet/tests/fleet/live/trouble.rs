@@ -1,4 +1,4 @@
-//! Servers that are restarted, ill, or not let go.
+//! Tests of servers that restart, become unhealthy, or cannot be removed.
 
 use weir_fleet::{FailureKind, MachineState};
 use weir_scale::{Alarm, StartFailure};
@@ -65,7 +65,7 @@ fn a_server_that_the_provider_does_not_let_go_gets_no_requests_until_it_is_calle
             assert!(waited < 600, "nobody leaves");
             play.seconds(1, 5).await;
         }
-        // Whoever has left stays out, whatever the provider says.
+        // A removed server stays out of the load balancer, even if the provider refuses to stop it.
         let mut members = play.counts().2;
         for _ in 0..200 {
             play.seconds(1, 5).await;
@@ -77,7 +77,7 @@ fn a_server_that_the_provider_does_not_let_go_gets_no_requests_until_it_is_calle
         play.log();
         play.seconds(30, 35).await;
         assert_eq!((play.counts().2, play.log()), (before, Vec::new()), "they are there, and come back");
-        // And it goes when the provider lets it.
+        // The server is removed once the provider permits it.
         play.world.0.borrow_mut().keeps = false;
         play.seconds(300, 5).await;
         assert_eq!(play.counts(), (2, 1, 2));
@@ -103,7 +103,8 @@ fn a_machine_that_the_provider_does_not_let_go_is_asked_for_after_pauses_that_gr
             told += u32::from(round.troubles.iter().any(|why| why.contains("it is locked")));
         }
         let asked = play.log().iter().filter(|done| *done == "refused").count();
-        // Of each of two machines at most after 1, 2, 4, 8, 16 and then each 30 seconds.
+        // Each of two machines causes an attempt after at most 1, 2, 4, 8 and 16 seconds, and then every 30
+        // seconds.
         assert!((3..=20).contains(&asked), "asked {asked} times in 100 seconds");
         assert_eq!(told, 100);
         play.world.0.borrow_mut().keeps = false;
@@ -119,12 +120,12 @@ fn machines_that_fail_before_they_serve_are_made_again_after_pauses_that_grow() 
         play.world.0.borrow_mut().spoilt = true;
         let round = play.seconds(300, 5).await;
         let created = play.log().iter().filter(|done| *done == "create").count();
-        // Two at the beginning, and after 5, 10, 20, 40, 80 and 160 seconds.
+        // Two creations at the beginning, and more after 5, 10, 20, 40, 80 and 160 seconds.
         assert!((8..=14).contains(&created), "{created} in 300 seconds");
         let alarms = round.decision.unwrap().alarms;
         let withheld = |alarm: &Alarm| matches!(alarm, Alarm::Withheld { failures: 5.., .. });
         assert!(alarms.iter().any(withheld), "{alarms:?}");
-        // Whoever has mended it waits for a while, and then all is as ever.
+        // After the repair, the pause ends, and the fleet works again.
         play.world.0.borrow_mut().spoilt = false;
         let round = play.seconds(400, 5).await;
         assert_eq!((play.counts(), round.decision.unwrap().alarms), ((2, 0, 2), Vec::new()));
@@ -171,7 +172,7 @@ fn a_time_that_nothing_was_known_of_is_no_reason_to_shrink() {
         play.world.0.borrow_mut().balancer_fails = true;
         play.seconds(600, 5).await;
         play.world.0.borrow_mut().balancer_fails = false;
-        // Ten minutes with little to do would be reason enough for more than this.
+        // Ten minutes of low demand would otherwise justify more actions than this.
         let round = play.seconds(1, 55).await;
         assert_eq!((play.log(), round.decision.unwrap().wanted), (Vec::new(), 6));
     });
@@ -185,7 +186,7 @@ fn a_server_that_is_drained_again_when_it_was_called_back_is_no_capacity() {
         play.log();
         let name = play.world.0.borrow().members.keys().next().unwrap().clone();
         for _ in 0..60 {
-            // Its agent says so each second.
+            // The agent reports it as draining each second.
             play.world.0.borrow_mut().members.get_mut(&name).unwrap().0.draining = true;
             play.seconds(1, 15).await;
         }
@@ -220,7 +221,7 @@ fn a_server_that_is_drained_because_its_machine_is_missing_is_called_back_when_t
         drain(&play);
         play.seconds(2, 15).await;
         play.world.0.borrow_mut().active = 1;
-        // Its place is taken, it is let go, and then there is more to do than ever.
+        // A replacement is created and the server is drained; then the demand rises.
         play.world.0.borrow_mut().hidden.insert(name.clone());
         play.seconds(40, 15).await;
         assert!(play.world.0.borrow().members[&name].0.draining);
@@ -248,7 +249,7 @@ fn machines_that_never_become_healthy_do_not_pile_up() {
                 _ => None,
             }));
         }
-        // Two are missing: each has one in its place at most that is late, and one that is awaited.
+        // Two servers are missing. Each has at most one late and one awaited successor.
         assert!((7..=8).contains(&most), "{most} machines");
         assert!(
             !causes.is_empty() && causes.iter().all(|cause| *cause == StartFailure::Checks),
@@ -258,7 +259,7 @@ fn machines_that_never_become_healthy_do_not_pile_up() {
         let count = |what: &str| log.iter().filter(|done| *done == what).count();
         assert!(count("delete") >= 4, "they are deleted: {log:?}");
         assert!(count("create") <= 24, "{} made in 25 minutes", count("create"));
-        // Once the image is mended, the fleet is whole again.
+        // After the image is repaired, the fleet has all servers again.
         play.world.0.borrow_mut().sick = false;
         let round = play.seconds(900, 55).await;
         assert_eq!((play.counts().0, round.decision.unwrap().alarms), (6, Vec::new()));
@@ -313,7 +314,7 @@ fn a_machine_that_the_provider_does_not_start_for_whatever_reason_is_not_asked_f
             play.seconds(120, 25).await;
             let log = play.log();
             let asked = log.iter().filter(|done| *done == "refused").count();
-            // After 1, 2, 4, 8, 16 and then 30 seconds each.
+            // Attempts follow after 1, 2, 4, 8 and 16 seconds, and then every 30 seconds.
             assert!((5..=9).contains(&asked), "{kind:?}: {asked} times: {log:?}");
             play.world.0.borrow_mut().refuses_to_start = None;
             play.seconds(60, 25).await;
