@@ -21,8 +21,8 @@ impl<K, T> Default for Batch<K, T> {
 }
 
 impl<K: Clone + PartialEq, T> Batch<K, T> {
-    /// Executes `work` for a key. The first caller executes it for all keys that wait by then. Calls run one
-    /// after the other, in the order of `turn`.
+    /// Executes `work` for a key. The first caller executes it for all keys that wait by then. The lock
+    /// `turn` lets one call run at a time.
     pub(crate) async fn join(
         &self,
         key: K,

@@ -79,7 +79,7 @@ impl WishFile {
         }
     }
 
-    /// Sets if processes with other directories must be notified of each change.
+    /// Sets `is_shared`: true if processes with other directories must be notified of each change.
     #[must_use]
     pub fn shared(mut self, is_shared: bool) -> Self {
         self.is_shared = is_shared;

@@ -30,7 +30,7 @@ struct Mean {
 /// Maximum number of steps in a season, as in forecasts.
 const SEASON_MAX: usize = 288;
 /// Maximum number of steps, and their maximum span; forecasts use no more. Values are limited, so the text
-/// stays below the size limit of a Redis value.
+/// stays below the maximum reply of the Redis client (64 KiB).
 const STEPS_MAX: i64 = 2_016;
 /// Maximum ratio between the step sizes of a text and of this log.
 const SIZES_MAX: i64 = 100;

@@ -1,7 +1,7 @@
 //! Plausibility of measurements, by recent values.
 //!
-//! A single absurd value must not order servers, and a stopped counter must not remove any. The last accepted value counts
-//! instead until the new level has lasted. Ordinary noise is left to the policies.
+//! A single absurd value must not order servers, and a stopped counter must not remove any. The last accepted
+//! value counts instead until the new level has lasted. Ordinary noise is left to the policies.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -73,8 +73,8 @@ const STEADY: usize = 6;
 const JUMP: f64 = 10.0;
 /// A jump is accepted at this look, so that a real one is answered two looks late.
 const JUMP_LOOKS: u32 = 3;
-/// Expected count from which a count of zero is a standstill. At 10, chance gives zero once in 22,000 looks. Without requests under
-/// way an end of traffic is likely, so the limit is higher.
+/// Expected count from which a count of zero is a standstill. At 10, chance gives zero once in 22,000 looks.
+/// Without requests under way an end of traffic is likely, so the limit is higher.
 const DUE_BUSY: f64 = 10.0;
 const DUE_IDLE: f64 = 100.0;
 /// Factor for the duration of a standstill while requests are under way.
@@ -132,8 +132,8 @@ impl Plausibility {
         self.recent.iter().copied().reduce(f64::max)
     }
 
-    /// Returns the steady rate: the second least of the latest values, or 0 if there are too few. A counter that stops between two
-    /// looks leaves one value that is too small.
+    /// Returns the steady rate: the second least of the latest values, or 0 if there are too few. A counter
+    /// that stops between two looks leaves one value that is too small.
     fn steady(&self) -> f64 {
         let mut latest: [f64; STEADY] = [0.0; STEADY];
         for (slot, value) in latest.iter_mut().zip(self.recent.iter().rev()) {

@@ -105,9 +105,9 @@ pub struct CoolDown {
 /// Servers that are kept stopped, because starting them is much faster than creating new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Standby {
-    /// Number of surplus servers to keep stopped; further ones are deleted.
+    /// Maximum number of stopped servers; further surplus servers are deleted.
     pub keep: u32,
-    /// Number of stopped servers to create in advance; at most `keep`.
+    /// Minimum number of stopped servers, which are created in advance if necessary; at most `keep`.
     pub prepare: u32,
 }
 

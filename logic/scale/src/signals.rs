@@ -26,7 +26,7 @@ pub enum Unusable {
     AtLeast(SignalKind),
     /// The value is far above recent ones. The last accepted value counts until the new level lasts.
     Jump {
-        /// Signal.
+        /// Kind of the signal.
         kind: SignalKind,
         /// Measured value.
         measured: f64,

@@ -34,8 +34,8 @@ struct Session {
     token: Option<String>,
 }
 
-/// Maximum time for name resolution, connection and TLS handshake together. It is shorter than the request
-/// timeout, so that a failed connection is recognised as such, with nothing sent.
+/// Maximum time for name resolution, connection and TLS handshake together. At most half of the request
+/// timeout applies, so that a failed connection is recognised as such, with nothing sent.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Maximum length of the server's message that is shown.
 const MESSAGE_CHARS_MAX: usize = 400;

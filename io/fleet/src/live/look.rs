@@ -54,7 +54,8 @@ impl<B: Balancer> Live<B> {
                 troubles.push(format!("{name} has failed: {why}"));
             }
         }
-        // Drains a missing server, and removes it when it has no requests, because its machine may still run.
+        // Drains a server that is missing from the list, because its machine may still run. Removes it once
+        // it has no requests.
         let is_gone = |member: &&Member| self.absent.verdict(member) == Some(Verdict::Gone);
         let gone: Vec<&Member> = members.iter().filter(is_gone).collect();
         for member in gone {

@@ -216,7 +216,7 @@ impl OpenStackProvider {
         Err(Failure::new(FailureKind::Permanent, message))
     }
 
-    /// Changes a server's state to one of `good`. Does nothing if it is in such a state. If Nova refuses
+    /// Changes a server's state to one of `good`. Does nothing if the server already has one. If Nova refuses
     /// because of a conflict, checks the state again.
     async fn act(
         &self,

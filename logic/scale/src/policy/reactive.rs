@@ -14,7 +14,7 @@ pub struct Reactive {
     pub baseline: u32,
 }
 
-/// The rule at work.
+/// The policy with its state.
 #[derive(Debug, Clone)]
 pub(crate) struct Tracker {
     rule: Reactive,
