@@ -297,7 +297,7 @@ impl Provider for KubernetesProvider {
         Box::pin(self.complain())
     }
 
-    /// An aborted request may still take effect.
+    /// Returns the timeout of a request, because an aborted request may take effect until then.
     fn settling(&self) -> Duration {
         self.settings.timeout
     }
