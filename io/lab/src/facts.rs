@@ -1,74 +1,74 @@
-//! What a run was asked to do, and what it saw of itself.
+//! The settings of a run and the measurements that the generator makes of itself.
 
 use serde::{Deserialize, Serialize};
 
 use crate::schedule::{Arrivals, Phases};
 use crate::turns::Turns;
 
-/// What was asked for.
+/// Settings of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Head {
     /// Version of the result file.
     pub format: u32,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
     /// When the run started, in nanoseconds since 1970.
     pub started_unix_ns: u64,
-    /// How requests follow each other.
+    /// Load model of the run.
     pub mode: Mode,
     /// Names of the targets.
     pub targets: Vec<String>,
-    /// Requests that should be sent, where that is known beforehand.
+    /// Planned number of requests, if it is known before the start.
     pub requests: Option<u64>,
-    /// How long requests are started, in seconds, where that is known beforehand.
+    /// Time during which requests are started, in seconds, if it is known before the start.
     pub duration_s: Option<f64>,
-    /// HTTP/2, with so many requests at a time on each connection; `None` = HTTP/1.1.
+    /// Concurrent requests per HTTP/2 connection; `None` = HTTP/1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<usize>,
-    /// Connections at the same time, at most.
+    /// Maximum number of concurrent connections.
     pub connections_max: usize,
     /// Threads that generate load.
     pub threads: usize,
-    /// How long an answer may take, in seconds.
+    /// Timeout of a request, in seconds.
     pub timeout_s: f64,
-    /// What is expected.
+    /// Expectations that the server must meet.
     pub expected: Expected,
 }
 
-/// How requests follow each other.
+/// Load model: the rule by which requests follow each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Mode {
-    /// By the clock.
+    /// Open loop: requests start by the clock.
     Open {
-        /// The rates.
+        /// Rates over time.
         phases: Phases,
-        /// How arrivals follow each other.
+        /// Spacing of arrivals.
         arrivals: Arrivals,
     },
-    /// As a log says.
+    /// Replay: requests start at the times of a log.
     Replay {
-        /// Its name.
+        /// Name of the log.
         log: String,
-        /// So many times as fast.
+        /// Speed factor: 2 replays the log twice as fast.
         speed: f64,
     },
-    /// Each connection sends its next request when it has its answer.
+    /// Closed loop: each connection sends its next request after it has received its response.
     Closed {
-        /// How many connections.
+        /// Number of connections.
         connections: usize,
-        /// How long each waits before its next request, in seconds.
+        /// Pause of each connection before its next request, in seconds.
         pause_s: f64,
     },
-    /// Connections are opened by the clock, and each sends so many requests one after another.
+    /// Sessions: connections open by the clock, and each sends `calls` requests one after another.
     Sessions {
-        /// Their rates.
+        /// Rates of the sessions over time.
         phases: Phases,
-        /// How they follow each other.
+        /// Spacing of the sessions.
         arrivals: Arrivals,
-        /// Requests of each.
+        /// Requests per session.
         calls: u32,
-        /// How long each waits before its next request, in seconds.
+        /// Pause of each session before its next request, in seconds.
         pause_s: f64,
     },
 }
@@ -80,33 +80,33 @@ impl Default for Mode {
 }
 
 impl Mode {
-    /// Latency counts from when a request was due, and starts must be on time.
+    /// True if requests have due times: latency then counts from the due time, and starts must be on time.
     pub fn has_schedule(&self) -> bool {
         !matches!(self, Self::Closed { .. })
     }
 }
 
-/// What a good run looks like.
+/// Criteria for a good run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
-    /// Statuses that count as success, or the first digits of classes of them: 2 = 200 to 299. Empty = 200 to 399.
+    /// Statuses that count as success, or their first digits: 2 = 200 to 299. Empty = 200 to 399.
     pub statuses: Vec<u16>,
-    /// At least this share of the requests is answered as expected, in percent; with fewer the server has failed.
+    /// Minimum share of requests with the expected response, in percent. Below it, the server has failed.
     #[serde(default = "Expected::success_min_percent")]
     pub success_min_percent: f64,
-    /// Bytes of each successful answer's body.
+    /// Size of the body of each successful response, in bytes.
     pub body_bytes: Option<u64>,
-    /// What the server should take before it answers, at least, in nanoseconds.
+    /// Minimum time that the server should take before it responds, in nanoseconds.
     pub think_ns: Option<u64>,
-    /// Shares of requests by server; `None` = nobody looks.
+    /// Expected distribution of requests over servers; `None` = not checked.
     pub balance: Option<Balance>,
-    /// Lateness on a busy machine is marked, and does not make the run invalid.
+    /// Set when late starts on a busy machine mark the run but do not make it invalid.
     #[serde(default)]
     pub accept_late: bool,
 }
 
 impl Expected {
-    /// Whether a status is one of those that are expected.
+    /// Returns true if the status is an expected one.
     pub fn accepts(&self, status: u16) -> bool {
         match self.statuses.as_slice() {
             [] => (200..400).contains(&status),
@@ -132,31 +132,31 @@ impl Default for Expected {
     }
 }
 
-/// How requests should be spread.
+/// Expected distribution of requests over servers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
-    /// The same for each of so many servers; 0 = of as many as answer, at least two.
+    /// The same number for each of N servers; 0 = as many servers as respond, but at least two.
     Equal(usize),
-    /// So many servers get some, none of them nothing; fewer than 20 requests for each say nothing.
+    /// At least one request for each of N servers. Below 20 requests per server, the check is skipped.
     Each(usize),
-    /// All to one server, whichever it is.
+    /// All requests to one server, no matter which one.
     One,
-    /// By name, as shares of 1, as a draw of lots would have it.
+    /// Shares by server name, with a sum of 1, within the error of random selection.
     Shares(Vec<(String, f64)>),
-    /// In turn, by weights: nearer to them than chance would come.
+    /// Weighted round robin, which deviates less than random selection does.
     InTurn(Turns),
 }
 
 impl Balance {
-    /// Requests for each server without which nobody is idle.
+    /// Minimum number of requests per server for the check that no server is idle.
     pub(crate) const EACH_MIN: u64 = 20;
 }
 
 impl std::str::FromStr for Balance {
     type Err = String;
 
-    /// `equal`, `equal:3`, `each:3`, `one` or `a=2,b=1`.
+    /// Parses `equal`, `equal:3`, `each:3`, `one` or `a=2,b=1`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?}: write equal, equal:3, each:3, one or a=2,b=1");
         match text {
@@ -184,111 +184,115 @@ impl std::str::FromStr for Balance {
     }
 }
 
-/// What the run saw of itself.
+/// Measurements that the generator makes of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 pub struct Facts {
-    /// From the start to the last answer, in nanoseconds.
+    /// Time from the start to the last response, in nanoseconds.
     pub wall_ns: u64,
-    /// Requests that came to be due.
+    /// Requests that became due.
     pub due: u64,
-    /// Of these, those that were never sent.
+    /// Due requests that were never sent.
     pub unsent: u64,
-    /// Of each thread.
+    /// Measurements of each thread.
     pub threads: Vec<ThreadFacts>,
     /// CPU time of the process in user space, in nanoseconds.
     pub cpu_user_ns: u64,
     /// CPU time of the process in the kernel, in nanoseconds.
     pub cpu_system_ns: u64,
-    /// Connections that were made.
+    /// Connections that were opened.
     pub connections: u64,
-    /// Connections that stood at the same time, at most; of several threads, the sum of each one's most.
+    /// Maximum number of established connections. With several threads, the sum of the maximum of each
+    /// thread.
     pub connections_at_once: u64,
-    /// Connections that a thread began one after another before nothing was due any more, at most. Of a closed loop 0.
+    /// Longest series of connections that a thread began before no request was due. 0 in a closed loop.
     #[serde(default)]
     pub connect_burst_max: u64,
-    /// HTTP/2: requests that a server allowed at a time on a connection, if that was less than was asked for; of several, the least.
+    /// HTTP/2: concurrent requests per connection that the server allowed, if fewer than configured. With
+    /// several servers, the lowest value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams_allowed: Option<u64>,
-    /// Kept connections that the server closed while nothing was asked.
+    /// Kept connections that the server closed while no request was in progress.
     pub closed_idle: u64,
-    /// Kept connections on which bytes came after the answer, while nothing was asked: what goes on after its announced end.
+    /// Kept connections that received bytes after a response while no request was in progress. The response
+    /// was longer than announced.
     #[serde(default)]
     pub unasked: u64,
-    /// The longest time in which requests were under way and not a byte came, in nanoseconds.
+    /// Longest time in which requests were in progress and no byte arrived, in nanoseconds.
     pub silence_ns: u64,
-    /// The least memory that could be had while it ran, of the machine or within the limits of its control groups, in bytes; `None` = unknown.
+    /// Lowest amount of available memory during the run, in bytes, of the machine or within the limits of its
+    /// control groups. `None` = unknown.
     pub memory_available_min: Option<u64>,
-    /// The user ended it early.
+    /// Set when the user stopped the run early.
     pub stopped: bool,
-    /// Requests that are missing in the result file because the disk did not keep up.
+    /// Requests that are missing in the result file because the disk was too slow.
     pub unrecorded: u64,
-    /// The first complete answer; of several threads that of the first of them that had one.
+    /// First complete response. With several threads, the one of the first thread that received one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_answer: Option<FirstAnswer>,
-    /// The quota of CPU time that it ran out of most often; `None` = no control group of it that can be seen has one.
+    /// CPU quota that was used up most often; `None` = no visible control group of the process has a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaFacts>,
-    /// Sessions: how long connections lasted, and how many requests each carried.
+    /// Sessions: the lifetimes of connections and the number of requests on each.
     pub sessions: Option<SessionFacts>,
 }
 
-/// What a thread saw of itself.
+/// Measurements of one thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct ThreadFacts {
-    /// How long it ran.
+    /// Running time of the thread.
     pub wall_ns: u64,
-    /// How long it had something to do, being kept from it by others included.
+    /// Time with work to do, including time in which other threads kept it from the CPU.
     pub busy_ns: u64,
-    /// How long it was awake only because the next request was due soon.
+    /// Time awake only because the next request was due soon.
     pub spin_ns: u64,
-    /// How long it could have run and was not let, as the kernel says; `None` = it does not say.
+    /// Time runnable but not on a CPU, as the kernel reports it; `None` = not reported.
     pub run_delay_ns: Option<u64>,
-    /// It ran ahead of all ordinary programs.
+    /// Set when the thread ran with real-time priority, ahead of all ordinary programs.
     #[serde(default)]
     pub is_ahead: bool,
-    /// How long it had something to do and was not on a CPU, and how much longer it slept than it wanted to, where that was so long
-    /// that it was not the kernel's timer: it was kept waiting, out of its quota, or stopped.
+    /// Time in which the thread had work but no CPU, plus the time that it overslept. Counts only delays too
+    /// long to come from the kernel timer. Causes are a busy machine, a used-up quota, or a stopped process.
     #[serde(default)]
     pub stalled_ns: u64,
 }
 
-/// What an answer said of itself.
+/// Properties of the first response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
 pub struct FirstAnswer {
-    /// Its Server header; empty = it had none.
+    /// Value of the Server header; empty = no such header.
     pub software: String,
-    /// Bytes of its body.
+    /// Size of the body, in bytes.
     pub body_bytes: u64,
 }
 
 /// A control group's quota of CPU time during the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QuotaFacts {
-    /// Its path, from where control groups begin.
+    /// Path of the group, from the root of the hierarchy.
     pub group: String,
-    /// So many CPUs' time it may have in a period.
+    /// CPU time per period that the group may use, in CPUs.
     pub cpus: f64,
-    /// Periods in which it ran.
+    /// Periods in which the group ran.
     pub periods: u64,
-    /// Of these, periods in which it used its quota up and had to wait.
+    /// Periods in which the group used up its quota and had to wait.
     pub throttled: u64,
 }
 
-/// Connections as sessions have them, in milliseconds.
+/// Statistics of sessions. Times are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Default)]
 pub struct SessionFacts {
-    /// Sessions that ended as they should.
+    /// Sessions that ended normally.
     pub complete: u64,
-    /// From the beginning of the connection to its end: the shortest.
+    /// Shortest time from the beginning of a connection to its end.
     pub min_ms: f64,
-    /// The mean.
+    /// Mean time.
     pub mean_ms: f64,
-    /// The longest.
+    /// Longest time.
     pub max_ms: f64,
-    /// Half are not longer.
+    /// Median time.
     pub median_ms: f64,
-    /// The standard deviation.
+    /// Standard deviation of the time.
     pub deviation_ms: f64,
-    /// Replies on each, on average.
+    /// Mean number of responses per session.
     pub replies_mean: f64,
 }

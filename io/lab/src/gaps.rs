@@ -1,11 +1,13 @@
-/// Milliseconds in which an answer as expected was complete, from the start of a run.
+//! Finds the longest time without a successful response.
+
+/// Milliseconds from the start of a run in which an expected response completed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Answered {
-    /// A bit each.
+    /// One bit per millisecond.
     bits: Vec<u64>,
 }
 
-/// Beyond it, which is over an hour, nobody looks: what it takes stays below 600 KiB.
+/// Later responses are ignored. The limit is over an hour, and keeps the memory below 600 KiB.
 const MS_MAX: u64 = 1 << 22;
 
 impl Answered {
@@ -28,7 +30,8 @@ impl Answered {
         self.bits.iter_mut().zip(&other.bits).for_each(|(mine, theirs)| *mine |= theirs);
     }
 
-    /// The longest time between two of them, in milliseconds; from the last one to `until_ns` counts, too.
+    /// Returns the longest time between two responses, in milliseconds. The time from the last response to
+    /// `until_ns` counts, too.
     pub(crate) fn longest_gap_ms(&self, until_ns: u64) -> u64 {
         let (mut last, mut longest) = (0, 0);
         for (at, word) in self.bits.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Whether a run may be believed. A flaw is a reason why it may not.
+//! Decides if a run is valid. A flaw is a reason why it is not.
 
 use serde::Serialize;
 
@@ -7,12 +7,12 @@ use crate::record::Fault;
 use crate::tally::Tally;
 use crate::units;
 
-/// Why a run is invalid.
+/// Reason why a run is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Flaw {
-    /// What kind, for programs.
+    /// Kind of flaw, for programs.
     pub kind: FlawKind,
-    /// What is wrong, with figures.
+    /// Explanation with figures.
     pub text: String,
 }
 
@@ -20,37 +20,37 @@ pub struct Flaw {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlawKind {
-    /// Over 1% of the starts were over 1 ms late.
+    /// More than 1% of the starts were over 1 ms late.
     Late,
-    /// Less than 99% was sent.
+    /// Less than 99% of the requests were sent.
     Unsent,
     /// The generator had no CPU time to spare.
     Cpu,
-    /// It was out of descriptors.
+    /// The generator ran out of file descriptors.
     Descriptors,
-    /// It was out of ports.
+    /// The generator ran out of local ports.
     Ports,
-    /// It, or the machine, was out of memory.
+    /// The generator or its machine ran out of memory.
     Memory,
-    /// Bytes are not what they should be.
+    /// Response bodies are not as expected.
     Bytes,
-    /// Requests per server are not what they should be.
+    /// The distribution of requests over servers is not as expected.
     Balance,
-    /// Answers came sooner than the server should take.
+    /// Responses came sooner than the server should have sent them.
     ThinkTime,
-    /// The server was silent while requests were under way.
+    /// The server was silent while requests were in progress.
     Stuck,
-    /// There was nothing to measure.
+    /// The run has no responses to measure.
     NothingAnswered,
-    /// The run did not come to its end.
+    /// The run did not reach its end.
     CutOff,
-    /// The result file is not whole.
+    /// The result file is incomplete.
     Unrecorded,
 }
 
 impl FlawKind {
-    /// Whether it is the generator's or its machine's, and says nothing of who was asked. Of starts that are late or missing see
-    /// [`Run::is_own`](crate::Run::is_own).
+    /// Returns true if the generator or its machine caused the flaw, so that it says nothing about the
+    /// server. For starts that are late or missing, see [`Run::is_own`](crate::Run::is_own).
     pub(crate) fn is_own(self) -> bool {
         match self {
             Self::Late
@@ -66,18 +66,19 @@ impl FlawKind {
     }
 }
 
-/// Starts that may be late, requests that may be unsent, answers that may have wrong bytes.
+/// Tolerated share of late starts, of unsent requests, and of responses with wrong bytes.
 const TOLERATED: f64 = 0.01;
-/// A thread that has something to do for more of its time has none to spare.
+/// Maximum share of its time that a thread may be busy and still have time to spare.
 const BUSY_MAX: f64 = 0.95;
-/// A thread that is kept waiting for a CPU for more of its time does not measure the server alone.
+/// Maximum share of its time that a thread may wait for a CPU. Above it, the run does not measure the server
+/// alone.
 const RUN_DELAY_MAX: f64 = 0.10;
-/// With less the kernel begins to take memory from others.
+/// Minimum available memory, in bytes. Below it, the kernel begins to reclaim memory from other programs.
 const MEMORY_MIN: u64 = 64 << 20;
-/// How far a server's requests may be from what is expected, beside what chance does.
+/// Tolerated deviation of a server's share, in addition to the random error.
 const BALANCE_TOLERATED: f64 = 0.05;
 
-/// Every flaw of a run; `facts` is `None` if it did not come to its end.
+/// Returns every flaw of a run. `facts` is `None` if the run did not reach its end.
 pub(crate) fn flaws(head: &Head, tally: &Tally, facts: Option<&Facts>, servers: &[String]) -> Vec<Flaw> {
     let mut flaws = Vec::new();
     let mut add = |kind, text: String| flaws.push(Flaw { kind, text });
@@ -145,16 +146,17 @@ pub(crate) fn flaws(head: &Head, tally: &Tally, facts: Option<&Facts>, servers: 
     flaws
 }
 
-/// Requests that were not answered as expected.
+/// Requests without the expected response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerFailures {
-    /// They are few enough that the server did not fail.
+    /// True if so few requests failed that the server did not fail.
     pub(crate) is_tolerated: bool,
-    /// How many, and why.
+    /// Number of failures, with reasons.
     pub(crate) text: String,
 }
 
-/// What the server did not do; `None` = it did everything. Failures for want of something here are not the server's.
+/// Returns the failures of the server; `None` = it had none. Failures from a lack of resources on this
+/// machine do not count.
 pub(crate) fn server_failures(head: &Head, tally: &Tally, facts: Option<&Facts>) -> Option<ServerFailures> {
     let is_own = |fault: Fault| matches!(fault, Fault::Descriptors | Fault::Ports | Fault::Memory);
     let sent = tally.all.sent;
@@ -180,7 +182,7 @@ pub(crate) fn server_failures(head: &Head, tally: &Tally, facts: Option<&Facts>)
     reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let reasons: Vec<String> =
         reasons.into_iter().map(|(count, reason)| format!("{count} times {reason}")).collect();
-    // The share that may fail, without the error of a difference of fractions.
+    // Multiplies before it divides, which avoids the rounding error of a difference of fractions.
     let may_fail = sent as f64 * (100.0 - head.expected.success_min_percent) / 100.0;
     Some(ServerFailures {
         is_tolerated: failed as f64 <= may_fail + 1e-6,
@@ -192,7 +194,7 @@ pub(crate) fn server_failures(head: &Head, tally: &Tally, facts: Option<&Facts>)
     })
 }
 
-/// The quota of CPU time that was used up, if one was.
+/// Describes the CPU quota that was used up, if there is one.
 pub(crate) fn quota(facts: &Facts) -> Option<String> {
     let quota = facts.quota.as_ref().filter(|quota| quota.throttled > 0)?;
     Some(format!(
@@ -204,7 +206,7 @@ pub(crate) fn quota(facts: &Facts) -> Option<String> {
     ))
 }
 
-/// Why a thread could not start requests on time, if that was not its own work.
+/// Returns the reason why a thread could not start requests on time, if its own work was not the reason.
 fn busy_machine(facts: &Facts) -> Option<String> {
     const NOTED: f64 = 0.01;
     let share = |ns: u64, wall_ns: u64| ns as f64 / wall_ns.max(1) as f64;
@@ -385,7 +387,7 @@ fn imbalance(balance: &Balance, tally: &Tally, servers: &[String]) -> Option<Str
         }
         Balance::One => {
             let most = named().map(|(_, (requests, _))| *requests).max().unwrap_or(0);
-            // A request that a server did not answer may have been tried again on another one.
+            // A request without a response from one server may have been retried on another.
             return ((total - most) as f64 > total as f64 * TOLERATED).then(|| {
                 format!(
                     "requests per server are not as expected: {} servers answered ({}), not one",
@@ -401,13 +403,14 @@ fn imbalance(balance: &Balance, tally: &Tally, servers: &[String]) -> Option<Str
     if let Some((name, got)) = named().find(|(name, _)| !is_known(name)) {
         return Some(format!("requests per server are not as expected: {} of {total} went to {name}", got.0));
     }
-    // Each request that came to nothing had a turn, and so had tries of which nobody heard: few, where answers are what is wanted.
+    // Each lost request used one turn, and so did retries that left no trace. Retries are few when responses
+    // are expected.
     let lost = tally.all.sent.saturating_sub(total) as f64 + total as f64 * TOLERATED;
     let is_off = |(at, (name, share)): &(usize, &(String, f64))| {
         let meant = share * total as f64;
         let tolerated = match balance {
             Balance::InTurn(turns) => turns.off_by(*at) + lost,
-            // Three standard deviations of a fair draw are nobody's fault.
+            // Random selection stays within three standard deviations.
             _ => (meant * BALANCE_TOLERATED + 3.0 * (meant * (1.0 - share)).sqrt()).max(1.0),
         };
         (requests_of(name) as f64 - meant).abs() > tolerated + 1e-6
@@ -421,7 +424,7 @@ fn imbalance(balance: &Balance, tally: &Tally, servers: &[String]) -> Option<Str
     ))
 }
 
-/// A share that may be tiny.
+/// Formats a share in percent, with more digits if it is tiny.
 pub(crate) fn percent(part: u64, of: u64) -> String {
     let share = if of == 0 { 0.0 } else { part as f64 / of as f64 * 100.0 };
     if share > 0.0 && share < 0.1 { format!("{share:.4}%") } else { format!("{share:.2}%") }

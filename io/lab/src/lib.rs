@@ -1,14 +1,20 @@
-//! Load generation that can be trusted.
+//! Load generator that checks the validity of its own runs.
 //!
-//! [`Running`] makes a [`Load`]: by the clock (open loop), by connections that ask again when they are answered (closed
-//! loop), or by sessions. In the open loop the schedule is kept whatever the server does, and latency counts from when a
-//! request was due; so a server that stalls shows its stall. What comes of it is a [`Run`], which knows its own [`Flaw`]s: a
-//! run that has one says nothing about the server. [`report`] writes it in the forms of the known generators.
+//! [`Running`] executes a [`Load`] in one of these models:
+//! - open loop: requests start by the clock;
+//! - closed loop: each connection sends its next request after a response;
+//! - sessions: connections start by the clock, and each sends several requests.
 //!
-//! [`watch`] reads what machine, processes, disks and network do meanwhile. [`contest`] lets balancers take turns under load, and
-//! says what may be said of them.
+//! In the open loop, the generator keeps the schedule regardless of the server, and latency counts from the
+//! due time of a request. The figures therefore include every stall of the server. The result is a [`Run`],
+//! which lists its own [`Flaw`]s. A run with a flaw says nothing about the server. [`report`] writes the
+//! result in the formats of well-known generators.
 //!
-//! Threads share nothing but a plan; each has its own epoll, connections and histograms. Knows no terminal and no arguments.
+//! [`watch`] records the use of machine, processes, disks and network during a run. [`contest`] runs
+//! balancers alternately under the same load and compares them.
+//!
+//! Threads share only the schedule. Each has its own epoll instance, connections and histograms. This crate
+//! uses no terminal and no command-line arguments.
 
 pub mod contest;
 mod engine;

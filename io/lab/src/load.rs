@@ -1,4 +1,4 @@
-//! What is to be done.
+//! Description of a load.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -9,91 +9,94 @@ use weir_config::plan::TlsOut;
 use crate::facts::{Expected, Mode};
 use crate::target::{TargetSpec, Verify};
 
-/// A load.
+/// A load to generate.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// What is asked for; at least one.
+    /// Requests to send; at least one.
     pub targets: Vec<TargetSpec>,
-    /// How requests follow each other.
+    /// Load model.
     pub mode: Mode,
-    /// Replay: when each request is due, in nanoseconds from the start and in order, and which target it goes to.
+    /// Replay: due time of each request, in nanoseconds from the start and in order, and the index of its
+    /// target.
     pub log: Vec<(u64, u32)>,
-    /// No more requests than these (sessions: than these sessions).
+    /// Maximum number of requests, or of sessions in that mode.
     pub requests_max: Option<u64>,
-    /// Closed loop: how long requests are started.
+    /// Closed loop: time during which requests are started.
     pub duration: Option<Duration>,
-    /// Where the choice of targets begins, if they have weights.
+    /// Seed for the choice of targets, if they have weights.
     pub seed: u64,
-    /// HTTP/2, with so many requests at a time on each connection: over TLS by ALPN, else with prior knowledge (RFC 9113, section 3).
-    /// Sessions have one at a time. `None` = HTTP/1.1.
+    /// Concurrent requests per HTTP/2 connection. HTTP/2 is negotiated by ALPN over TLS, and used with prior
+    /// knowledge without TLS (RFC 9113 section 3). Sessions have one request at a time. `None` = HTTP/1.1.
     pub streams: Option<usize>,
-    /// Connections take more than one request.
+    /// Set when a connection may carry more than one request.
     pub keep_alive: bool,
-    /// Connections at the same time, at most; those of HTTP/2 that a server is about to end do not count.
+    /// Maximum number of concurrent connections. HTTP/2 connections that a server is about to close do not
+    /// count.
     pub connections_max: usize,
     /// Threads that generate load; at least 1.
     pub threads: usize,
-    /// They run ahead of all ordinary programs of the machine, where that is permitted.
+    /// Set when the threads run with real-time priority, ahead of all ordinary programs, if that is
+    /// permitted.
     pub ahead: bool,
-    /// How long a request may take from its start.
+    /// Timeout of a request, from its start.
     pub timeout: Duration,
-    /// Where connections come from, in turn; empty = as the kernel chooses.
+    /// Source addresses of connections, used in turn; empty = the kernel chooses.
     pub sources: Vec<IpAddr>,
-    /// For https targets.
+    /// TLS settings for https targets.
     pub tls: TlsOut,
-    /// Contents of answers are checked.
+    /// Check of response bodies.
     pub verify: Option<Verify>,
-    /// The header by which answers tell which server they are from; empty = none does.
+    /// Name of the response header that contains the server's name; empty = no such header.
     pub server_header: String,
-    /// Servers, as `http://host:port`, to which answers may send a request on (301, 302, 307, 308): it is over when the last one has
-    /// answered. Requests with bodies and sessions are not sent on; neither is anything to others than these. Empty = a redirect is an
-    /// answer like others.
+    /// Servers, as `http://host:port`, to which a response may redirect a request (301, 302, 307, 308). The
+    /// request ends with the last response. Requests with bodies, sessions, and redirects to other servers
+    /// are not followed. Empty = a redirect is an ordinary response.
     pub follow: Vec<String>,
-    /// What a good run looks like.
+    /// Criteria for a good run.
     pub expected: Expected,
-    /// Where every request is written.
+    /// Result file that contains every request.
     pub output: Option<PathBuf>,
 }
 
-/// Why a load cannot be made.
+/// Reason why a load cannot be generated.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A target cannot be sent.
+    /// The request of a target cannot be sent.
     #[error("target {name}: {cause}")]
     Target {
-        /// Its method and URL.
+        /// Method and URL of the target.
         name: String,
-        /// What is wrong with it.
+        /// Reason.
         cause: String,
     },
-    /// There is nothing to do.
+    /// The load has no target.
     #[error("there is no target")]
     NoTarget,
-    /// A host has no address.
+    /// A host name cannot be resolved.
     #[error("{host}: {cause}")]
     Resolve {
-        /// Its name.
+        /// Name of the host.
         host: String,
-        /// What the resolver says.
+        /// Error of the resolver.
         cause: std::io::Error,
     },
     /// TLS cannot be set up.
     #[error("TLS: {0}")]
     Tls(#[from] weir_net::tls::TlsError),
-    /// A file cannot be written.
+    /// The result file cannot be written.
     #[error("{path}: {cause}")]
     Output {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause.
         cause: std::io::Error,
     },
-    /// The system refuses what every run needs.
+    /// The system refuses a resource that every run needs.
     #[error("{what}: {cause}")]
     System {
-        /// What was asked of it.
+        /// Resource that was refused.
         what: &'static str,
-        /// What it said.
+        /// Error of the system.
         cause: std::io::Error,
     },
 }

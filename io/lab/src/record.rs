@@ -1,4 +1,4 @@
-//! What became of one request.
+//! The outcome of one request.
 
 use std::fmt;
 
@@ -7,71 +7,72 @@ use serde::{Deserialize, Serialize};
 /// One request. Times are nanoseconds from the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
-    /// When it should have started.
+    /// Due time.
     pub due_ns: u64,
-    /// When it was started: its connection was taken or begun.
+    /// Start: the time at which a connection was taken or begun.
     pub start_ns: u64,
-    /// When its connection stood, TLS included; `None` = it was a kept one, or never stood.
+    /// Time at which the connection was established, including TLS. `None` = the connection was reused, or
+    /// was never established.
     pub connected_ns: Option<u64>,
-    /// When the first byte of the answer came.
+    /// Arrival of the first byte of the response.
     pub first_byte_ns: Option<u64>,
-    /// When the answer was complete, or the request failed.
+    /// Time at which the response was complete or the request failed.
     pub end_ns: u64,
-    /// Which target it went to.
+    /// Index of the target.
     pub target: u32,
-    /// The answer's status; 0 = no answer.
+    /// Status of the response; 0 = no response.
     pub status: u16,
-    /// Why it failed.
+    /// Reason of the failure.
     pub fault: Option<Fault>,
-    /// Bytes of the request, head and body, that were sent.
+    /// Bytes of the request that were sent, head and body.
     pub bytes_out: u64,
-    /// Of these, bytes of the head.
+    /// Bytes of the request's head.
     pub head_out: u32,
-    /// Bytes of the answer's body.
+    /// Bytes of the response's body.
     pub bytes_in: u64,
-    /// Bytes of the answer's head.
+    /// Bytes of the response's head.
     pub head_in: u32,
-    /// Who answered: a place in the run's list of servers; `None` = nobody said.
+    /// Server that responded, as an index into the run's list of servers; `None` = the response names none.
     pub server: Option<u32>,
-    /// It could not start when it was due because all connections were in use.
+    /// Set when the request could not start on time because all connections were in use.
     pub starved: bool,
-    /// Of an upload that was taken: whether the server told a checksum of what it got, which was right. `None` = nobody asked, or
-    /// nothing was taken.
+    /// For an accepted upload: true if the server reported a correct checksum of the received bytes. `None` =
+    /// no check was requested, or the upload was not accepted.
     pub verified: Option<bool>,
 }
 
 impl Record {
-    /// From when it was due: what a user would have waited.
+    /// Returns the time since the request was due: the wait of a user.
     pub fn latency_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.due_ns)
     }
 
-    /// From when it was started: what a generator that does not look at its own delay would tell.
+    /// Returns the time since the request started: the value of a generator that ignores its own delay.
     pub fn raw_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
-    /// How late it was started.
+    /// Returns the delay of the start.
     pub fn delay_ns(&self) -> u64 {
         self.start_ns.saturating_sub(self.due_ns)
     }
 
-    /// Time to connect, TLS included; `None` on a kept connection.
+    /// Returns the time to connect, including TLS; `None` on a reused connection.
     pub fn connect_ns(&self) -> Option<u64> {
         Some(self.connected_ns?.saturating_sub(self.start_ns))
     }
 
-    /// From when its connection stood to the first byte.
+    /// Returns the time from the established connection to the first byte.
     pub fn waiting_ns(&self) -> u64 {
         self.first_byte_ns.unwrap_or(self.end_ns).saturating_sub(self.ready_ns())
     }
 
-    /// From when its connection stood to the last byte.
+    /// Returns the time from the established connection to the last byte.
     pub fn processing_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.ready_ns())
     }
 
-    /// From the first byte to the last.
+    /// Returns the time from the first byte to the last.
     pub fn transfer_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.first_byte_ns.unwrap_or(self.end_ns))
     }
@@ -83,7 +84,7 @@ impl Record {
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $name:ident = $key:literal, $text:literal;)*) => {
-        /// Why a request failed: no complete answer came, or not the one that was promised.
+        /// Reason why a request failed: no complete response came, or a wrong one.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Fault {
@@ -91,10 +92,10 @@ macro_rules! faults {
         }
 
         impl Fault {
-            /// All of them.
+            /// All faults.
             pub const ALL: [Self; [$(Self::$name),*].len()] = [$(Self::$name),*];
 
-            /// One word, for result files.
+            /// Returns the fault as one word, for result files.
             pub const fn key(self) -> &'static str {
                 match self { $(Self::$name => $key,)* }
             }
@@ -107,57 +108,58 @@ macro_rules! faults {
 }
 
 faults! {
-    /// Nobody listens.
+    /// The server refused the connection.
     Refused = "refused", "connect: connection refused";
-    /// There is no way to the server, or it gave no sign of life.
+    /// The server is unreachable or did not respond to the connection attempt.
     Unreachable = "unreachable", "connect: the server cannot be reached";
-    /// It took longer than the time-out.
+    /// The request exceeded its timeout.
     Timeout = "timeout", "no complete answer within the time-out";
-    /// The connection was closed before an answer began.
+    /// The connection was closed before a response began.
     Closed = "closed", "the connection was closed before an answer came";
     /// The connection was reset.
     Reset = "reset", "the connection was reset";
     /// The body was shorter than announced.
     Truncated = "truncated", "the answer's body was shorter than announced";
-    /// More came than the answer's head announced: a body longer than its Content-Length, bytes after the last chunk, a body where there is none.
+    /// The response was longer than its head announced. Examples are a body longer than its Content-Length,
+    /// bytes after the last chunk, and a body where none is allowed.
     Surplus = "surplus", "more bytes came than the answer announced";
-    /// It is no HTTP answer, or one that two readers could read differently.
+    /// The response is not HTTP, or is ambiguous.
     Framing = "framing", "the answer is not well-formed HTTP";
-    /// The digest of the body is not the one that was given or announced.
+    /// The digest of the body is not the given or announced one.
     Checksum = "checksum", "the answer's checksum is wrong";
-    /// The answer announces no digest, and one was to be verified.
+    /// The response announces no digest although one should be verified.
     NoChecksum = "no-checksum", "the answer announces no checksum";
-    /// The digest by which the server says what it got is not that of what was sent.
+    /// The server's digest of the received bytes is not the digest of the sent bytes.
     UploadChecksum = "upload-checksum", "the server's checksum of what was sent to it is wrong";
     /// TLS failed.
     Tls = "tls", "TLS failed";
-    /// HTTP/2 was asked for, and the server speaks something else.
+    /// HTTP/2 was configured, but the server speaks another protocol.
     NoHttp2 = "no-http2", "the server does not speak HTTP/2";
-    /// HTTP/2: the server did not take the request, and says that it has done nothing of it.
+    /// HTTP/2: the server refused the request and says that it did not process it.
     StreamRefused = "stream-refused", "the server refused the stream (RST_STREAM with REFUSED_STREAM)";
-    /// HTTP/2: the server gave up the request.
+    /// HTTP/2: the server cancelled the request.
     StreamReset = "stream-reset", "the server reset the stream (RST_STREAM)";
-    /// HTTP/2: the server ended the connection, and had not taken the request, or says that something was wrong.
+    /// HTTP/2: the server closed the connection without accepting the request, or reports an error.
     GoAway = "goaway", "the server ended the connection (GOAWAY)";
-    /// The file with the body could not be read.
+    /// The body file could not be read.
     Body = "body", "the body to be sent could not be read";
-    /// This process may not open more descriptors.
+    /// The process reached its limit of file descriptors.
     Descriptors = "descriptors", "this program is out of file descriptors";
-    /// The source addresses have no port left.
+    /// The source addresses have no free port.
     Ports = "ports", "this program is out of local ports";
     /// The kernel has no memory for the connection.
     Memory = "memory", "the kernel has no memory for another connection";
-    /// The run was ended by its user.
+    /// The user stopped the run.
     Stopped = "stopped", "the run was stopped before an answer came";
 }
 
 impl Fault {
-    /// It is a limit of the generator, not of the server.
+    /// Returns true if the fault is a limit of the generator and not of the server.
     pub fn is_own(self) -> bool {
         matches!(self, Self::Body | Self::Descriptors | Self::Ports | Self::Memory | Self::Stopped)
     }
 
-    /// Bytes came, but not those that should have come.
+    /// Returns true if bytes arrived, but not the expected ones.
     pub fn is_wrong_bytes(self) -> bool {
         matches!(
             self,
@@ -170,7 +172,7 @@ impl Fault {
         )
     }
 
-    /// From [`Fault::key`].
+    /// Returns the fault with this [`Fault::key`].
     pub fn from_key(key: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|fault| fault.key() == key)
     }

@@ -1,4 +1,4 @@
-//! Logs as schedules: the common and the combined format, and Weir's JSON lines.
+//! Reads logs as schedules: the common and the combined log format, and Weir's JSON lines.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,24 +9,24 @@ use weir_sim::date;
 
 use crate::rng::Rng;
 
-/// A log as a load.
+/// Log that can be replayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Logged {
-    /// When each request is due, in nanoseconds from the first, and the place of what it asks for.
+    /// Due time of each request, in nanoseconds from the first, and the index of its target.
     pub requests: Vec<(u64, u32)>,
-    /// Method and target, each pair once.
+    /// Method and target of each distinct request.
     pub targets: Vec<(String, String)>,
-    /// Lines that were passed over: their method changes something, or they are no requests.
+    /// Skipped lines: their method modifies data, or they are not requests.
     pub skipped: u64,
 }
 
-/// Methods that are sent again. Others would do again what has been done.
+/// Methods that are replayed. Other methods would repeat changes.
 const SAFE: [&str; 4] = ["GET", "HEAD", "OPTIONS", "PROPFIND"];
 const LINE_BYTES_MAX: u64 = 256 << 10;
 const REQUESTS_MAX: usize = 50_000_000;
 const TARGETS_MAX: usize = 1_000_000;
 
-/// One line: when, method, target; whether only the second is known.
+/// One line: time, method and target. `is_coarse` = the time is known only to the second.
 struct Line<'t> {
     at_ns: u64,
     is_coarse: bool,
@@ -44,11 +44,11 @@ struct Json<'t> {
     target: Option<Cow<'t, str>>,
 }
 
-/// Reads a log, to be played `speed` times as fast. Requests of a log that knows only seconds are spread over them at
-/// random, the same for the same seed.
+/// Reads a log to replay it `speed` times as fast. If the log has only whole seconds, requests are spread
+/// over each second at random. The spread is the same for the same seed.
 ///
 /// # Errors
-/// A line cannot be understood; the text says which.
+/// If a line cannot be parsed. The text names the line.
 pub fn read_log(input: &mut dyn BufRead, speed: f64, seed: u64) -> Result<Logged, String> {
     let mut logged = Logged::default();
     let mut places: HashMap<(String, String), u32> = HashMap::new();
@@ -93,7 +93,7 @@ pub fn read_log(input: &mut dyn BufRead, speed: f64, seed: u64) -> Result<Logged
         }
         logged.requests.push((line.at_ns.saturating_add(within), place));
     }
-    // Logs are written when requests end, not when they come.
+    // Logs are written when requests end, not when they arrive.
     logged.requests.sort_by_key(|(at_ns, _)| *at_ns);
     let first = logged.requests.first().map_or(0, |(at_ns, _)| *at_ns);
     for (at_ns, _) in &mut logged.requests {

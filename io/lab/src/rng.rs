@@ -1,4 +1,6 @@
-/// A sequence of random numbers, the same for the same seed: SplitMix64 (Steele, Lea, Flood, 2014).
+//! Random numbers that repeat with the seed.
+
+/// Sequence of random numbers that is the same for the same seed: SplitMix64 (Steele, Lea, Flood, 2014).
 #[derive(Debug, Clone)]
 pub(crate) struct Rng {
     state: u64,
@@ -11,29 +13,29 @@ impl Rng {
         Self { state: mix(seed) }
     }
 
-    /// Evenly spread over all 64 bits.
+    /// Returns a number that is uniform over 64 bits.
     pub(crate) fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);
         mix(self.state)
     }
 
-    /// Evenly spread over (0, 1]: its logarithm is a number.
+    /// Returns a number that is uniform over (0, 1], so that its logarithm is finite.
     pub(crate) fn unit(&mut self) -> f64 {
         unit(self.next())
     }
 
-    /// Exponential with mean 1.
+    /// Returns an exponentially distributed number with mean 1.
     pub(crate) fn exponential(&mut self) -> f64 {
         -self.unit().ln()
     }
 }
 
-/// The number at place `at` of a sequence, without those before it.
+/// Returns number `at` of a sequence without computing the earlier ones.
 pub(crate) fn at(seed: u64, at: u64) -> u64 {
     mix(mix(seed).wrapping_add(at.wrapping_add(1).wrapping_mul(GAMMA)))
 }
 
-/// A number of 64 bits as one in (0, 1].
+/// Converts 64 random bits to a number in (0, 1].
 pub(crate) fn unit(random: u64) -> f64 {
     ((random >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }

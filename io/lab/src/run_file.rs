@@ -1,5 +1,5 @@
-//! Result files: what was asked for in a first line of JSON, one line for each request, and what the run saw of itself in
-//! a last line of JSON. Read again, they give the report of the run.
+//! Result files. The first line is JSON with the settings. Each request has one line. The last line is JSON
+//! with the measurements that the generator makes of itself. A result file gives the report of the run again.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, Write};
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 use crate::facts::{Facts, Head};
 use crate::record::{Fault, Record};
 
-/// Why a result file cannot be read.
+/// Reason why a result file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RunFileError {
     /// Reading failed.
     #[error("{0}")]
     Read(#[from] std::io::Error),
-    /// A line is not what it should be.
+    /// A line is malformed.
     #[error("line {line}: {cause}")]
     Line {
-        /// From 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Reason.
         cause: String,
     },
 }
@@ -32,16 +32,16 @@ struct Tail {
     servers: Vec<String>,
 }
 
-/// The first line's version.
+/// Version of the format, in the first line.
 pub(crate) const FORMAT: u32 = 1;
 
-/// Heads with a million targets are long.
+/// Maximum length of a line. The head of a run with a million targets is long.
 const LINE_BYTES_MAX: u64 = 1 << 30;
 
 /// Writes the first line.
 ///
 /// # Errors
-/// Writing failed.
+/// If writing fails.
 pub(crate) fn write_head(out: &mut impl Write, head: &Head) -> std::io::Result<()> {
     let line = serde_json::to_string(head)?;
     writeln!(out, "{line}")
@@ -76,7 +76,7 @@ pub(crate) fn append_record(out: &mut String, record: &Record) {
 /// Writes the last line.
 ///
 /// # Errors
-/// Writing failed.
+/// If writing fails.
 pub(crate) fn write_tail(out: &mut impl Write, facts: &Facts, servers: &[String]) -> std::io::Result<()> {
     let tail = Tail { facts: facts.clone(), servers: servers.to_vec() };
     let line = serde_json::to_string(&tail)?;
@@ -86,18 +86,19 @@ pub(crate) fn write_tail(out: &mut impl Write, facts: &Facts, servers: &[String]
 /// The first and the last line of a result file.
 #[derive(Debug)]
 pub struct Ends {
-    /// What was asked for.
+    /// Settings of the run.
     pub head: Head,
-    /// What the run saw of itself; `None` = the file ends before, because the run did not come to its end.
+    /// Measurements that the generator made of itself. `None` = the file is cut off, because the run did not
+    /// reach its end.
     pub facts: Option<Facts>,
     /// Names of servers.
     pub servers: Vec<String>,
 }
 
-/// Reads a file: gives every request to `each`, with the head.
+/// Reads a result file and passes every request to `each`, with the head.
 ///
 /// # Errors
-/// It is no result file, or cannot be read.
+/// If the file is not a result file, or if it cannot be read.
 pub fn read_run(input: &mut dyn BufRead, mut each: impl FnMut(&Head, &Record)) -> Result<Ends, RunFileError> {
     let mut line = String::new();
     let mut number = 0;
@@ -128,7 +129,7 @@ pub fn read_run(input: &mut dyn BufRead, mut each: impl FnMut(&Head, &Record)) -
     Ok(Ends { head, facts: None, servers: Vec::new() })
 }
 
-/// Lines of bounded length.
+/// Reader of lines with a limited length.
 trait TakeLine {
     fn take_line(&mut self, line: &mut String) -> std::io::Result<bool>;
 }
@@ -166,7 +167,7 @@ fn parse_record(line: &str, targets: usize) -> Option<Record> {
         Some(server) => Some(u32::try_from(server).ok()?),
     };
     let starved = number(next())? != 0;
-    // Older files do not say.
+    // Older files do not have this field.
     let verified = match next() {
         None => None,
         field => optional(field)?.map(|verified| verified != 0),

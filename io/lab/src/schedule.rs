@@ -1,4 +1,4 @@
-//! When requests are due: decided before the first one is sent, whatever the server does.
+//! Due times of requests, which are fixed before the first request and independent of the server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,50 +9,51 @@ use serde::{Deserialize, Serialize};
 use crate::rng::Rng;
 use crate::units;
 
-/// A stretch of time with a rate that stays, rises or falls evenly.
+/// Period of time with a constant or linearly changing rate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// At its beginning, in requests (or sessions) per second.
+    /// Rate at the beginning, in requests (or sessions) per second.
     pub from_per_s: f64,
-    /// At its end.
+    /// Rate at the end, in requests (or sessions) per second.
     pub to_per_s: f64,
-    /// How long it lasts, in seconds.
+    /// Duration, in seconds.
     pub duration_s: f64,
 }
 
-/// How arrivals follow each other.
+/// Spacing of arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Evenly spaced: the i-th of a constant rate is due at i / rate.
+    /// Evenly spaced: arrival i of a constant rate is due at i / rate.
     Even,
-    /// Independent of each other; the same sequence for the same seed.
+    /// Poisson process: arrivals are independent. The sequence is the same for the same seed.
     Poisson {
-        /// Where randomness begins.
+        /// Seed of the random numbers.
         seed: u64,
     },
 }
 
-/// Phases, one after another.
+/// Consecutive phases.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Phases(Vec<Phase>);
 
-/// Why a rate is none.
+/// Reason why a rate is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RateError(String);
 
-/// The highest rate that is taken, per second.
+/// Maximum accepted rate, per second.
 pub const RATE_MAX: f64 = 100e6;
 
 impl Phase {
-    /// Arrivals in it, as a number that need not be whole.
+    /// Returns the number of arrivals in the phase, which need not be a whole number.
     fn area(&self) -> f64 {
         (self.from_per_s + self.to_per_s) / 2.0 * self.duration_s
     }
 
-    /// When, in seconds from its beginning, `count` arrivals have come: `a t + (b - a) t^2 / 2T = count`, solved in the
-    /// form that does not divide by the difference of the two rates.
+    /// Returns the time after which `count` arrivals have come, in seconds from the beginning of the phase.
+    /// Solves `a t + (b - a) t^2 / 2T = count` in the form that does not divide by the difference of the two
+    /// rates.
     fn time_of(&self, count: f64) -> f64 {
         let (a, b) = (self.from_per_s, self.to_per_s);
         let root = (a * a + 2.0 * (b - a) * count / self.duration_s).max(0.0).sqrt();
@@ -61,12 +62,12 @@ impl Phase {
 }
 
 impl Phases {
-    /// Reads `RATE`, `FROM..TO`, or several of them with how long each lasts: `100@10s,100..500@1m,500@30s`. A phase that
-    /// does not say how long it lasts takes `duration`. With `steps`, `FROM..TO` goes up (or down) in so many equal steps
-    /// instead of evenly.
+    /// Parses `RATE`, `FROM..TO`, or a list of them with durations: `100@10s,100..500@1m,500@30s`. A phase
+    /// without a duration lasts `duration`. With `steps`, `FROM..TO` changes in that number of equal steps
+    /// instead of linearly.
     ///
     /// # Errors
-    /// It is no rate, or none of its phases asks for anything.
+    /// If a rate is malformed, or if no phase has a request.
     pub fn parse(text: &str, duration: Duration, steps: Option<u32>) -> Result<Self, RateError> {
         let mut phases = Vec::new();
         for part in text.split(',') {
@@ -96,8 +97,10 @@ impl Phases {
         Self::new(phases)
     }
 
+    /// Creates phases.
+    ///
     /// # Errors
-    /// No request is asked for, or far too many.
+    /// If the phases have no request, or more than 10^12.
     pub fn new(phases: Vec<Phase>) -> Result<Self, RateError> {
         let phases = Self(phases);
         let area = phases.requests();
@@ -112,17 +115,17 @@ impl Phases {
         Ok(phases)
     }
 
-    /// How long all of them last, in seconds.
+    /// Returns the total duration, in seconds.
     pub fn duration_s(&self) -> f64 {
         self.0.iter().map(|phase| phase.duration_s).sum()
     }
 
-    /// The highest rate of all.
+    /// Returns the highest rate of all phases.
     pub fn rate_max_per_s(&self) -> f64 {
         self.0.iter().map(|phase| phase.from_per_s.max(phase.to_per_s)).fold(0.0, f64::max)
     }
 
-    /// How many arrivals there are in all, on average.
+    /// Returns the mean number of arrivals in all phases.
     pub fn requests(&self) -> f64 {
         self.0.iter().map(Phase::area).sum()
     }
@@ -166,17 +169,17 @@ fn rate(text: &str) -> Result<f64, RateError> {
     }
 }
 
-/// The times at which arrivals are due, in order.
+/// Due times of arrivals, in order.
 ///
-/// An even arrival is the i-th moment at which the area under the rate reaches a whole number; a Poisson one is where it
-/// reaches a sum of exponential steps with mean 1.
+/// An even arrival comes when the area under the rate reaches the next whole number. A Poisson arrival comes
+/// when the area reaches a sum of exponential steps with mean 1.
 #[derive(Debug, Clone)]
 pub(crate) struct Schedule<'p> {
     phases: &'p [Phase],
     rng: Option<Rng>,
-    /// Of arrivals: that of the next one.
+    /// Area under the rate at the next arrival.
     count: f64,
-    /// Counts and seconds before the first of `phases`.
+    /// Arrivals and seconds before the first of `phases`.
     before: (f64, f64),
 }
 
@@ -192,14 +195,14 @@ impl<'p> Schedule<'p> {
 }
 
 impl Iterator for Schedule<'_> {
-    /// In nanoseconds from the start.
+    /// Due time in nanoseconds from the start.
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
         loop {
             let (phase, rest) = self.phases.split_first()?;
             let within = self.count - self.before.0;
-            // Sums of many small parts miss whole numbers by a little.
+            // Sums of many small numbers can miss a whole number slightly.
             if within < phase.area() - 1e-9 * self.count.max(1.0) {
                 let at_s = self.before.1 + phase.time_of(within);
                 self.count += self.rng.as_mut().map_or(1.0, Rng::exponential);
@@ -235,7 +238,7 @@ mod tests {
         let phases = parse("0..100@10s");
         let due = due(&phases);
         assert_eq!(due.len(), 500);
-        // A quarter of all in the first half.
+        // A quarter of all arrivals are in the first half.
         assert_eq!(due.iter().filter(|due| **due < 5_000_000_000).count(), 125);
         assert!(due.is_sorted());
     }
@@ -263,7 +266,7 @@ mod tests {
         assert!((9_600..10_400).contains(&due.len()), "{}", due.len());
         assert!(due.is_sorted() && due != draw(4));
         assert_eq!(due, draw(3));
-        // Exponential gaps: 1/e of them are longer than the mean.
+        // Of exponential gaps, the share 1/e is longer than the mean.
         let longer = due.windows(2).filter(|pair| pair[1] - pair[0] > 1_000_000).count() as f64;
         assert!((longer / due.len() as f64 - 0.368).abs() < 0.02, "{longer}");
     }

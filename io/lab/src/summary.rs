@@ -1,4 +1,4 @@
-//! A run, put together: for reports, and as JSON for programs.
+//! The result of a run, for reports and as JSON for programs.
 
 use serde::Serialize;
 use weir_stats::NanosHistogram;
@@ -9,165 +9,166 @@ use crate::run_file::{Ends, RunFileError, read_run};
 use crate::tally::{Counts, SAMPLE_NS, TARGETS_MAX, Tally};
 use crate::windows::Moment;
 
-/// Everything that a run came to.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// What was asked for.
+    /// Settings of the run.
     pub head: Head,
-    /// What the requests came to.
+    /// Counts and latencies of the requests.
     pub tally: Tally,
-    /// What the run saw of itself; `None` = it did not come to its end.
+    /// Measurements that the generator made of itself; `None` = the run did not reach its end.
     pub facts: Option<Facts>,
     /// Names of servers.
     pub servers: Vec<String>,
 }
 
-/// A run for programs. Times are in milliseconds unless they say otherwise.
+/// Summary of a run for programs. Times are in milliseconds unless a field says otherwise.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
-    /// Whether it may be believed.
+    /// True if the run is valid.
     pub valid: bool,
-    /// Why not.
+    /// Reasons why the run is invalid.
     pub flaws: Vec<Flaw>,
-    /// What would have made it invalid, and was accepted.
+    /// Flaws that were accepted beforehand.
     pub marks: Vec<Flaw>,
-    /// What the server did not do; `None` = as many requests were answered as expected as should be, by default 99%.
+    /// Failures of the server; `None` = the required share of requests got the expected response (by default
+    /// 99%).
     pub server_failed: Option<String>,
-    /// What it did not do, if that is tolerated.
+    /// Failures of the server within the tolerated number.
     pub tolerated_failures: Option<String>,
-    /// What was asked for.
+    /// Settings of the run.
     pub asked: Head,
-    /// Requests.
+    /// Numbers and rates of requests.
     pub requests: Requests,
-    /// From when requests were due to their last byte; of those that were answered.
+    /// Times from due time to last byte, of requests with a complete response.
     pub latency_ms: Times,
-    /// From when they were sent.
+    /// Times from start to last byte.
     pub raw_latency_ms: Times,
-    /// Time to connect, of those that did.
+    /// Times to connect, of requests that opened a connection.
     pub connect_ms: Times,
-    /// From a standing connection to the first byte.
+    /// Times from the established connection to the first byte.
     pub waiting_ms: Times,
-    /// From a standing connection to the last byte.
+    /// Times from the established connection to the last byte.
     pub processing_ms: Times,
-    /// From the first byte to the last.
+    /// Times from the first byte to the last.
     pub transfer_ms: Times,
-    /// Requests that failed, from when they were due to when that was known.
+    /// Times from due time to failure, of failed requests.
     pub failed_ms: Times,
-    /// How late requests were started.
+    /// Delays of starts.
     pub start_delay_ms: Times,
-    /// Bytes.
+    /// Amounts of data.
     pub bytes: Bytes,
-    /// What was verified of uploads; `None` = nobody asked, or none was taken.
+    /// Verification of uploads; `None` = no check was requested, or no upload was accepted.
     pub uploads: Option<Uploads>,
-    /// How many answers had each status.
+    /// Number of responses per status.
     pub statuses: Vec<(u16, u64)>,
-    /// Why requests failed, and how many.
+    /// Number of failed requests per reason.
     pub faults: Vec<(String, u64)>,
-    /// By target, if there are several.
+    /// Results per target, if there are several.
     pub targets: Vec<Part>,
-    /// By server, if they were told apart.
+    /// Results per server, if responses name their servers.
     pub servers: Vec<Server>,
-    /// Replies per second in each full sample of five seconds, as httperf counts them.
+    /// Responses per second in each full sample of five seconds, as httperf counts them.
     pub reply_rates: Vec<f64>,
-    /// The run in pieces of time.
+    /// Results per interval of time.
     pub moments: Vec<Moment>,
-    /// What the run saw of itself.
+    /// Measurements that the generator made of itself.
     pub facts: Option<Facts>,
 }
 
-/// How many.
+/// Numbers and rates of requests.
 #[derive(Debug, Clone, Serialize)]
 pub struct Requests {
-    /// That were sent.
+    /// Requests that were sent.
     pub sent: u64,
-    /// That were answered completely.
+    /// Requests with a complete response.
     pub answered: u64,
-    /// That were answered with an expected status.
+    /// Requests with a response of an expected status.
     pub succeeded: u64,
-    /// Starts over 1 ms late.
+    /// Requests that started over 1 ms late.
     pub late: u64,
-    /// Sent per second, over the time in which requests were started.
+    /// Sent requests per second of the time in which requests were started.
     pub sent_per_s: f64,
-    /// Answered per second, over the whole run.
+    /// Complete responses per second of the whole run.
     pub answered_per_s: f64,
-    /// Answered as expected per second, over the whole run.
+    /// Expected responses per second of the whole run.
     pub succeeded_per_s: f64,
 }
 
-/// How much.
+/// Amounts of data, in bytes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Bytes {
-    /// Of answers' bodies.
+    /// Bytes of response bodies.
     pub bodies_in: u64,
-    /// Of answers' heads.
+    /// Bytes of response heads.
     pub heads_in: u64,
-    /// Of requests.
+    /// Bytes of requests.
     pub out: u64,
-    /// Bodies per second, over the whole run.
+    /// Bytes of response bodies per second of the whole run.
     pub in_per_s: f64,
 }
 
-/// Uploads that were taken, where they were to be verified. Those with a wrong checksum are among the faults.
+/// Accepted uploads that should be verified. Uploads with a wrong checksum count as faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Uploads {
-    /// The server told a checksum of what it got, which was that of what was sent.
+    /// Uploads for which the server reported the correct checksum.
     pub verified: u64,
-    /// It told none that could be compared.
+    /// Uploads for which the server reported no comparable checksum.
     pub unverified: u64,
 }
 
-/// A distribution.
+/// Distribution of times.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Times {
-    /// How many it is of.
+    /// Number of values.
     pub count: u64,
-    /// The shortest.
+    /// Minimum.
     pub min: f64,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The standard deviation.
+    /// Standard deviation.
     pub deviation: f64,
-    /// Half are not longer.
+    /// Median.
     pub p50: f64,
-    /// 90 of 100.
+    /// 90th percentile.
     pub p90: f64,
-    /// 95 of 100.
+    /// 95th percentile.
     pub p95: f64,
-    /// 99 of 100.
+    /// 99th percentile.
     pub p99: f64,
-    /// 999 of 1000.
+    /// 99.9th percentile.
     pub p999: f64,
-    /// The longest.
+    /// Maximum.
     pub max: f64,
 }
 
-/// What one target came to.
+/// Results of one target.
 #[derive(Debug, Clone, Serialize)]
 pub struct Part {
-    /// Its method and URL.
+    /// Method and URL of the target.
     pub name: String,
     /// Requests that were sent.
     pub sent: u64,
-    /// Answered completely.
+    /// Requests with a complete response.
     pub answered: u64,
-    /// Answered with an expected status.
+    /// Requests with a response of an expected status.
     pub succeeded: u64,
-    /// Of answers' bodies.
+    /// Bytes of response bodies.
     pub bytes_in: u64,
-    /// From when requests were due to their last byte, in milliseconds.
+    /// Times from due time to last byte, in milliseconds.
     pub latency_ms: Times,
 }
 
-/// What one server came to.
+/// Results of one server.
 #[derive(Debug, Clone, Serialize)]
 pub struct Server {
-    /// As the answer calls it.
+    /// Name of the server in its responses.
     pub name: String,
-    /// Requests that it answered.
+    /// Requests that the server answered.
     pub requests: u64,
-    /// Of all that were answered.
+    /// Share of all answered requests.
     pub share: f64,
-    /// Of its answers' bodies.
+    /// Bytes of the server's response bodies.
     pub bytes: u64,
 }
 
@@ -175,7 +176,7 @@ impl Run {
     /// Reads a result file.
     ///
     /// # Errors
-    /// It is none.
+    /// If the input is not a result file.
     pub fn read(input: &mut dyn std::io::BufRead) -> Result<Self, RunFileError> {
         let mut tally: Option<Tally> = None;
         let Ends { head, facts, servers } = read_run(input, |head, record| {
@@ -185,23 +186,23 @@ impl Run {
         Ok(Self { head, tally, facts, servers })
     }
 
-    /// Why it may not be believed; empty = it may.
+    /// Returns the reasons why the run is invalid; empty = it is valid.
     pub fn flaws(&self) -> Vec<Flaw> {
         self.judged().0
     }
 
-    /// What would have made it invalid, and was accepted beforehand.
+    /// Returns the flaws that were accepted beforehand.
     pub fn marks(&self) -> Vec<Flaw> {
         self.judged().1
     }
 
-    /// What the server did not do, if more requests than are tolerated were not answered as expected: another verdict than whether the
-    /// generator did what it was asked to.
+    /// Returns the failures of the server, if more requests failed than are tolerated. This verdict is
+    /// independent of the generator's own flaws.
     pub fn server_failed(&self) -> Option<String> {
         self.failures(false)
     }
 
-    /// The same, if they are no more than are tolerated.
+    /// Returns the failures of the server, if no more requests failed than are tolerated.
     pub fn tolerated_failures(&self) -> Option<String> {
         self.failures(true)
     }
@@ -211,7 +212,7 @@ impl Run {
         failures.filter(|failures| failures.is_tolerated == are_tolerated).map(|failures| failures.text)
     }
 
-    /// The flaws that count, and those that are accepted.
+    /// Returns the flaws that count, and the accepted ones.
     fn judged(&self) -> (Vec<Flaw>, Vec<Flaw>) {
         let flaws = judge::flaws(&self.head, &self.tally, self.facts.as_ref(), &self.servers);
         let is_accepted = |flaw: &Flaw| {
@@ -220,54 +221,56 @@ impl Run {
         flaws.into_iter().partition(|flaw| !is_accepted(flaw))
     }
 
-    /// The shortest latency, from when due, that at least the share `quantile` (0 to 1) of the answered requests do not exceed, in
-    /// milliseconds; `None` = nothing was answered.
+    /// Returns the shortest latency from the due time that at least the share `quantile` (0 to 1) of the
+    /// answered requests do not exceed, in milliseconds. `None` = the run has no responses.
     pub fn latency_quantile_ms(&self, quantile: f64) -> Option<f64> {
         let latency = &self.tally.all.latency;
         (latency.count() > 0).then(|| latency.quantile_ns(quantile) as f64 / 1e6)
     }
 
-    /// Whether a flaw of it is the generator's or its machine's own fault, so that nothing is known of who was asked. Where starts were
-    /// late because all connections were in use the server is slow, and not the generator.
+    /// Returns true if the generator or its machine caused the flaw, so that it says nothing about the
+    /// server. If starts were late because all connections were in use, the server is slow and not the
+    /// generator.
     pub fn is_own(&self, flaw: &Flaw) -> bool {
         let is_starved = self.tally.late_starved * 2 > self.tally.late;
         flaw.kind.is_own() && !(is_starved && matches!(flaw.kind, FlawKind::Late | FlawKind::Unsent))
     }
 
-    /// How long requests were started, in seconds: what was planned, or from the first to the last.
+    /// Returns the time during which requests were started, in seconds: the planned time, or the time from
+    /// the first start to the last.
     pub(crate) fn attack_s(&self) -> f64 {
         let planned =
             self.head.duration_s.filter(|_| self.facts.as_ref().is_some_and(|facts| !facts.stopped));
         let seen =
             self.tally.last_start_ns.saturating_sub(self.tally.first_start_ns.min(self.tally.last_start_ns));
         match planned.filter(|_| self.head.mode.has_schedule()) {
-            // A schedule that was not kept took longer than planned.
+            // If the generator did not keep the schedule, starts took longer than planned.
             Some(planned) => planned.max(self.tally.last_start_ns as f64 / 1e9),
             None => seen as f64 / 1e9,
         }
         .max(1e-9)
     }
 
-    /// From the start to the last answer, in seconds.
+    /// Returns the time from the start to the last response, in seconds.
     pub(crate) fn wall_s(&self) -> f64 {
         let seen = self.tally.last_end_ns.max(1) as f64 / 1e9;
         if self.head.mode.has_schedule() { seen.max(self.attack_s()) } else { seen }
     }
 
-    /// Replies per second in each full sample of 5 seconds.
+    /// Returns the responses per second in each full sample of 5 seconds.
     pub(crate) fn reply_rates(&self) -> Vec<f64> {
         let full = (self.tally.last_end_ns / SAMPLE_NS) as usize;
         let samples = self.tally.samples.iter().take(full);
         samples.map(|replies| *replies as f64 / (SAMPLE_NS as f64 / 1e9)).collect()
     }
 
-    /// What was verified of uploads; `None` = nobody asked, or none was taken.
+    /// Returns the verification of uploads; `None` = no check was requested, or no upload was accepted.
     pub fn uploads(&self) -> Option<Uploads> {
         let Tally { verified, unverified, .. } = self.tally;
         (verified + unverified > 0).then_some(Uploads { verified, unverified })
     }
 
-    /// The same for programs.
+    /// Returns a summary for programs.
     pub fn summary(&self) -> Summary {
         let (tally, wall_s) = (&self.tally, self.wall_s());
         let (flaws, marks) = self.judged();

@@ -1,3 +1,5 @@
+//! Counts and latencies of all requests of a run.
+
 use weir_stats::NanosHistogram;
 
 use crate::facts::Expected;
@@ -5,83 +7,83 @@ use crate::gaps::Answered;
 use crate::record::{Fault, Record};
 use crate::windows::Windows;
 
-/// What all requests together came to. Its memory does not grow with their number.
+/// Counts and latencies of all requests. Its memory does not grow with their number.
 #[derive(Debug, Clone)]
 pub struct Tally {
     expected: Expected,
     pub(crate) all: Counts,
-    /// The first targets each, then all others together.
+    /// Counts per target. The last entry has all further targets together.
     pub(crate) targets: Vec<Counts>,
-    /// By place in the run's list of servers: requests and bytes.
+    /// Requests and bytes per server, by index in the run's list of servers.
     pub(crate) servers: Vec<(u64, u64)>,
-    /// From when sent.
+    /// Latencies from the start of requests.
     pub(crate) raw: NanosHistogram,
     pub(crate) connect: NanosHistogram,
     pub(crate) waiting: NanosHistogram,
     pub(crate) processing: NanosHistogram,
     pub(crate) transfer: NanosHistogram,
-    /// Of requests that failed, from when they were due to when that was known.
+    /// Times from due time to failure, of failed requests.
     pub(crate) failed: NanosHistogram,
-    /// By status; 0 = no answer.
+    /// Requests per status; 0 = no response.
     pub(crate) statuses: Box<[u64]>,
-    /// By place in [`Fault::ALL`].
+    /// Failed requests per index in [`Fault::ALL`].
     pub(crate) faults: [u64; Fault::ALL.len()],
-    /// How late requests were started.
+    /// Delays of starts.
     pub(crate) delay: NanosHistogram,
-    /// Over [`LATE_NS`] late.
+    /// Requests that started more than [`LATE_NS`] late.
     pub(crate) late: u64,
-    /// Of these, because all connections were in use.
+    /// Late requests for which all connections were in use.
     pub(crate) late_starved: u64,
-    /// Answers that came sooner than the server should take.
+    /// Responses that came sooner than the server should have sent them.
     pub(crate) too_soon: u64,
-    /// Uploads of which the server told a checksum that was right.
+    /// Uploads for which the server reported the correct checksum.
     pub(crate) verified: u64,
-    /// Uploads of which it told none.
+    /// Uploads for which the server reported no checksum.
     pub(crate) unverified: u64,
     pub(crate) bytes_out: u64,
-    /// Of these, in bodies.
+    /// Bytes of request bodies, included in `bytes_out`.
     pub(crate) bodies_out: u64,
     pub(crate) head_in: u64,
     pub(crate) first_start_ns: u64,
     pub(crate) last_start_ns: u64,
     pub(crate) last_end_ns: u64,
-    /// Answers in each [`SAMPLE_NS`].
+    /// Responses per [`SAMPLE_NS`].
     pub(crate) samples: Vec<u64>,
     pub(crate) windows: Windows,
-    /// When answers as expected were complete.
+    /// Completion times of expected responses.
     pub(crate) successes: Answered,
-    /// When the first and the last of those were due that failed, or were answered with an unexpected status.
+    /// First and last due time of requests that failed or got an unexpected status.
     pub(crate) failures_ns: Option<(u64, u64)>,
 }
 
-/// Requests, and how long they took.
+/// Numbers of requests, and their latencies.
 #[derive(Debug, Clone)]
 pub(crate) struct Counts {
     pub(crate) sent: u64,
     pub(crate) answered: u64,
-    /// Answered with an expected status.
+    /// Requests with a response of an expected status.
     pub(crate) succeeded: u64,
     pub(crate) bytes_in: u64,
-    /// Of successful answers: the least and the most bytes of a body.
+    /// Smallest body of a successful response, in bytes.
     pub(crate) body_min: u64,
     pub(crate) body_max: u64,
     pub(crate) bytes_of_successes: u64,
-    /// Of answered requests, from when due.
+    /// Latencies of answered requests from the due time.
     pub(crate) latency: NanosHistogram,
 }
 
-/// Later than this is late.
+/// Delay above which a start is late.
 pub(crate) const LATE_NS: u64 = 1_000_000;
-/// Reply rates are sampled so often.
+/// Interval of the samples of reply rates.
 pub(crate) const SAMPLE_NS: u64 = 5_000_000_000;
-/// More targets are not told apart.
+/// Maximum number of targets that are counted separately.
 pub(crate) const TARGETS_MAX: usize = 64;
-/// More servers are not told apart.
+/// Maximum number of servers that are counted separately.
 pub(crate) const SERVERS_MAX: usize = 1_000;
 const SAMPLES_MAX: usize = 1 << 20;
 
 impl Tally {
-    /// An empty one for so many targets.
+    /// Creates an empty tally for `targets` targets.
     pub fn new(targets: usize, expected: &Expected) -> Self {
         Self {
             expected: expected.clone(),
@@ -180,7 +182,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another thread counted.
+    /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.targets.iter_mut().zip(&other.targets).for_each(|(mine, theirs)| mine.merge(theirs));
@@ -219,7 +221,8 @@ impl Tally {
         self.failures_ns = widest(self.failures_ns, other.failures_ns);
     }
 
-    /// From the first request that failed to the last one, by when they were due, in begun milliseconds; 1 = there is none, or but one.
+    /// Returns the time from the first failed request to the last, by due time, in milliseconds. At least 1,
+    /// also if there is no failure or only one.
     pub(crate) fn failures_lasted_ms(&self) -> u64 {
         self.failures_ns.map_or(1, |(first, last)| ((last - first) / 1_000_000).max(1))
     }
@@ -228,13 +231,13 @@ impl Tally {
         Fault::ALL.into_iter().zip(self.faults).filter(|(_, count)| *count > 0)
     }
 
-    /// How many requests failed for one of these reasons.
+    /// Returns the number of requests that failed for one of these reasons.
     pub(crate) fn failed_by(&self, is_one: impl Fn(Fault) -> bool) -> u64 {
         self.faults().filter(|(fault, _)| is_one(*fault)).map(|(_, count)| count).sum()
     }
 }
 
-/// The span that holds both.
+/// Returns the smallest span that contains both spans.
 fn widest(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64)> {
     match (one, other) {
         (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The requests that a load sends.
 
 mod http2;
 mod steering;
@@ -19,73 +19,74 @@ pub use upload::WANTED;
 use upload::is_upload;
 pub(crate) use upload::{Sending, Upload};
 
-/// One kind of request.
+/// Request of one kind, ready to send.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) origin: Origin,
     pub(crate) is_head: bool,
-    /// The request says that its connection ends with the answer.
+    /// Set when the request says that its connection closes after the response.
     pub(crate) closes: bool,
-    /// Over HTTP/1.
+    /// Head of the request over HTTP/1.
     pub(crate) head: Template,
-    /// Over HTTP/2, if that is spoken.
+    /// Head of the request over HTTP/2, if the load uses it.
     pub(crate) http2: Option<Http2Head>,
     pub(crate) body: Body,
-    /// What is verified of what it sends, if that is asked for.
+    /// Verification of the uploaded body, if the request is an upload and verification is enabled.
     pub(crate) upload: Option<Upload>,
 }
 
-/// What goes with a request.
+/// Body of a request.
 #[derive(Debug, Clone, Default)]
 pub enum Body {
-    /// Nothing.
+    /// No body.
     #[default]
     Empty,
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// A file's content, read while it is sent.
+    /// The content of a file, read while it is sent.
     File {
-        /// Opened once; requests read it at their own places.
+        /// The open file. Each request reads at its own offset.
         file: Arc<File>,
-        /// Its size when it was opened.
+        /// Size of the file when it was opened.
         bytes: u64,
     },
-    /// So many bytes that no compressor makes smaller.
+    /// Incompressible bytes.
     Generated {
-        /// How many.
+        /// Size of the body.
         bytes: u64,
     },
 }
 
-/// One kind of request, as it is asked for.
+/// Request of one kind, as configured.
 #[derive(Debug, Clone, Default)]
 pub struct TargetSpec {
-    /// `GET` and the like.
+    /// Method, such as `GET`.
     pub method: String,
-    /// With `{i}` where the number of the request is to stand.
+    /// URL; `{i}` stands for the number of the request.
     pub url: String,
-    /// Name and value. Host, Connection and Content-Length are added where they are not given.
+    /// Names and values of headers. Host, Connection and Content-Length are added if they are absent.
     pub headers: Vec<(String, String)>,
-    /// What is sent.
+    /// Body of the request.
     pub body: Body,
-    /// How often, compared with the others; `None` = in turn with them.
+    /// Frequency relative to the other targets; `None` = in turn with them.
     pub weight: Option<f64>,
 }
 
-/// What contents are checked against.
+/// Reference for the check of bodies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verify {
-    /// The answer's against the digest that it announces (Digest, Repr-Digest or Content-Digest); an answer without one is wrong.
-    /// Of a PUT or POST what was sent, against the digest by which the answer says what came; where it says none, nothing is verified.
+    /// Compares the response body with the digest that the response announces (Digest, Repr-Digest or
+    /// Content-Digest). A response without one is wrong. For PUT and POST, compares the request body with the
+    /// server's digest of the received bytes. If the server reports none, the upload is not verified.
     Announced,
-    /// The answer's against this digest.
+    /// Compares the response body with this digest.
     Given(Digest),
 }
 
 impl std::str::FromStr for Verify {
     type Err = String;
 
-    /// `announced`, or an algorithm with the digest in hexadecimal: `adler32=0a1b2c3d`.
+    /// Parses `announced`, or an algorithm with the digest in hexadecimal: `adler32=0a1b2c3d`.
     fn from_str(text: &str) -> Result<Self, String> {
         if text == "announced" {
             return Ok(Self::Announced);
@@ -102,14 +103,14 @@ impl std::str::FromStr for Verify {
     }
 }
 
-/// The size of the piece that generated bodies repeat. Not a power of two, so that blocks of storage differ.
+/// Size of the piece that generated bodies repeat. It is not a power of two, so that storage blocks differ.
 pub(crate) const PATTERN_BYTES: usize = 65_521;
 
 impl Body {
-    /// Opens a file to be sent.
+    /// Opens a file as a body.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// If the file cannot be opened.
     pub fn file(path: &Path) -> Result<Self, String> {
         let open = || -> std::io::Result<Self> {
             let file = File::open(path)?;
@@ -119,7 +120,7 @@ impl Body {
         open().map_err(|cause| format!("{}: {cause}", path.display()))
     }
 
-    /// How long it is.
+    /// Returns the size of the body.
     pub fn bytes(&self) -> u64 {
         match self {
             Self::Empty => 0,
@@ -128,7 +129,7 @@ impl Body {
         }
     }
 
-    /// Puts what stands at `at` into `out`, as much as there is room, and tells how much that is.
+    /// Copies the bytes from offset `at` into `out`, as far as they fit, and returns their number.
     pub(crate) fn read_at(&self, at: u64, out: &mut [u8], pattern: &[u8]) -> std::io::Result<usize> {
         let left = usize::try_from(self.bytes().saturating_sub(at)).unwrap_or(usize::MAX);
         let wanted = left.min(out.len());
@@ -153,7 +154,7 @@ impl Body {
     }
 }
 
-/// The piece that generated bodies repeat.
+/// Returns the piece that generated bodies repeat.
 pub(crate) fn pattern() -> Vec<u8> {
     let mut rng = rng::Rng::new(0x0077_6569_7200);
     let mut bytes: Vec<u8> =
@@ -163,8 +164,10 @@ pub(crate) fn pattern() -> Vec<u8> {
 }
 
 impl Target {
+    /// Prepares a request.
+    ///
     /// # Errors
-    /// Method, URL or a header cannot be sent.
+    /// If the method, the URL or a header cannot be sent.
     pub(crate) fn new(
         spec: &TargetSpec,
         keep_alive: bool,
@@ -221,12 +224,12 @@ impl Target {
     }
 }
 
-/// Which target a request goes to.
+/// Rule that selects the target of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Choice {
-    /// One after the other.
+    /// Each target in turn.
     InTurn(usize),
-    /// At random by weight, the same for the same seed: sums of weights, as shares of 1.
+    /// Random by weight, the same for the same seed. Contains cumulative weights, as shares of 1.
     ByWeight { sums: Vec<f64>, seed: u64 },
 }
 
@@ -245,7 +248,7 @@ impl Choice {
         Self::ByWeight { sums: sums.collect(), seed }
     }
 
-    /// The target of request `number`, whoever sends it.
+    /// Returns the target of request `number`, independent of the thread that sends it.
     pub(crate) fn of(&self, number: u64) -> usize {
         match self {
             Self::InTurn(count) => (number % *count as u64) as usize,

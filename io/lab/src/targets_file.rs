@@ -1,4 +1,4 @@
-//! Targets as vegeta's files have them.
+//! Reads targets in the formats of vegeta.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,25 +10,25 @@ use serde::Deserialize;
 
 use crate::target::{Body, TargetSpec};
 
-/// One line of vegeta's JSON format, and a weight of ours.
+/// One line of vegeta's JSON format, with an additional weight.
 #[derive(Deserialize)]
 struct Line {
     method: String,
     url: String,
     #[serde(default)]
     header: BTreeMap<String, Vec<String>>,
-    /// Base64.
+    /// Body in base64.
     body: Option<String>,
     weight: Option<f64>,
 }
 
-/// Reads targets. A text whose first line begins with `{` has one JSON object in each line:
-/// `{"method": "PUT", "url": "http://...", "header": {"X": ["y"]}, "body": "BASE64", "weight": 3}`. Any other has a request
-/// line, headers and `@file-with-body` for each target, with blank lines between them, and `#` before remarks. Files with
-/// bodies are looked for in `directory`.
+/// Parses targets. If the first line begins with `{`, each line is a JSON object: `{"method": "PUT", "url":
+/// "http://...", "header": {"X": ["y"]}, "body": "BASE64", "weight": 3}`. Otherwise each target has a request
+/// line, headers and `@file-with-body`. Blank lines separate targets, and `#` begins a remark. Body files are
+/// relative to `directory`.
 ///
 /// # Errors
-/// A line is wrong; the text says which.
+/// If a line is malformed. The text names the line.
 pub fn parse_targets(text: &str, directory: &Path) -> Result<Vec<TargetSpec>, String> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     let targets = match first {
@@ -104,11 +104,11 @@ fn parse_http(text: &str, directory: &Path) -> Result<Vec<TargetSpec>, String> {
     Ok(targets)
 }
 
-/// A method with its weight, as in `GET=70,PUT=20,PROPFIND=10`, applied to `base`. Only methods that carry something get
-/// the body.
+/// Parses methods with weights, such as `GET=70,PUT=20,PROPFIND=10`, and applies them to `base`. Methods
+/// without content, such as GET and DELETE, get no body.
 ///
 /// # Errors
-/// A part is not `METHOD=WEIGHT`.
+/// If a part is not `METHOD=WEIGHT`.
 pub fn parse_mix(text: &str, base: &TargetSpec) -> Result<Vec<TargetSpec>, String> {
     let part = |part: &str| {
         let wrong = || format!("{part:?}: a part of a mix is METHOD=WEIGHT");
@@ -124,7 +124,7 @@ pub fn parse_mix(text: &str, base: &TargetSpec) -> Result<Vec<TargetSpec>, Strin
     text.split(',').map(part).collect()
 }
 
-/// Bytes as a body.
+/// Converts bytes to a body.
 impl From<Vec<u8>> for Body {
     fn from(bytes: Vec<u8>) -> Self {
         if bytes.is_empty() { Self::Empty } else { Self::Bytes(Arc::from(bytes)) }

@@ -1,6 +1,8 @@
+//! Text with placeholders for the number of a request.
+
 use std::io::Write;
 
-/// Text in which `{i}` stands for the number of the request, from 0, and `{i%100}` for its rest by division.
+/// Text in which `{i}` stands for the number of the request, from 0, and `{i%100}` for its remainder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Template {
     parts: Vec<Part>,
@@ -13,7 +15,8 @@ enum Part {
 }
 
 impl Template {
-    /// What looks like a placeholder and is none stays as it is: braces stand in JSON, too.
+    /// Parses a template. Text that is not a valid placeholder stays unchanged, because JSON contains braces,
+    /// too.
     pub(crate) fn parse(text: &[u8]) -> Self {
         let mut parts = Vec::new();
         let mut plain = Vec::new();
@@ -39,7 +42,7 @@ impl Template {
         Self { parts }
     }
 
-    /// Appends it to `out` with this number.
+    /// Appends the text to `out` with this number.
     pub(crate) fn render(&self, number: u64, out: &mut Vec<u8>) {
         for part in &self.parts {
             match part {
@@ -51,7 +54,7 @@ impl Template {
     }
 }
 
-/// The modulus, and how long the placeholder at the start of `text` is.
+/// Returns the modulus and the length of the placeholder at the start of `text`.
 fn placeholder(text: &[u8]) -> Option<(u64, usize)> {
     let rest = text.strip_prefix(b"{i")?;
     let end = rest.iter().take(24).position(|byte| *byte == b'}')?;

@@ -1,44 +1,47 @@
-//! How far requests of round robin may be from its weights. Nothing is drawn, so chance is no excuse: whoever counts for itself gives each
-//! server its share within every round, and is somewhere within a round when a run begins and when it ends.
+//! Bounds for the deviation of round robin from its weights. Round robin is not random, so no random error is
+//! tolerated. A worker with its own counter gives each server its exact share in every round. A run may begin
+//! and end within a round.
 
 use serde::{Deserialize, Serialize};
 
 /// Round robin over servers with weights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
-    /// By name; at least one above 0.
+    /// Weights by server name; at least one is above 0.
     pub weights: Vec<(String, u32)>,
-    /// So many count for themselves: workers that do not share their places. A balancer in which they do is no further off than these.
+    /// Number of independent counters, such as workers that do not share their position. A balancer with
+    /// independent workers deviates no more than this number of counters.
     pub counters: u32,
-    /// How the turns of a server lie within a round.
+    /// Order of the turns of a server within a round.
     pub order: Order,
 }
 
-/// How the turns of a server lie within a round.
+/// Order of the turns of a server within a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Spread over it, as by smooth weighted round robin (NGINX).
+    /// Turns are spread over the round, as in smooth weighted round robin (NGINX).
     Spread,
-    /// Spread, too: each is due so long after its last turn (Envoy). Turns that are due together come in any order, so that rounds overlap
-    /// by one.
+    /// Turns are spread by deadlines: each server is due a fixed time after its last turn (Envoy). Turns with
+    /// the same deadline come in any order, so rounds overlap by one turn.
     ByDeadline,
-    /// One after another, and weights with a common divisor make a long round (Caddy).
+    /// Turns of a server are consecutive. Weights with a common divisor make a long round (Caddy).
     InRuns,
 }
 
 impl Turns {
-    /// The share of each server, of 1.
+    /// Returns the share of each server, with a sum of 1.
     pub(crate) fn shares(&self) -> Vec<(String, f64)> {
         let sum = self.sum().max(1) as f64;
         self.weights.iter().map(|(name, weight)| (name.clone(), f64::from(*weight) / sum)).collect()
     }
 
-    /// How many requests more or fewer than its share the server at this place may have got, however many there were.
+    /// Returns the maximum deviation from its share, in requests, of the server at index `at`, for any number
+    /// of requests.
     ///
-    /// A round has a turn for each unit of weight. What is no whole round has between none and all of the turns of a server with `w` of
-    /// `W`: that is up to `w (W - w) / W` from its share. Where turns are spread, it is also less than one for each server (found by trying;
-    /// see the tests).
+    /// A round has one turn per unit of weight. An incomplete round has between none and all of the turns of
+    /// a server with weight `w` of total `W`. Its deviation is at most `w (W - w) / W`. If turns are spread,
+    /// the deviation is also below one per server (found by experiment; see the tests).
     pub(crate) fn off_by(&self, at: usize) -> f64 {
         let Some((_, weight)) = self.weights.get(at) else { return 0.0 };
         let divisor = if self.order == Order::InRuns { 1 } else { self.divisor() };
@@ -79,7 +82,7 @@ mod tests {
         Turns { weights, counters, order }
     }
 
-    /// As ngx_http_upstream_round_robin.c has it.
+    /// Returns the sequence of ngx_http_upstream_round_robin.c.
     fn smooth(weights: &[u32], count: usize) -> Vec<usize> {
         let sum: i64 = weights.iter().copied().map(i64::from).sum();
         let mut credits = vec![0; weights.len()];
@@ -92,7 +95,8 @@ mod tests {
         (0..count).map(next).collect()
     }
 
-    /// Each is due again 1 / weight after its last turn, as in Envoy and Traefik.
+    /// Returns the sequence in which each server is due again 1 / weight after its last turn, as in Envoy and
+    /// Traefik.
     fn by_deadline(weights: &[u32], count: usize) -> Vec<usize> {
         let mut due: Vec<f64> = weights.iter().map(|weight| 1.0 / f64::from(*weight)).collect();
         let next = |_| {
@@ -103,7 +107,7 @@ mod tests {
         (0..count).map(next).collect()
     }
 
-    /// All turns of a server one after another, as in Caddy.
+    /// Returns the sequence with all turns of a server in a row, as in Caddy.
     fn in_runs(weights: &[u32], count: usize) -> Vec<usize> {
         let round: Vec<usize> =
             weights.iter().enumerate().flat_map(|(at, weight)| vec![at; *weight as usize]).collect();
@@ -114,7 +118,7 @@ mod tests {
     const ORDERS: [(Order, Sequence); 3] =
         [(Order::Spread, smooth), (Order::ByDeadline, by_deadline), (Order::InRuns, in_runs)];
 
-    /// How much further each server is from its share than it may be, within a piece of a sequence.
+    /// Returns the largest excess over the permitted deviation within a piece of a sequence.
     fn surplus(turns: &Turns, piece: &[usize]) -> f64 {
         let of = |(at, (_, share)): (usize, (String, f64))| {
             let got = piece.iter().filter(|own| **own == at).count() as f64;
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn several_who_count_for_themselves_are_off_by_as_many_times_as_much() {
-        // Two that both stand before the heavy one's turns.
+        // Two counters that both stand before the turns of the heavy server.
         let piece = [in_runs(&[3, 1], 3), in_runs(&[3, 1], 3)].concat();
         assert!(surplus(&turns(&[3, 1], 1, Order::InRuns), &piece) > 0.0);
         assert!(surplus(&turns(&[3, 1], 2, Order::InRuns), &piece) <= 1e-9);

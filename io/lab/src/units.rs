@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-/// `250ms`, `10s`, `1.5m`, `2h`, `1m30s`; a number alone is seconds.
+/// Parses a duration such as `250ms`, `10s`, `1.5m`, `2h` or `1m30s`. A number without a unit is in seconds.
 ///
 /// # Errors
-/// It is none; the text says which.
+/// If the text is not a duration. The error text shows valid examples.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let bad = || format!("{text:?} is no duration: write 250ms, 10s, 2m or 1m30s");
     let mut rest = text.trim();
@@ -31,17 +31,17 @@ pub fn duration(text: &str) -> Result<Duration, String> {
             };
         rest = &rest[letters..];
     }
-    // A century is longer than any run.
+    // About a century, which is longer than any run.
     if seconds > 3e9 {
         return Err(bad());
     }
     Duration::try_from_secs_f64(seconds).map_err(|_| bad())
 }
 
-/// `1024`, `64KiB`, `1MB`, `10GiB`, in bytes.
+/// Parses a size such as `1024`, `64KiB`, `1MB` or `10GiB`. Returns bytes.
 ///
 /// # Errors
-/// It is none; the text says which.
+/// If the text is not a size. The error text shows valid examples.
 pub fn size(text: &str) -> Result<u64, String> {
     let bad = || format!("{text:?} is no size: write 1024, 64KiB, 1MB or 10GiB");
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -62,18 +62,18 @@ pub fn size(text: &str) -> Result<u64, String> {
     if bytes.fract() != 0.0 || bytes > i64::MAX as f64 { Err(bad()) } else { Ok(bytes as u64) }
 }
 
-/// A number without a tail of zeros.
+/// Formats a number without trailing zeros.
 pub(crate) fn number(value: f64) -> String {
     let text = if value.abs() >= 100.0 { format!("{value:.1}") } else { format!("{value:.3}") };
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Seconds as a duration that [`duration`] reads.
+/// Formats seconds as a duration that [`duration`] can parse.
 pub(crate) fn seconds(seconds: f64) -> String {
     if seconds < 1.0 { format!("{}ms", number(seconds * 1e3)) } else { format!("{}s", number(seconds)) }
 }
 
-/// Nanoseconds with three significant digits: `850ns`, `85.0us`, `1.23ms`, `12.3s`.
+/// Formats nanoseconds with three significant digits: `850ns`, `85.0us`, `1.23ms`, `12.3s`.
 pub fn time(ns: u64) -> String {
     let (value, unit) = match ns {
         0..1_000 => return format!("{ns}ns"),
@@ -91,7 +91,7 @@ pub fn time(ns: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// Nanoseconds as Go writes a `time.Duration`: `1h2m3.5s`, `1.5s`, `145.082066ms`, `0s`.
+/// Formats nanoseconds as Go writes a `time.Duration`: `1h2m3.5s`, `1.5s`, `145.082066ms`, `0s`.
 pub(crate) fn go_duration(ns: u64) -> String {
     let fraction = |value: u64, unit: u64, name: &str| {
         let (whole, rest) = (value / unit, value % unit);

@@ -1,7 +1,9 @@
+//! URLs of requests.
+
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a request goes: `http://host:port/path?query` or `https://...`.
+/// URL of a request: `http://host:port/path?query` or `https://...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Url {
     pub(crate) origin: Origin,
@@ -13,7 +15,7 @@ pub(crate) struct Url {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Origin {
     pub(crate) is_tls: bool,
-    /// A name or an address; IPv6 without brackets.
+    /// Name or address; IPv6 without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
 }
@@ -59,7 +61,7 @@ impl FromStr for Url {
 }
 
 impl Origin {
-    /// What the Host header says.
+    /// Returns the value of the Host header.
     pub(crate) fn authority(&self) -> String {
         let default = 80 + 363 * u16::from(self.is_tls);
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };

@@ -1,44 +1,47 @@
+//! Statistics of a run over time.
+
 use serde::Serialize;
 use weir_stats::{Histogram, Resolution};
 
 use crate::record::Record;
 
-/// The run in pieces of equal length, at most [`Windows::COUNT_MAX`] of them: when there would be more, two become one.
+/// Run in windows of equal length, at most [`Windows::COUNT_MAX`]. When there would be more, pairs of windows
+/// are merged.
 #[derive(Debug, Clone)]
 pub(crate) struct Windows {
     width_ns: u64,
     windows: Vec<Window>,
 }
 
-/// One piece.
+/// One window.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
-    /// Requests that were due in it.
+    /// Requests that were due in the window.
     pub(crate) due: u64,
-    /// Of these, those that failed or were answered with an unexpected status.
+    /// Requests due in the window that failed or got an unexpected status.
     pub(crate) failed: u64,
-    /// Answers that were complete in it.
+    /// Responses that completed in the window.
     pub(crate) answered: u64,
-    /// Latencies of what was due in it and was answered, in microseconds, from when due.
+    /// Latencies from the due time, in microseconds, of answered requests that were due in the window.
     pub(crate) latencies: Histogram,
 }
 
-/// One piece as a report has it.
+/// One window in a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Moment {
-    /// Where it begins, in seconds.
+    /// Begin of the window, in seconds.
     pub at_s: f64,
     /// Requests due per second.
     pub due_per_s: f64,
     /// Answers per second.
     pub answered_per_s: f64,
-    /// Requests due in it that failed.
+    /// Requests due in the window that failed.
     pub failed: u64,
-    /// Half of the latencies of what was due in it are not longer, in microseconds; `None` = nothing was answered.
+    /// Median latency of requests due in the window, in microseconds; `None` = no response.
     pub p50_us: Option<u64>,
-    /// 99 of 100.
+    /// 99th percentile of the latency, in microseconds.
     pub p99_us: Option<u64>,
-    /// The longest.
+    /// Longest latency, in microseconds.
     pub max_us: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! ApacheBench's report, and the file that its `-g` writes.
+//! Writes the report of ApacheBench, and the file of its option `-g`.
 
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};
@@ -11,7 +11,7 @@ use crate::record::{Fault, Record};
 use crate::summary::Run;
 use crate::url::Url;
 
-/// Its report.
+/// Returns the report in the format of ApacheBench.
 pub fn ab(run: &Run) -> String {
     let (tally, head) = (&run.tally, &run.head);
     let seconds = run.wall_s();
@@ -76,9 +76,9 @@ pub fn ab(run: &Run) -> String {
         line(&mut out, "", format!("{:.2} kb/s sent", kib_per_s(tally.bytes_out)));
         line(&mut out, "", format!("{:.2} kb/s total", kib_per_s(total_in + tally.bytes_out)));
     }
-    // Milliseconds are whole ones, as everything that reads ab's reports expects; -g writes fractions.
+    // Whole milliseconds, because programs that read ab's reports expect them. The `-g` file has fractions.
     out.push_str("\nConnection Times (ms)\n              min  mean[+/-sd] median   max\n");
-    // On a kept connection nothing is connected: that took no time.
+    // A reused connection takes no time to connect.
     let connect = with_zeros(&tally.connect, tally.all.answered);
     for (name, times) in [
         ("Connect:", &connect),
@@ -110,21 +110,22 @@ fn line(out: &mut String, name: &str, value: String) {
     let _ = writeln!(out, "{name:<24}{value}");
 }
 
-/// Where the first target leads.
+/// Returns the URL of the first target.
 fn document(head: &Head) -> Option<Url> {
     head.targets.first()?.split_once(' ')?.1.parse().ok()
 }
 
-/// Rounded, as ab does (`ap_round_ms` of its support/ab.c).
+/// Rounds to milliseconds as ab does (`ap_round_ms` in support/ab.c).
 fn whole_ms(ns: f64) -> u64 {
     (ns / 1e6).round() as u64
 }
 
-/// The first line of its `-g` file: start as a text and in seconds since 1970, then milliseconds to connect, to process, in all and to wait.
+/// First line of the `-g` file. Its columns are the start as text, the start in seconds since 1970, and the
+/// times to connect, to process, in total and to wait. The times are in milliseconds.
 pub const AB_TSV_HEADING: &str = "starttime\tseconds\tctime\tdtime\tttime\twait\n";
 
-/// Appends a request's line of its `-g` file, whose text of the start is in UTC here. ab sorts these lines by `ttime`; who wants that
-/// sorts them. Times have fractions, which ab cuts off.
+/// Appends the line of a request in the `-g` file, with the start as text in UTC. Unlike ab, does not sort
+/// the lines by `ttime`, and keeps the fractions of times.
 pub fn append_ab_tsv(out: &mut String, started_unix_ns: u64, record: &Record) {
     let ms = |ns: u64| ns as f64 / 1e6;
     let connect = record.connect_ns().unwrap_or(0);
@@ -141,10 +142,10 @@ pub fn append_ab_tsv(out: &mut String, started_unix_ns: u64, record: &Record) {
     );
 }
 
-/// As ctime(3) writes it, without the end of the line.
+/// Formats a time like ctime(3), without the line end.
 fn ctime(unix_s: u64) -> String {
     let time = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(unix_s));
-    // "Mon, 23 Nov 2026 22:46:48 GMT"; a year of more than four digits has no such form.
+    // The format is "Mon, 23 Nov 2026 22:46:48 GMT". A year with more than four digits cannot be written so.
     let date = time.map(httpdate::fmt_http_date).unwrap_or_default();
     let words: Vec<&str> = date.split([' ', ',']).filter(|word| !word.is_empty()).collect();
     match words[..] {

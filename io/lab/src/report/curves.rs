@@ -1,5 +1,6 @@
-//! Curves that answer the pointer: values beneath it, parts of them enlarged, single ones left out. uPlot draws them where scripts run;
-//! elsewhere the page keeps the pictures that it comes with. All of it is in the page: nothing is fetched.
+//! Interactive plots: values under the pointer, zoom, and curves that can be hidden. uPlot draws them if
+//! scripts run. Otherwise the page shows its static pictures. The page contains all of it and fetches
+//! nothing.
 
 use serde_json::{Value, json};
 use weir_stats::NanosHistogram;
@@ -9,11 +10,11 @@ use crate::windows::Moment;
 
 const UPLOT: &str = include_str!("uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("uplot/uPlot.min.css");
-/// Whoever gets a page gets a copy of uPlot, and so its licence.
+/// License of uPlot. Each page contains a copy of uPlot and therefore its license.
 const UPLOT_LICENSE: &str = include_str!("uplot/LICENSE");
 const SCRIPT: &str = include_str!("plots.js");
 
-/// Where the page's own style would spoil uPlot's tables, and what suits a dark page.
+/// Overrides of the page's style for uPlot's tables, and colors for the dark theme.
 const STYLE: &str = "\
 .uplot { width: 100%; }\n\
 .uplot table { width: auto; margin: 0 auto; font-variant-numeric: tabular-nums; }\n\
@@ -22,23 +23,23 @@ const STYLE: &str = "\
 .uplot tbody tr:hover { background: none; }\n\
 .u-select { background: var(--accent); opacity: 0.18; }\n";
 
-/// The style of these curves.
+/// Returns the style of the interactive plots.
 pub(super) fn style() -> String {
     format!("{UPLOT_STYLE}\n{STYLE}")
 }
 
-/// How people are told what they can do; unseen where scripts do not run.
+/// Hint for users; hidden if scripts do not run.
 pub(super) const HINT: &str = "<p class=\"hint plot-hint\" hidden>Values are those under the pointer. Drag over a part to enlarge it, double-click to see all again; \
                                click a name to leave out its curve.</p>\n";
 
-/// A picture that a curve of this name takes the place of.
+/// Returns a picture that the plot of this name replaces.
 pub(super) fn framed(name: &str, picture: &str) -> String {
     format!("<div class=\"plot\" id=\"plot-{name}\">{picture}</div>\n")
 }
 
-/// The curves themselves, for the end of the page.
+/// Returns the plots as scripts for the end of the page.
 pub(super) fn script(run: &Run, summary: &Summary) -> String {
-    // Numbers and names of ours only: nothing in it could end the element.
+    // The data are only numbers and Weir's own names, so they cannot end the element.
     let data = data(run, &summary.moments);
     format!(
         "<script type=\"application/json\" id=\"plot-data\">{data}</script>\n<script>\n/*\n{}\n*/\n{UPLOT}\n</script>\n<script>\n{SCRIPT}</script>\n",
@@ -46,13 +47,13 @@ pub(super) fn script(run: &Run, summary: &Summary) -> String {
     )
 }
 
-/// Of each plot what there is to draw: places on the axis, then a list for each curve. Times are milliseconds.
+/// Returns the data of each plot: positions on the axis, then one list per curve. Times are in milliseconds.
 fn data(run: &Run, moments: &[Moment]) -> Value {
     let width = moments.get(1).map_or(0.1, |second| second.at_s);
-    // In the middle of what it is of.
+    // The middle of the interval.
     let at: Vec<f64> = moments.iter().map(|moment| rounded(moment.at_s + width / 2.0)).collect();
     let of = |value: &dyn Fn(&Moment) -> Value| moments.iter().map(value).collect::<Vec<_>>();
-    // A microsecond at least has a logarithm.
+    // At least one microsecond, because zero has no logarithm.
     let ms = |us: Option<u64>| us.map_or(Value::Null, |us| json!(us.max(1) as f64 / 1e3));
     let mut data = json!({});
     if !moments.is_empty() {
@@ -83,17 +84,17 @@ fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// The middle of a bucket, in milliseconds.
+/// Returns the middle of a bucket, in milliseconds.
 fn middle_ms(low: u64, high: u64) -> f64 {
     low.midpoint(high).max(1) as f64 / 1e6
 }
 
-/// So many nines are shown: 99.999%.
+/// Maximum number of nines on the axis: 99.999%.
 const NINES_MAX: f64 = 5.0;
-/// Steps that are smaller cannot be seen.
+/// Minimum step. Smaller steps are invisible.
 const STEP_MIN: f64 = 0.004;
 
-/// How many requests were answered within which time, as nines: 2 is 99%.
+/// Returns the share of requests that completed within each time, as nines: 2 is 99%.
 fn percentiles(latency: &NanosHistogram, raw: &NanosHistogram) -> Value {
     let own = latency.buckets().map(|(low, high, count)| (middle_ms(low, high), count, 0));
     let others = raw.buckets().map(|(low, high, count)| (middle_ms(low, high), 0, count));
@@ -101,7 +102,7 @@ fn percentiles(latency: &NanosHistogram, raw: &NanosHistogram) -> Value {
     steps.sort_by(|one, other| one.0.total_cmp(&other.0));
     let nines = |seen: u64, all: u64| {
         let left = (1.0 - seen as f64 / all.max(1) as f64).max(10_f64.powf(-NINES_MAX));
-        // Without the sign of a zero.
+        // Avoids negative zero.
         (-left.log10()).max(0.0)
     };
     let (mut at, mut due, mut sent) = (Vec::new(), Vec::new(), Vec::new());
@@ -119,7 +120,7 @@ fn percentiles(latency: &NanosHistogram, raw: &NanosHistogram) -> Value {
             _ => true,
         };
         if at.last() == Some(&ms) {
-            // Both have a bucket there.
+            // Both curves have a bucket at this position.
             due.pop();
             sent.pop();
         } else if is_seen || place + 1 == end {
@@ -133,10 +134,10 @@ fn percentiles(latency: &NanosHistogram, raw: &NanosHistogram) -> Value {
     json!([at, due, sent])
 }
 
-/// Steps of the histogram.
+/// Number of steps of the histogram.
 const STEPS: usize = 160;
 
-/// How often each latency occurred, in steps that are even on a logarithmic scale.
+/// Returns the frequency of each latency, in equal steps on a logarithmic scale.
 fn histogram(latency: &NanosHistogram) -> Value {
     let from = (latency.min_ns().max(1) as f64).log10();
     let width = (((latency.max_ns().max(2) as f64).log10() - from) / STEPS as f64).max(1e-3);
@@ -145,7 +146,7 @@ fn histogram(latency: &NanosHistogram) -> Value {
         let at = ((low.midpoint(high).max(1) as f64).log10() - from) / width;
         steps[(at.max(0.0) as usize).min(STEPS - 1)] += count;
     }
-    // The last one ends the curve: it is always 0.
+    // The last value ends the curve and is always 0.
     let at = (0..=STEPS).map(|step| 10_f64.powf(from + step as f64 * width) / 1e6).collect::<Vec<_>>();
     json!([at, steps.to_vec()])
 }

@@ -1,9 +1,11 @@
+//! Writes the percentile distribution in the format of HdrHistogram.
+
 use std::fmt::Write;
 
 use crate::summary::Run;
 
-/// The percentile distribution as HdrHistogram prints it, in milliseconds: what its plotter reads. Each halving of the
-/// distance to 100% has five lines.
+/// Returns the percentile distribution as HdrHistogram prints it, in milliseconds, for its plotter. Each
+/// halving of the distance to 100% has five lines.
 pub fn hdr(run: &Run) -> String {
     const TICKS_PER_HALF: f64 = 5.0;
     let latency = &run.tally.all.latency;

@@ -1,5 +1,5 @@
-//! The page of a run: one file, nothing fetched from anywhere. Its pictures are whole without scripts; where those run, [`curves`]
-//! answer the pointer instead.
+//! Writes the report of a run as one HTML page that fetches nothing. Its pictures need no scripts. If scripts
+//! run, [`curves`] replaces the pictures with interactive plots.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::summary::{Run, Summary, Times, Uploads};
 use crate::units::{number, time};
 use crate::windows::Moment;
 
-/// A run as a page.
+/// Returns a run as an HTML page.
 pub fn html(run: &Run) -> String {
     let summary = run.summary();
     let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
@@ -123,7 +123,7 @@ fn legend(entries: &[(&str, &str)]) -> String {
     out
 }
 
-/// An axis of time, logarithmic: from and to in nanoseconds.
+/// Returns a logarithmic time axis from `from` to `to`, in nanoseconds.
 fn time_axis(title: &'static str, from: u64, to: u64) -> Axis {
     let from = (from.max(1) as f64).log10().floor();
     let to = (to.max(10) as f64).log10().max(from + 0.3);
@@ -148,7 +148,7 @@ fn latency_over_time(moments: &[Moment]) -> String {
     let width = moments.get(1).map_or(0.1, |second| second.at_s);
     let points = |value: fn(&Moment) -> Option<u64>| {
         let at = |moment: &Moment| {
-            // In the middle of what it is of; a microsecond at least has a logarithm.
+            // The middle of the interval. At least one microsecond, because zero has no logarithm.
             value(moment).map(|us| (moment.at_s + width / 2.0, ((us.max(1) * 1_000) as f64).log10()))
         };
         moments.iter().filter_map(at).collect::<Vec<_>>()
@@ -185,7 +185,7 @@ fn rate_over_time(moments: &[Moment]) -> String {
     chart::curves("rate", "Rate over time", &x, &y, &curves)
 }
 
-/// So many nines are shown.
+/// Maximum number of nines on the axis.
 const NINES_MAX: f64 = 5.0;
 
 fn percentiles(run: &Run) -> String {
@@ -223,7 +223,7 @@ fn percentiles(run: &Run) -> String {
     chart::curves("percentiles", "Percentiles of latency", &x, &y, &curves)
 }
 
-/// Steps of the histogram.
+/// Number of steps of the histogram.
 const STEPS: usize = 120;
 
 fn histogram(latency: &NanosHistogram) -> String {

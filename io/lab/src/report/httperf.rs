@@ -1,4 +1,4 @@
-//! The report lines of httperf.
+//! Writes the report of httperf.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::facts::Facts;
 use crate::record::Fault;
 use crate::summary::Run;
 
-/// Its report.
+/// Returns the report in the format of httperf.
 pub fn httperf(run: &Run) -> String {
     let tally = &run.tally;
     let nothing = Facts::default();

@@ -1,4 +1,5 @@
-//! Reports: Weir's own, and those of the generators that people know, so that their figures can be put side by side.
+//! Reports in Weir's own format and in the formats of well-known generators, which makes their figures
+//! comparable.
 
 mod ab;
 mod curves;

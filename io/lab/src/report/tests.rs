@@ -1,3 +1,5 @@
+//! Tests of the reports.
+
 use super::*;
 use crate::facts::{Expected, Facts, FirstAnswer, Head, Mode, QuotaFacts, ThreadFacts};
 use crate::record::{Fault, Record};
@@ -8,7 +10,7 @@ use std::time::Duration;
 
 const MS: u64 = 1_000_000;
 
-/// 100 requests, 10 ms apart, that take 1 to 100 ms; the last one fails.
+/// Returns a run of 100 requests, 10 ms apart, with latencies of 1 to 100 ms. The last request fails.
 pub(crate) fn run() -> Run {
     let phases = Phases::parse("100", Duration::from_secs(1), None).unwrap();
     let head = Head {

@@ -1,3 +1,5 @@
+//! Writes Weir's own report as text.
+
 use std::fmt::Write;
 
 use weir_stats::NanosHistogram;
@@ -7,7 +9,7 @@ use crate::judge::{percent, quota};
 use crate::summary::{Run, Summary, Uploads};
 use crate::units::{number, seconds, time};
 
-/// Weir's own report. Its last line says whether the run may be believed.
+/// Returns Weir's own report. Its last line says if the run is valid.
 pub fn text(run: &Run) -> String {
     let summary = run.summary();
     let mut out = String::new();
@@ -27,7 +29,7 @@ pub fn text(run: &Run) -> String {
     out
 }
 
-/// What was asked for, in one or two lines.
+/// Describes the settings of the run in one or two lines.
 pub(super) fn describe(head: &Head) -> String {
     let what = match head.targets.as_slice() {
         [] => "nothing".to_owned(),
@@ -254,7 +256,7 @@ fn parts(out: &mut String, summary: &Summary) {
     }
 }
 
-/// Returns whether the run may be believed, and why not; and whether the server did what it should.
+/// Returns the verdict: if the run is valid, and why not, and if the server met the expectations.
 pub(super) fn verdict(summary: &Summary) -> String {
     let mut out = String::from(match (summary.valid, summary.marks.is_empty()) {
         (true, true) => "\nVALID: the generator did what it was asked to\n",
@@ -275,7 +277,7 @@ pub(super) fn verdict(summary: &Summary) -> String {
     out
 }
 
-/// What comes from elsewhere must not steer a terminal.
+/// Replaces control characters, because text from outside must not control a terminal.
 pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

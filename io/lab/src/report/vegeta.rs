@@ -1,4 +1,4 @@
-//! The report formats of vegeta. There a request that failed has a latency, too: that until it had failed; and only a
+//! Writes the reports of vegeta. There, a failed request also has a latency: the time until it failed. Only a
 //! status from 200 to 399 is a success.
 
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use weir_stats::NanosHistogram;
 use crate::summary::Run;
 use crate::units::{self, go_duration};
 
-/// What both formats say.
+/// Figures of both formats.
 struct Figures {
     latency: NanosHistogram,
     requests: u64,
@@ -55,7 +55,7 @@ impl Figures {
     }
 }
 
-/// Its text format.
+/// Returns the report in vegeta's text format.
 pub fn vegeta_text(run: &Run) -> String {
     let figures = Figures::of(run);
     let tally = &run.tally;
@@ -109,7 +109,7 @@ pub fn vegeta_text(run: &Run) -> String {
     out
 }
 
-/// Its JSON format: durations in nanoseconds.
+/// Returns the report in vegeta's JSON format. Durations are in nanoseconds.
 pub fn vegeta_json(run: &Run) -> String {
     let figures = Figures::of(run);
     let tally = &run.tally;
@@ -148,10 +148,10 @@ pub fn vegeta_json(run: &Run) -> String {
     format!("{report}\n")
 }
 
-/// Its histogram, with buckets that begin at `bounds`, as in `0,1ms,5ms`.
+/// Returns vegeta's histogram with buckets that begin at `bounds`, for example `0,1ms,5ms`.
 ///
 /// # Errors
-/// A bound is no duration, or they are not in order.
+/// If a bound is not a duration, or if the bounds are not in order.
 pub fn vegeta_histogram(run: &Run, bounds: &str) -> Result<String, String> {
     let bounds = bounds.trim().trim_start_matches('[').trim_end_matches(']');
     let read = |bound: &str| Ok(u64::try_from(units::duration(bound)?.as_nanos()).unwrap_or(u64::MAX));
@@ -191,11 +191,12 @@ pub fn vegeta_histogram(run: &Run, bounds: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Nanoseconds since 1970 as RFC 3339 has them, in UTC.
+/// Formats nanoseconds since 1970 as RFC 3339 in UTC.
 fn rfc3339(unix_ns: u64) -> String {
     let (seconds, nanos) = (unix_ns / 1_000_000_000, unix_ns % 1_000_000_000);
     let (days, of_day) = ((seconds / 86_400) as i64, seconds % 86_400);
-    // Days to the Gregorian calendar: years of 400 from a March, so that the leap day is the last.
+    // Converts days to a Gregorian date with eras of 400 years that begin in March, so that the leap day is
+    // the last day of a year.
     let shifted = days + 719_468;
     let (era, of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,3 +1,5 @@
+//! Heads of HTTP/2 requests.
+
 use http::uri::{Authority, Parts, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version};
 
@@ -6,7 +8,7 @@ use super::upload::is_upload;
 use crate::template::Template;
 use crate::url::Url;
 
-/// The head of a request over HTTP/2.
+/// Head of an HTTP/2 request.
 #[derive(Debug, Clone)]
 pub(crate) struct Http2Head {
     method: Method,
@@ -16,22 +18,22 @@ pub(crate) struct Http2Head {
     fields: Vec<(HeaderName, Part<HeaderValue>)>,
 }
 
-/// What is the same in every request, or has its number in it.
+/// Part of a head that is the same in every request, or contains the number of the request.
 #[derive(Debug, Clone)]
 enum Part<T> {
     Fixed(T),
     Numbered(Template),
 }
 
-/// What says how a connection of HTTP/1 is used: HTTP/2 has no such headers (RFC 9113, section 8.2.2).
+/// HTTP/1 headers for the use of a connection, which HTTP/2 does not have (RFC 9113 section 8.2.2).
 const OF_CONNECTIONS: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "upgrade", "transfer-encoding"];
 
 impl Http2Head {
-    /// For a target whose method and headers have been found to be such.
+    /// Creates the head for a target with a valid method and valid headers.
     ///
     /// # Errors
-    /// HTTP/2 cannot send it.
+    /// If HTTP/2 cannot send it.
     pub(super) fn new(spec: &TargetSpec, url: &Url) -> Result<Self, String> {
         let method = Method::from_bytes(spec.method.as_bytes()).map_err(|cause| cause.to_string())?;
         let mut authority = url.origin.authority();
@@ -74,7 +76,7 @@ impl Http2Head {
         })
     }
 
-    /// The head of the request with this number; with a URL it asks there.
+    /// Returns the head of request `number`. If `onward` is set, the head is for that URL.
     pub(crate) fn request(&self, number: u64, onward: Option<&Url>) -> Request<()> {
         let mut fields = HeaderMap::with_capacity(self.fields.len());
         for (name, value) in &self.fields {
@@ -94,7 +96,7 @@ impl Http2Head {
         }
         let mut request = Request::new(());
         *request.method_mut() = self.method.clone();
-        // Digits in place of other digits make nothing wrong that was right.
+        // Other digits in place of digits cannot make a valid text invalid.
         *request.uri_mut() = Uri::from_parts(parts).unwrap_or_default();
         *request.version_mut() = Version::HTTP_2;
         *request.headers_mut() = fields;
@@ -102,7 +104,7 @@ impl Http2Head {
     }
 }
 
-/// How long a head is before compression.
+/// Returns the size of a head before compression.
 pub(crate) fn head_bytes(request: &Request<()>) -> u32 {
     let uri = request.uri();
     let pseudo = [
@@ -117,8 +119,10 @@ pub(crate) fn head_bytes(request: &Request<()>) -> u32 {
 }
 
 impl<T: Clone> Part<T> {
+    /// Parses the text as fixed or numbered.
+    ///
     /// # Errors
-    /// `parse` does not take it.
+    /// If `parse` rejects the text.
     fn new<E>(text: &str, parse: impl Fn(&[u8]) -> Result<T, E>) -> Result<Self, E> {
         let template = Template::parse(text.as_bytes());
         let mut first = Vec::new();

@@ -1,11 +1,12 @@
-//! Methods and headers that say how a connection is used: what the generator cannot do is refused, not sent.
+//! Checks methods and headers that control the use of a connection. Refuses those that the generator does not
+//! support.
 
 use super::TargetSpec;
 
-/// Returns whether the connection ends with the answer, as the request itself says.
+/// Returns true if the request itself says that the connection closes after the response.
 ///
 /// # Errors
-/// The generator would not do what the request says.
+/// If the generator does not support the method or a header.
 pub(super) fn closes(spec: &TargetSpec, keep_alive: bool) -> Result<bool, String> {
     if spec.method.eq_ignore_ascii_case("connect") {
         return Err("CONNECT cannot be played: a tunnel has no further answers".to_owned());

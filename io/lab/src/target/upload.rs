@@ -1,46 +1,49 @@
+//! Digests of uploaded bodies.
+
 use std::sync::{Arc, OnceLock};
 
 use weir_dav::digest::{Algorithm, Digest, Hasher};
 
 use super::{Body, TargetSpec};
 
-/// What servers are asked for where nothing else is said, as Want-Digest writes it (RFC 3230 section 4.3.1).
+/// Algorithms that the server is asked for by default, in the syntax of Want-Digest (RFC 3230 section 4.3.1).
 pub const WANTED: &str = "adler32, crc32c, sha-256";
 
-/// Digests of a body that is uploaded: computed while it is sent, since it may be larger than memory, and compared with those by which
-/// the server says what it got.
+/// Digests of an uploaded body. They are computed while the body is sent, because it may be larger than
+/// memory. They are compared with the server's digests of the received bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Upload {
-    /// Empty = what the server says is not of what is sent.
+    /// Algorithms to compute. Empty = the server's digest does not cover the sent body.
     algorithms: Vec<Algorithm>,
-    /// Of a body that is the same in every request, once one has been sent.
+    /// Digests of a body that is the same in every request, after it has been sent once.
     known: Option<Arc<OnceLock<Arc<[Digest]>>>>,
 }
 
-/// What is known of the digests of a body that is being sent.
+/// State of the digests of a body that is being sent.
 #[derive(Debug, Default)]
 pub(crate) enum Sending {
-    /// Nobody asks.
+    /// No digests are computed.
     #[default]
     Unasked,
-    /// It has not been sent to its end.
+    /// The body has not been sent completely.
     Part(Vec<Hasher>, Option<Arc<OnceLock<Arc<[Digest]>>>>),
-    /// They are these.
+    /// The final digests.
     Known(Arc<[Digest]>),
 }
 
-/// Whether the method brings content that the server is to keep or to work on (RFC 9110 section 9.3, RFC 5789).
+/// Returns true if the method carries content that the server stores or processes (RFC 9110 section 9.3, RFC
+/// 5789).
 pub(crate) fn is_upload(method: &str) -> bool {
     ["POST", "PUT", "PATCH"].contains(&method)
 }
 
 impl Upload {
-    /// Of a target; `None` = it uploads nothing.
+    /// Returns the upload of a target; `None` = the target uploads nothing.
     pub(super) fn of(spec: &TargetSpec) -> Option<Self> {
         if !is_upload(&spec.method) {
             return None;
         }
-        // What is told of a part is the digest of the whole that it is put into.
+        // For a partial upload, the server reports the digest of the whole content.
         let is_part = spec.method == "PATCH"
             || spec.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-range"));
         let is_lasting = !matches!(spec.body, Body::File { .. });
@@ -50,7 +53,7 @@ impl Upload {
         })
     }
 
-    /// Before the first byte of a body of so many.
+    /// Starts the digests of a body of `bytes` bytes.
     pub(crate) fn begin(&self, bytes: u64) -> Sending {
         if let Some(known) = self.known.as_ref().and_then(|known| known.get()) {
             return Sending::Known(Arc::clone(known));
@@ -65,7 +68,7 @@ impl Upload {
 }
 
 impl Sending {
-    /// Takes in what comes next; `is_last` = it is the end.
+    /// Adds the next bytes; `is_last` = the body ends with them.
     pub(crate) fn add(&mut self, bytes: &[u8], is_last: bool) {
         let Self::Part(hashers, _) = self else { return };
         hashers.iter_mut().for_each(|hasher| hasher.update(bytes));
@@ -78,13 +81,13 @@ impl Sending {
         let Self::Part(hashers, known) = std::mem::take(self) else { return };
         let digests: Arc<[Digest]> = hashers.into_iter().map(Hasher::finish).collect();
         if let Some(known) = known {
-            // Another one may have been sent meanwhile: theirs are the same.
+            // Another request may have set the digests meanwhile. They are the same.
             let _ = known.set(Arc::clone(&digests));
         }
         *self = Self::Known(digests);
     }
 
-    /// Of all of it; none before its end.
+    /// Returns the digests of the whole body. Empty before its end.
     pub(crate) fn digests(&self) -> &[Digest] {
         match self {
             Self::Known(digests) => digests,
@@ -93,7 +96,8 @@ impl Sending {
     }
 }
 
-/// The algorithms that Want-Digest, Want-Repr-Digest and Want-Content-Digest name; none of these, and it is the usual ones.
+/// Returns the algorithms that Want-Digest, Want-Repr-Digest and Want-Content-Digest name. If these headers
+/// name none, returns the default ones.
 fn wanted(headers: &[(String, String)]) -> Vec<Algorithm> {
     let of = |text: &str| -> Vec<Algorithm> {
         let names = text.split(',').filter_map(|one| one.split([';', '=']).next()).map(str::trim);
