@@ -12,7 +12,7 @@ pub struct Head {
     pub format: u32,
     /// Version of the program.
     pub version: String,
-    /// When the run started, in nanoseconds since 1970.
+    /// Start of the run, in nanoseconds since 1970.
     pub started_unix_ns: u64,
     /// Load model of the run.
     pub mode: Mode,

@@ -1,5 +1,5 @@
-//! What makes the guest with LVS (`make lab-lvs`), with an emulator that only says that it is one: what goes in, what comes out, and that
-//! nothing stays. The guest itself takes minutes and a kernel.
+//! Tests of the script that runs the LVS guest (`make lab-lvs`), with a fake emulator. They check the guest's
+//! input, its results, and the cleanup. A real guest needs a kernel and takes minutes.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -11,7 +11,7 @@ use std::process::Command;
 
 use weir_testkit::{Child, PATIENCE, Signal, TempDir};
 
-/// Keeps what it is given, and does what the file `act` says with the disk.
+/// Fake emulator that stores its input, and runs the commands of the file `act` on the disk.
 const QEMU: &str = r#"#!/bin/sh
 here=$(dirname "$0")/..
 printf '%s\n' "$@" >"$here/arguments"
@@ -28,13 +28,13 @@ done
 const PROGRAMS: [&str; 9] = ["busybox", "ip", "tc", "unshare", "chrt", "nft", "ipvsadm", "haproxy", "nginx"];
 const EVERYBODY: &str = "{\"left_out\": []}";
 
-/// A machine with every program that is needed, and a kernel.
+/// Fake machine with every required program and a kernel.
 struct Host {
     directory: TempDir,
 }
 
 impl Host {
-    /// `None`: it cannot be tested here.
+    /// Creates the machine; `None` = the test cannot run here.
     fn new(act: &str) -> Option<Self> {
         if Command::new("python3").arg("--version").output().is_err() {
             weir_testkit::untested("needs python3");
@@ -53,7 +53,8 @@ impl Host {
         host.write("act", act);
         host.write("kernel/boot/vmlinuz-9.9", "a kernel");
         host.write("kernel/lib/modules/9.9/modules.builtin", "kernel/drivers/virtio/virtio_pci.ko\n");
-        // What is asked for by name, of which one module needs two that nobody asks for.
+        // The modules that the script requests. One of them needs two others that the script does not
+        // request.
         let mut needs = "net/first.ko:\nnet/second.ko: net/first.ko\n".to_owned();
         for name in wanted().filter(|name| name != "virtio_pci") {
             let needed = if name == "ip_vs" { "net/second.ko net/first.ko" } else { "" };
@@ -67,7 +68,7 @@ impl Host {
         Some(host)
     }
 
-    /// What the guest puts on its disk.
+    /// Sets the files that the guest puts on its disk.
     fn with_results(self, status: &str, json: &str) -> Self {
         for (name, text) in
             [("status", status), ("play", "weir lab run"), ("lvs-quick.md", "# It"), ("lvs-quick.json", json)]
@@ -99,26 +100,26 @@ impl Host {
         Child::spawn(command)
     }
 
-    /// To its end: the exit status, and what was said.
+    /// Runs the script to its end. Returns the exit status and the output.
     fn run(&self, more: &[&str]) -> (Option<i32>, String) {
         let mut child = self.start(more);
         let status = child.wait(PATIENCE);
         (status.code(), child.output().join("\n"))
     }
 
-    /// What is left of it beside results and kernel.
+    /// Returns the files that remain beside results and kernel.
     fn left(&self) -> Vec<PathBuf> {
         fs::read_dir(self.path("cache")).unwrap().map(|entry| entry.unwrap().path()).collect()
     }
 }
 
-/// The modules that are asked for, in order.
+/// Returns the requested modules, in order.
 fn wanted() -> impl Iterator<Item = String> {
     let text = include_str!("../guest/modules");
     text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned)
 }
 
-/// Mode and contents of each file of a cpio archive.
+/// Returns the mode and content of each file of a cpio archive.
 fn unpacked(archive: &[u8]) -> BTreeMap<String, (u32, Vec<u8>)> {
     let (mut files, mut at) = (BTreeMap::new(), 0);
     loop {
@@ -157,7 +158,7 @@ fn the_guest_has_programs_with_their_libraries_and_modules_in_the_order_in_which
     for program in PROGRAMS.into_iter().chain(["weir", "sh"]).filter(|name| *name != "busybox") {
         let (mode, bytes) = &files[&format!("usr/sbin/{program}")];
         assert_eq!(*mode, 0o100_755, "{program}");
-        // What only debuggers want of Weir's may be gone.
+        // Debug symbols of Weir may have been removed.
         assert!(*bytes == cat || ["weir", "sh"].contains(&program), "{program}");
     }
     assert_eq!((files["bin/sh"].0, text("bin/sh").as_str()), (0o120_777, "busybox"));
@@ -181,7 +182,7 @@ fn the_guest_has_programs_with_their_libraries_and_modules_in_the_order_in_which
 fn results_are_taken_out_and_nothing_else_is_left() {
     let Some(host) = Host::new("echo a verdict; tar -cf \"$disk\" -C \"$here/results\" .") else { return };
     let host = host.with_results("0", EVERYBODY);
-    // One that was killed.
+    // Directory that a killed run left behind.
     fs::create_dir_all(host.path("cache/work-4000000000-x")).unwrap();
     let (status, said) = host.run(&[]);
     assert_eq!(status, Some(0), "{said}");
@@ -208,7 +209,7 @@ fn a_comparison_that_is_none_is_a_failure_and_says_why() {
         let (code, said) = host.run(&[]);
         assert_eq!(code, Some(status), "{said}");
         assert!(said.contains(why), "{why}: {said}");
-        // What the guest said is shown.
+        // The output shows the guest's message.
         let spoken = act.strip_prefix("echo ").and_then(|text| text.split(';').next()).unwrap_or_default();
         assert!(said.contains(spoken), "{spoken}: {said}");
         assert_eq!(host.left(), Vec::<PathBuf>::new());

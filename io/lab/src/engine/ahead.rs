@@ -1,9 +1,11 @@
-//! Which program runs when several could.
+//! Real-time priority for the threads that generate load.
 
 use std::process::{Command, Stdio};
 
-/// Has this thread run ahead of every ordinary program (SCHED_FIFO, sched(7)): where client, balancer and servers share processors, a
-/// client that waits for its turn would measure that. It must sleep a lot. False: that is not permitted, or there is no `chrt` (util-linux).
+/// Gives this thread priority over every ordinary program (SCHED_FIFO, sched(7)). If client, balancer and
+/// servers share processors, a client with ordinary priority would include its own wait for a CPU in the
+/// latency. The thread must sleep most of the time. Returns false if this is not permitted, or if `chrt`
+/// (util-linux) is missing.
 pub(super) fn run_ahead() -> bool {
     let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
     let mut command = Command::new("chrt");
@@ -19,7 +21,7 @@ mod tests {
     #[test]
     fn a_thread_that_runs_ahead_is_scheduled_so_and_no_other_is() {
         let policy = |path: &str| {
-            // Field 41 of proc_pid_stat(5); the second, in brackets, may have spaces in it.
+            // Field 41 of proc_pid_stat(5). The second field, in parentheses, may contain spaces.
             let stat = std::fs::read_to_string(path).unwrap();
             stat.rsplit_once(')').unwrap().1.split_ascii_whitespace().nth(38).unwrap().to_owned()
         };

@@ -1,3 +1,5 @@
+//! Reads HTTP/1 responses.
+
 mod digests;
 mod fields;
 
@@ -11,27 +13,28 @@ use super::servers::ServerNames;
 use crate::record::Fault;
 use crate::target::Verify;
 
-/// Reads one answer, strictly (RFC 9112): what two readers could read differently is a fault.
+/// Reader of one response. It is strict (RFC 9112): an ambiguous response is a fault.
 #[derive(Debug)]
 pub(super) struct Answer {
-    /// The start of a head that has not all come.
+    /// Beginning of an incomplete head.
     partial: Vec<u8>,
     state: State,
     is_head: bool,
     pub(super) status: u16,
     pub(super) head_bytes: u32,
-    /// Of the body, without framing.
+    /// Bytes of the body, without framing.
     pub(super) body_bytes: u64,
     pub(super) keep_alive: bool,
     pub(super) server: Option<u32>,
-    /// Where to ask instead.
+    /// Target of a redirect.
     pub(super) location: Option<Box<[u8]>>,
     check: Option<(Hasher, Digest)>,
-    /// What was sent is to be verified.
+    /// Set when the request is an upload that should be verified.
     is_upload: bool,
-    /// By these the server says what it got, if it does not say them of its answer's own content, whose digests are computed, too.
+    /// The server's digests of the received bytes, with hashers over the response body. The hashers detect a
+    /// digest that belongs to the response itself.
     told: Vec<(Hasher, Digest)>,
-    /// Of an upload that was taken: whether that was right.
+    /// Result of the check of an accepted upload.
     pub(super) verified: Option<bool>,
 }
 
@@ -43,18 +46,18 @@ enum State {
     Done,
 }
 
-/// What all answers are read with.
+/// State that all responses of a thread share.
 #[derive(Debug)]
 pub(super) struct Reader<'l> {
     pub(super) table: HeaderTable,
     pub(super) limits: HeadLimits,
     pub(super) verify: Option<&'l Verify>,
-    /// Empty = nobody tells.
+    /// Name of the header with the server's name; empty = none.
     pub(super) server_header: &'l str,
     pub(super) servers: ServerNames<'l>,
-    /// Whether requests are sent on.
+    /// Set when redirects are followed.
     pub(super) follows: bool,
-    /// The Server header of the first answer, once it has come.
+    /// Server header of the first response, after it has arrived.
     pub(super) software: Option<String>,
 }
 
@@ -89,7 +92,7 @@ impl Answer {
         matches!(self.state, State::Done)
     }
 
-    /// Bytes that only have to be counted.
+    /// Returns the number of body bytes that only have to be counted.
     pub(super) fn discardable(&self) -> u64 {
         match &self.state {
             State::Body(BodyScanner::Length(left)) if self.check.is_none() && self.told.is_empty() => *left,
@@ -97,7 +100,7 @@ impl Answer {
         }
     }
 
-    /// Counts as read what was discarded. Returns how much of it belongs to this answer.
+    /// Counts `bytes` discarded bytes as read. Returns how many of them belong to this response.
     pub(super) fn skip(&mut self, bytes: u64) -> u64 {
         let State::Body(body) = &mut self.state else { return 0 };
         let taken = bytes.min(body.remaining_exact().unwrap_or(bytes));
@@ -109,7 +112,7 @@ impl Answer {
         taken
     }
 
-    /// Takes in what has come, and tells how much of it belongs to this answer.
+    /// Reads the bytes that have arrived. Returns how many of them belong to this response.
     pub(super) fn feed(&mut self, bytes: &[u8], reader: &mut Reader<'_>) -> Result<usize, Fault> {
         let mut at = 0;
         if matches!(self.state, State::Head) {
@@ -132,14 +135,14 @@ impl Answer {
                     self.partial.drain(..taken);
                     return Ok(bytes.len());
                 }
-                // A head ends in the bytes that made it whole.
+                // The head ends within the bytes that completed it.
                 at = taken.saturating_sub(before);
             }
         }
         Ok(at + self.read_body(&bytes[at..])?)
     }
 
-    /// The connection has ended: is the answer whole?
+    /// Handles the end of the connection. Returns an error if the response is incomplete.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         match &self.state {
             State::Head if self.partial.is_empty() => Err(Fault::Closed),
@@ -149,7 +152,7 @@ impl Answer {
         }
     }
 
-    /// Interim heads and the final one, if they are there. How many bytes they took.
+    /// Reads interim heads and the final head, as far as they have arrived. Returns their size.
     fn read_heads(&mut self, bytes: &[u8], reader: &mut Reader<'_>) -> Result<usize, Fault> {
         let to = ResponseTo { is_head: self.is_head, is_connect: false, upgrade: false };
         let mut at = 0;

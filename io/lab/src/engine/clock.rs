@@ -1,3 +1,5 @@
+//! Clock of a thread, which waits until requests are due.
+
 use std::fs;
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
@@ -12,21 +14,21 @@ use rustix::time::{ClockId, clock_gettime};
 use super::process::interrupts_ns;
 use crate::facts::ThreadFacts;
 
-/// The time of the run, and waiting for a part of it.
+/// Clock of the run that waits until requests are due.
 ///
-/// The kernel wakes a thread later than it asked for: by some 50 us, and by a millisecond or more where a hypervisor has to
-/// wake the processor first. So the last part before a request is due is spent awake. How long that part is follows from
-/// how late it was woken lately.
+/// The kernel wakes a thread later than requested: by about 50 us, or by a millisecond and more if a
+/// hypervisor must wake the processor first. Therefore the thread is awake during the last part before a
+/// request is due (the margin). Recent wake-up delays determine the length of this margin.
 #[derive(Debug)]
 pub(super) struct Clock {
     start: Instant,
-    /// Spent asleep.
+    /// Time asleep.
     idle_ns: u64,
-    /// Spent awake with nothing to do.
+    /// Time awake with nothing to do.
     spin_ns: u64,
-    /// The last part before a request is due.
+    /// Time before a request is due in which the thread stays awake.
     margin_ns: u64,
-    /// Slept for much longer than it wanted to.
+    /// Time overslept, if much longer than the kernel's usual delay.
     stalled_ns: u64,
     run_delay_ns: Option<u64>,
     cpu_ns: u64,
@@ -35,20 +37,22 @@ pub(super) struct Clock {
 
 const MARGIN_MIN_NS: u64 = 50_000;
 const MARGIN_MAX_NS: u64 = 2_000_000;
-/// A margin becomes shorter by one in so many with each time it was not needed.
+/// Divisor of the decay of the margin: each wake-up that did not need the margin shortens it by 1/256.
 const MARGIN_DECAY: u64 = 256;
-/// And by one in so many of the time that is spent awake: where requests come sooner than the margin is long nobody sleeps, and one
-/// oversleeping would keep the thread awake for ever. At any rate it is tried again every second or two at most.
+/// Divisor of the decay while the thread is awake: the margin shrinks by 1/1024 of that time. If requests
+/// come sooner than the margin is long, the thread never sleeps, and one oversleep would keep it awake
+/// forever. With this decay, it tries to sleep again after one or two seconds at most.
 const AWAKE_DECAY: u64 = 1024;
-/// Who sleeps so much longer than he wants to has not been let.
+/// Minimum oversleep that counts as a stall: the thread was kept from running.
 const STALL_MIN_NS: u64 = 10_000_000;
-/// How soon the end of a run is seen, and that the thread was not let run.
+/// Interval at which the thread checks for the end of the run and for a stall.
 const TICK_NS: u64 = 20_000_000;
 
 impl Clock {
-    /// For this thread.
+    /// Creates the clock of this thread.
     pub(super) fn new(start: Instant) -> Self {
-        // The kernel may wake a thread 50 us late, as a rule; without the permission the rule holds, and the margin knows.
+        // The kernel may wake a thread 50 us late by default. If the kernel refuses this setting, the default
+        // remains, and the margin adapts to it.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         Self {
             start,
@@ -62,7 +66,7 @@ impl Clock {
         }
     }
 
-    /// Since the start of the run.
+    /// Returns the time since the start of the run.
     pub(super) fn now(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
@@ -75,7 +79,7 @@ impl Clock {
         }
     }
 
-    /// Waits for events: until `next`, exactly, or about until `latest`.
+    /// Waits for events: exactly until `next`, or approximately until `latest`.
     pub(super) fn wait(
         &mut self,
         epoll: &OwnedFd,
@@ -108,7 +112,7 @@ impl Clock {
         wait(epoll, events, until - now)?;
         let woken = self.now();
         self.idle_ns += woken - now;
-        // Whatever woke it: an event that came while it could not run finds it late, too.
+        // Counts for every kind of wake-up, because an event that came during a stall is handled late, too.
         let overslept = woken.saturating_sub(until);
         if overslept > STALL_MIN_NS {
             self.stalled_ns += overslept;
@@ -139,12 +143,13 @@ impl Clock {
         Ok(())
     }
 
-    /// What it saw of this thread.
+    /// Returns the measurements of this thread.
     pub(super) fn facts(&self, wall_ns: u64) -> ThreadFacts {
         let delay = self.run_delay_ns.zip(run_delay_ns()).map(|(before, after)| after.saturating_sub(before));
         let awake_ns = wall_ns.saturating_sub(self.idle_ns);
-        // Packets are taken in by interrupts, in the middle of whatever runs. A kernel may leave that out of the thread's time
-        // (CONFIG_IRQ_TIME_ACCOUNTING), and does not say for whom it was: at most it was all of it.
+        // Interrupts receive packets and run on top of any thread. Some kernels exclude that time from the
+        // thread's CPU time (CONFIG_IRQ_TIME_ACCOUNTING) and do not say which thread was interrupted. At
+        // most, it was this thread for all of it.
         let on_ns = thread_cpu_ns() - self.cpu_ns + interrupts_ns().saturating_sub(self.interrupts_ns);
         let off_ns = awake_ns.saturating_sub(on_ns);
         ThreadFacts {
@@ -158,17 +163,18 @@ impl Clock {
     }
 }
 
-/// Takes the events that are there, or waits for some, up to a millisecond longer than asked for: so epoll_wait(2) rounds.
+/// Takes pending events, or waits for events up to a millisecond longer than requested, because epoll_wait(2)
+/// rounds up.
 fn wait_about(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result<(), Errno> {
     match epoll::wait(epoll, spare_capacity(events), Some(&timespec(wait_ns)?)) {
-        // A signal: somebody looks at the program.
+        // A signal, for example from a debugger.
         Ok(_) | Err(Errno::INTR) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Waits for events no longer than asked for, to the nanosecond. ppoll(2) can do that on every kernel, for one more system call;
-/// epoll_pwait2(2) not before Linux 5.11.
+/// Waits for events exactly as long as requested, to the nanosecond. ppoll(2) supports that on every kernel
+/// at the cost of another system call. epoll_pwait2(2) requires Linux 5.11.
 fn wait_exactly(epoll: &OwnedFd, events: &mut Vec<epoll::Event>, wait_ns: u64) -> Result<(), Errno> {
     match event::poll(&mut [PollFd::new(epoll, PollFlags::IN)], Some(&timespec(wait_ns)?)) {
         Ok(0) | Err(Errno::INTR) => Ok(()),
@@ -181,13 +187,14 @@ fn timespec(ns: u64) -> Result<Timespec, Errno> {
     Timespec::try_from(Duration::from_nanos(ns)).map_err(|_| Errno::INVAL)
 }
 
-/// CPU time of this thread so far.
+/// Returns the CPU time of this thread so far.
 fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// How long this thread could have run and was not let: the second number of schedstat (Documentation/scheduler/sched-stats).
+/// Returns the time in which this thread was runnable but not running: the second number of schedstat
+/// (Documentation/scheduler/sched-stats).
 fn run_delay_ns() -> Option<u64> {
     fs::read_to_string("/proc/thread-self/schedstat").ok()?.split_ascii_whitespace().nth(1)?.parse().ok()
 }
@@ -207,7 +214,7 @@ mod tests {
             assert!(clock.now() >= now + 200_000, "it was woken early");
             clock.idle_ns - idle
         };
-        // The machine may oversleep now and then, not always.
+        // The machine may oversleep sometimes, but not always.
         let shortest = (0..100).map(|_| slept()).filter(|slept| *slept > 0).min();
         assert!(shortest.is_some_and(|shortest| shortest < 1_000_000), "{shortest:?} ns");
     }

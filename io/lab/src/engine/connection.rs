@@ -1,3 +1,5 @@
+//! Connections to servers, without or with TLS.
+
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 
@@ -12,13 +14,13 @@ use crate::record::Fault;
 use crate::target::{Body, Sending, Target, Upload};
 use crate::url::Url;
 
-/// One connection, with at most one request of HTTP/1 on it.
+/// One connection, with at most one HTTP/1 request in progress.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) socket: TcpStream,
     tls: Option<Box<ClientConnection>>,
     pub(super) phase: Phase,
-    /// What is to be sent next.
+    /// Bytes to send next.
     out: Vec<u8>,
     out_at: usize,
     body: Body,
@@ -26,7 +28,7 @@ pub(super) struct Connection {
     sending: Sending,
 }
 
-/// How far it has come.
+/// Progress of opening a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     Connecting,
@@ -34,24 +36,24 @@ pub(super) enum Phase {
     Ready,
 }
 
-/// What a read brought.
+/// Result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Received {
-    /// So many bytes are in the buffer; `true` = there may be more.
+    /// Number of bytes in the buffer; `true` = more may be readable.
     Bytes(usize, bool),
-    /// So many bytes were thrown away unseen.
+    /// Number of bytes that were discarded unread; `true` = more may be readable.
     Discarded(u64, bool),
-    /// Nothing more for now.
+    /// No bytes are readable now.
     Blocked,
-    /// The server has ended its direction.
+    /// The server has closed its direction.
     End,
-    /// It broke.
+    /// The connection broke.
     Failed(Fault),
 }
 
-/// Pieces of bodies that are sent at a time.
+/// Maximum size of a piece of a body that is sent at once.
 const PIECE_BYTES: usize = 64 << 10;
-/// From so many bytes on it pays to have the kernel throw them away.
+/// Minimum number of bytes for which a discard in the kernel is worth the call.
 const DISCARD_MIN: u64 = 16 << 10;
 
 impl Connection {
@@ -86,7 +88,8 @@ impl Connection {
         })
     }
 
-    /// Puts a request on it; [`Self::flush`] sends it. With a URL it asks there for what the target says. Tells how long its head is.
+    /// Puts a request on the connection; [`Self::flush`] sends it. If `onward` is set, sends the request to
+    /// that URL. Returns the size of the head.
     pub(super) fn ask(&mut self, target: &Target, number: u64, onward: Option<&Url>) -> u32 {
         self.out.clear();
         self.out_at = 0;
@@ -103,7 +106,8 @@ impl Connection {
         u32::try_from(self.out.len()).unwrap_or(u32::MAX)
     }
 
-    /// Goes on with connecting, and with TLS, as far as the socket lets it. True when requests can be sent.
+    /// Continues to connect, and the TLS handshake, as far as the socket permits. Returns true when requests
+    /// can be sent.
     pub(super) fn poll_ready(&mut self) -> Result<bool, Fault> {
         if self.phase == Phase::Connecting && !self.poll_connect()? {
             return Ok(false);
@@ -111,24 +115,24 @@ impl Connection {
         Ok(self.phase == Phase::Ready || self.poll_handshake()?)
     }
 
-    /// For somebody who speaks something else than HTTP/1 on it.
+    /// Returns the socket and TLS for use with another protocol than HTTP/1.
     pub(super) fn into_parts(self) -> (TcpStream, Option<Box<ClientConnection>>) {
         (self.socket, self.tls)
     }
 
-    /// Digests of the body that was sent, all of it, if it is to be verified.
+    /// Returns the digests of the body, if it has been sent completely and must be verified.
     pub(super) fn sent(&self) -> &[Digest] {
         self.sending.digests()
     }
 
-    /// The request has not been sent completely.
+    /// Returns true if the request has not been sent completely.
     pub(super) fn is_sending(&self) -> bool {
         self.out_at < self.out.len()
             || self.body_at < self.body.bytes()
             || self.tls.as_ref().is_some_and(|tls| tls.wants_write())
     }
 
-    /// The socket says that it can be written or is broken: has it connected?
+    /// Returns true if the socket has connected. Called when the socket is writable or broken.
     fn poll_connect(&mut self) -> Result<bool, Fault> {
         match self.socket.take_error() {
             Ok(Some(error)) | Err(error) => return Err(connect_fault(&error)),
@@ -144,7 +148,7 @@ impl Connection {
         }
     }
 
-    /// Goes on with the handshake as far as the socket lets it. True when it is complete.
+    /// Continues the handshake as far as the socket permits. Returns true when it is complete.
     fn poll_handshake(&mut self) -> Result<bool, Fault> {
         let Some(tls) = &mut self.tls else {
             self.phase = Phase::Ready;
@@ -173,14 +177,14 @@ impl Connection {
         }
     }
 
-    /// Sends what the socket takes, and adds to `sent` how much that was.
+    /// Sends as much as the socket accepts, and adds the number of bytes to `sent`.
     pub(super) fn flush(&mut self, pattern: &[u8], sent: &mut u64) -> Result<(), Fault> {
         loop {
             if self.out_at == self.out.len() {
                 self.out.clear();
                 self.out_at = 0;
             }
-            // The head and the first piece of the body go out together.
+            // The head and the first piece of the body leave together.
             let is_head = self.body_at == 0 && self.out_at == 0;
             if (self.out.is_empty() || is_head) && self.body_at < self.body.bytes() {
                 let head = self.out.len();
@@ -211,12 +215,13 @@ impl Connection {
         }
     }
 
-    /// Reads once. Up to `discardable` bytes need not be seen; one more is asked for, so that a body that goes on is noticed.
+    /// Reads once. Up to `discardable` bytes need not be copied. Requests one byte more, to detect a body
+    /// that is too long.
     pub(super) fn receive(&mut self, buffer: &mut [u8], discardable: u64) -> Received {
         let received = match &mut self.tls {
             Some(tls) => receive_tls(tls, &mut self.socket, buffer),
             None if discardable >= DISCARD_MIN => {
-                // The kernel counts them and copies nothing (MSG_TRUNC, tcp(7)).
+                // The kernel counts the bytes and copies nothing (MSG_TRUNC, tcp(7)).
                 let wanted = usize::try_from(discardable).unwrap_or(usize::MAX).saturating_add(1);
                 let wanted = buffer.len().min(wanted);
                 return match rustix::net::recv(&self.socket, &mut buffer[..wanted], RecvFlags::TRUNC) {
@@ -239,7 +244,7 @@ impl Connection {
     }
 }
 
-/// Encrypts and sends. Counts plaintext bytes as sent once they are taken for encryption.
+/// Encrypts and sends. Counts plaintext bytes as sent when the encryption has accepted them.
 fn send_tls(tls: &mut ClientConnection, socket: &mut TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
     while tls.wants_write() {
         tls.write_tls(socket)?;
@@ -248,7 +253,7 @@ fn send_tls(tls: &mut ClientConnection, socket: &mut TcpStream, bytes: &[u8]) ->
     while tls.wants_write() {
         match tls.write_tls(socket) {
             Ok(_) => {}
-            // What was taken is taken: the rest leaves with the next call.
+            // TLS has accepted these bytes. The next call sends the rest.
             Err(error) if error.kind() == ErrorKind::WouldBlock && taken > 0 => break,
             Err(error) => return Err(error),
         }
@@ -256,7 +261,7 @@ fn send_tls(tls: &mut ClientConnection, socket: &mut TcpStream, bytes: &[u8]) ->
     Ok(taken)
 }
 
-/// Reads plaintext; `true` = there may be more.
+/// Reads plaintext; `true` = more may be readable.
 pub(super) fn receive_tls(
     tls: &mut ClientConnection,
     socket: &mut TcpStream,
@@ -267,7 +272,7 @@ pub(super) fn receive_tls(
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             other => return other.map(|bytes| (bytes, true)),
         }
-        // The end of the connection is told by the next look at the reader: with or without a close_notify.
+        // The next read from TLS reports the end of the connection, with or without close_notify.
         tls.read_tls(socket)?;
         tls.process_new_packets().map_err(|error| std::io::Error::new(ErrorKind::InvalidData, error))?;
     }
@@ -275,7 +280,7 @@ pub(super) fn receive_tls(
 
 fn handshake_fault(error: &rustls::Error) -> Fault {
     match error {
-        // Only who offers HTTP/2 and nothing else offers anything.
+        // The client offers protocols only if it requires HTTP/2, so this alert has one meaning.
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol) => Fault::NoHttp2,
         _ => Fault::Tls,
     }

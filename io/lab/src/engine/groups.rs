@@ -1,26 +1,26 @@
-//! The control groups that this program is in, as far as its view of the machine shows them.
+//! The control groups of this process, as far as they are visible.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Groups that hold this program: its own first, then those above it.
+/// Control groups of this process: its own first, then their parents.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Groups {
-    /// Files have other names in version 1.
+    /// True for cgroup version 2, whose files have other names.
     pub(super) is_version_2: bool,
-    /// Where the hierarchy begins.
+    /// Root of the hierarchy.
     pub(super) top: PathBuf,
-    /// Their directories.
+    /// Directories of the groups.
     pub(super) paths: Vec<PathBuf>,
 }
 
-/// Those of this program for a controller: of version 1, of version 2, or of both.
+/// Returns the groups of this process for a controller: of version 1, of version 2, or of both.
 pub(super) fn own_groups(controller: &str) -> Vec<Groups> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     groups(Path::new("/sys/fs/cgroup"), &own, controller)
 }
 
-/// `own` is the list of /proc/PID/cgroup (cgroups(7)).
+/// Finds the groups in `own`, the content of /proc/PID/cgroup (cgroups(7)).
 pub(super) fn groups(root: &Path, own: &str, controller: &str) -> Vec<Groups> {
     let found = own.lines().filter_map(|line| {
         let mut fields = line.splitn(3, ':');
@@ -31,8 +31,8 @@ pub(super) fn groups(root: &Path, own: &str, controller: &str) -> Vec<Groups> {
             _ if controllers.split(',').any(|name| name == controller) => root.join(controller),
             _ => return None,
         };
-        // In a container its own group may be what is at the top, whatever it is called outside; of the name of one below that, only the
-        // end is found here.
+        // In a container, the process's own group may be at the root, although its path outside is longer. Of
+        // a group below it, only the end of the path exists here.
         let path = Path::new(path.trim_start_matches('/'));
         let without = |skipped| top.join(path.components().skip(skipped).collect::<PathBuf>());
         let group = (0..=path.components().count()).map(without).find(|group| group.is_dir())?;
@@ -42,12 +42,12 @@ pub(super) fn groups(root: &Path, own: &str, controller: &str) -> Vec<Groups> {
     found.collect()
 }
 
-/// A number that is all there is in a file of a group.
+/// Reads a file of a group that contains only a number.
 pub(super) fn number<N: std::str::FromStr>(group: &Path, file: &str) -> Option<N> {
     fs::read_to_string(group.join(file)).ok()?.trim().parse().ok()
 }
 
-/// Control groups in a directory, with what their files say.
+/// Creates a directory of control groups with these files.
 #[cfg(test)]
 pub(super) fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What a thread has to start next, and when.
+//! The requests that a thread must start, with their due times.
 
 use std::iter::Peekable;
 
@@ -6,25 +6,27 @@ use crate::facts::Mode;
 use crate::load::Load;
 use crate::schedule::Schedule;
 
-/// Requests that follow each other on one connection.
+/// Consecutive requests on one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Job {
-    /// When the next one is due.
+    /// Due time of the next request.
     pub(super) due_ns: u64,
-    /// Its number in the run.
+    /// Number of the next request in the run.
     pub(super) number: u64,
-    /// Its target, if a log says so.
+    /// Target of the request, if a log determines it.
     pub(super) target: Option<u32>,
-    /// A connection of its own carries it and those that follow: so many, it included. 0 = any connection does.
+    /// Remaining requests of a session that uses its own connection, including this one. 0 = the request can
+    /// use any connection.
     pub(super) calls: u32,
-    /// All connections were in use when it was due.
+    /// Set when all connections were in use at the due time.
     pub(super) starved: bool,
 }
 
-/// Jobs in the order in which they are due. Of a closed loop there are none: who has nothing under way starts at once.
+/// Jobs in the order of their due times. Empty in a closed loop, where an idle user starts at once.
 pub(super) type Jobs<'l> = Peekable<Box<dyn Iterator<Item = Job> + 'l>>;
 
-/// Those of thread `thread` of `threads`: every so-many-th, so that the whole is the same with any number of threads.
+/// Returns the jobs of thread `thread` of `threads`. Each thread takes every `threads`-th job, so the load is
+/// the same for any number of threads.
 pub(super) fn jobs(load: &Load, thread: usize, threads: usize) -> Jobs<'_> {
     let max = usize::try_from(load.requests_max.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let job = |due_ns, number, target, calls| Job { due_ns, number, target, calls, starved: false };

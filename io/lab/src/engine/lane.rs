@@ -1,3 +1,5 @@
+//! Lanes, each of which carries one request at a time.
+
 use super::answer::Answer;
 use super::connection::Connection;
 use super::http2::Stream;
@@ -5,11 +7,11 @@ use super::job::Job;
 use crate::record::Record;
 use crate::target::Target;
 
-/// A place for one request at a time: a connection of HTTP/1, or one of the streams that share a connection of HTTP/2.
+/// Carrier of one request at a time: an HTTP/1 connection, or a stream of a shared HTTP/2 connection.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) carrier: Carrier,
-    /// Which of the run's origins it leads to.
+    /// Index of the origin.
     pub(super) origin: usize,
     pub(super) exchange: Option<Exchange>,
     pub(super) opened_ns: u64,
@@ -17,7 +19,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// The place of the connection that it shares, if it does.
+    /// Returns the index of the shared connection, if the lane uses one.
     pub(super) fn link(&self) -> Option<usize> {
         match &self.carrier {
             Carrier::Connection(_) => None,
@@ -26,23 +28,23 @@ impl Lane {
     }
 }
 
-/// What carries its requests.
+/// Transport of a lane's requests.
 #[derive(Debug)]
 pub(super) enum Carrier {
     Connection(Connection),
     Stream(Stream),
 }
 
-/// A request that is under way.
+/// Request in progress.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) id: u64,
     pub(super) job: Job,
     pub(super) record: Record,
     pub(super) answer: Answer,
-    /// How often it has been sent on.
+    /// Number of redirects that the request has followed.
     pub(super) hops: u8,
-    /// So many connections that it was to go on took no more requests.
+    /// Number of connections that did not accept the request.
     pub(super) moves: u8,
 }
 

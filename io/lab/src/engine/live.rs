@@ -1,3 +1,5 @@
+//! Live counters of a run.
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use weir_stats::{Histogram, Resolution, SharedHistogram};
@@ -5,7 +7,8 @@ use weir_stats::{Histogram, Resolution, SharedHistogram};
 use crate::facts::Expected;
 use crate::record::Record;
 
-/// What one thread shows while it runs. One writer, who must not share a line of memory with the writer of another.
+/// Live counters of one thread. Each has one writer, and must not share a cache line with the counters of
+/// another thread.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct LiveThread {
@@ -18,24 +21,24 @@ pub(super) struct LiveThread {
     latency: SharedHistogram,
 }
 
-/// How a run stands: sums since its start.
+/// Progress of a run, as sums since its start.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    /// Since the start, in seconds.
+    /// Time since the start, in seconds.
     pub at_s: f64,
-    /// Requests that came to be due.
+    /// Requests that became due.
     pub due: u64,
     /// Requests that were sent.
     pub sent: u64,
-    /// Of these, over 1 ms late.
+    /// Requests that started over 1 ms late.
     pub late: u64,
-    /// Answered completely.
+    /// Requests with a complete response.
     pub answered: u64,
-    /// Failed, or answered with a status that is not expected.
+    /// Requests that failed or got an unexpected status.
     pub failed: u64,
-    /// Of answers' bodies.
+    /// Bytes of response bodies.
     pub bytes_in: u64,
-    /// Latencies from when due, in microseconds.
+    /// Latencies from the due time, in microseconds.
     pub latency: Histogram,
 }
 
@@ -64,7 +67,7 @@ impl LiveThread {
     }
 }
 
-/// One writer: a load and a store cost less than an atomic addition.
+/// Adds to a counter with one writer. A load and a store cost less than an atomic addition.
 pub(super) fn add(counter: &AtomicU64, count: u64) {
     counter.store(counter.load(Relaxed) + count, Relaxed);
 }

@@ -1,16 +1,17 @@
-//! How much memory this program can still get: what the machine has, or what the limit of a control group leaves it, as in a container.
+//! Reads the amount of memory that this process can still get, from the machine and from the limits of its
+//! control groups.
 
 use std::fs;
 
 use weir_net::{GroupMemory, group_memory};
 
-/// In bytes; `None` = nobody says.
+/// Returns the available memory, in bytes; `None` = unknown.
 pub(super) fn available() -> Option<u64> {
     let left = [of_machine(), group_memory().as_ref().map(GroupMemory::left)];
     left.into_iter().flatten().min()
 }
 
-/// What could be had without swapping (MemAvailable, proc_meminfo(5)).
+/// Returns the memory that is available without swapping (MemAvailable, proc_meminfo(5)).
 fn of_machine() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,4 +1,4 @@
-//! Makes the load: threads that share nothing but a plan, each with an epoll of its own.
+//! Generates the load. The threads share only the schedule, and each has its own epoll instance.
 
 mod ahead;
 mod answer;
@@ -39,7 +39,7 @@ use quota::Quotas;
 use shared::Shared;
 use worker::{Report, Sessions, Worker};
 
-/// A run that is under way.
+/// Run in progress.
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
@@ -54,19 +54,20 @@ pub struct Running {
     memory_seen: Option<Instant>,
 }
 
-/// Threads are there before the first request is due.
+/// Time before the first request is due, in which all threads start.
 const START_DELAY: Duration = Duration::from_millis(30);
-/// How often it is looked at how much memory there is.
+/// Interval between checks of the available memory.
 const MEMORY_PERIOD: Duration = Duration::from_secs(1);
-/// With less, in bytes, the kernel is about to kill somebody: a run that has ended can say why it says nothing.
+/// Minimum available memory, in bytes. Below it, the kernel may soon kill a process. The run stops instead,
+/// so that it can report why it is invalid.
 const MEMORY_LEAST: u64 = 16 << 20;
 
 impl Running {
-    /// Resolves names, reads certificates, opens the result file, and starts. Raises this process's limit of open
-    /// descriptors as far as it may.
+    /// Resolves names, reads certificates, opens the result file, and starts the run. Raises this process's
+    /// limit of file descriptors to the maximum.
     ///
     /// # Errors
-    /// Something that the load needs is not to be had.
+    /// If a resource that the load needs is missing.
     pub fn start(mut load: Load) -> Result<Self, LoadError> {
         load.threads = load.threads.max(1);
         process::raise_descriptor_limit();
@@ -111,23 +112,23 @@ impl Running {
         Ok(running)
     }
 
-    /// What is asked for.
+    /// Returns the settings of the run.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// How it stands.
+    /// Returns the progress of the run.
     pub fn progress(&self) -> Progress {
         Progress::of(&self.live, self.shared.start.elapsed().as_secs_f64())
     }
 
-    /// Ends it now.
+    /// Stops the run immediately.
     pub fn stop(&self) {
         self.shared.stop.store(true, Relaxed);
     }
 
-    /// Whether all threads have ended. Also looks at how much memory there is, and ends the run
-    /// where there is hardly any: call it often.
+    /// Returns true if all threads have ended. Also checks the available memory and stops the run if hardly
+    /// any is left, so callers must call it often.
     pub fn is_finished(&mut self) -> bool {
         if self.memory_seen.is_none_or(|seen| seen.elapsed() >= MEMORY_PERIOD) {
             self.memory_seen = Some(Instant::now());
@@ -143,10 +144,10 @@ impl Running {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// Waits for its end and puts everything together.
+    /// Waits for the end of the run and merges the results of the threads.
     ///
     /// # Errors
-    /// A thread could not go on, or the result file could not be written.
+    /// If a thread could not continue, or if the result file could not be written.
     pub fn finish(mut self) -> Result<Run, LoadError> {
         const LOOK: Duration = Duration::from_millis(20);
         while !self.is_finished() {
@@ -175,7 +176,7 @@ impl Running {
             };
             facts.unrecorded += report.unrecorded;
             facts.stopped |= report.stopped;
-            // A silence is one only if it is everywhere.
+            // A silence counts only if all threads observed it.
             let silence_ns = report.silence_ns;
             facts.silence_ns = if number == 0 { silence_ns } else { facts.silence_ns.min(silence_ns) };
             facts.threads.push(report.facts);
@@ -222,7 +223,7 @@ fn head_of(load: &Load) -> Head {
         let mut last = 0;
         let times = Schedule::new(phases, arrivals).take(usize::try_from(max).unwrap_or(usize::MAX));
         let count = times.inspect(|due_ns| last = *due_ns).count() as u64;
-        // A limit of requests ends a run before its last phase does.
+        // A limit of requests ends a run before its last phase ends.
         (count, if count == max { (last as f64 / 1e9).min(phases.duration_s()) } else { phases.duration_s() })
     };
     let (requests, duration_s) = match &load.mode {

@@ -1,16 +1,16 @@
-//! Answers that send a client on to another server.
+//! Redirects to other servers.
 
 use crate::url::{Origin, Url};
 
-/// Further than this nobody is sent.
+/// Maximum number of redirects of one request.
 pub(super) const HOPS_MAX: u8 = 5;
 
-/// Statuses that say where else to ask, by the same method.
+/// Returns true if the status redirects a request with the same method.
 pub(super) fn is_onward(status: u16) -> bool {
     matches!(status, 301 | 302 | 307 | 308)
 }
 
-/// Where a Location leads, seen from the server that gave it; `None` = it cannot be followed.
+/// Resolves a Location header relative to the server that sent it; `None` = it cannot be followed.
 pub(super) fn follow(location: &[u8], from: &Origin) -> Option<Url> {
     let location = std::str::from_utf8(location).ok()?;
     match location.strip_prefix('/') {
@@ -19,7 +19,7 @@ pub(super) fn follow(location: &[u8], from: &Origin) -> Option<Url> {
     }
 }
 
-/// The head of a request, for another place.
+/// Returns the head of a request for another URL.
 pub(super) fn head_for(url: &Url, head: &[u8]) -> Vec<u8> {
     let mut lines = head.split(|byte| *byte == b'\n');
     let method = lines.next().and_then(|line| line.split(|byte| *byte == b' ').next()).unwrap_or(b"GET");

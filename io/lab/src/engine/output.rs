@@ -1,3 +1,5 @@
+//! Writes the result file in the background.
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -8,20 +10,20 @@ use crate::facts::{Facts, Head};
 use crate::record::Record;
 use crate::run_file;
 
-/// The thread that writes the result file: those that generate load never wait for a disk.
+/// Thread that writes the result file, so that the threads that generate load never wait for a disk.
 #[derive(Debug)]
 pub(super) struct Writer {
     lines: SyncSender<Lines>,
     thread: JoinHandle<io::Result<BufWriter<File>>>,
 }
 
-/// Where a thread that generates load leaves its lines.
+/// Sender of a load thread's lines.
 pub(super) type Sender = SyncSender<Lines>;
 
 #[derive(Debug)]
 pub(super) struct Lines(String);
 
-/// One thread's lines.
+/// Lines of one thread.
 #[derive(Debug)]
 pub(super) struct Output<'l> {
     sender: Option<&'l Sender>,
@@ -30,9 +32,9 @@ pub(super) struct Output<'l> {
     lost: u64,
 }
 
-/// Lines are handed over in pieces of this size.
+/// Size of the pieces in which lines are passed on.
 const PIECE_BYTES: usize = 64 << 10;
-/// Pieces that may wait for the disk: 64 MiB.
+/// Maximum number of pieces that wait for the disk: 64 MiB.
 const PIECES_MAX: usize = 1_024;
 
 impl Writer {
@@ -53,7 +55,7 @@ impl Writer {
         self.lines.clone()
     }
 
-    /// Writes the end. All senders must be gone.
+    /// Writes the last line. All senders must have been dropped.
     pub(super) fn finish(self, facts: &Facts, servers: &[String]) -> io::Result<()> {
         drop(self.lines);
         let file = self.thread.join().map_err(|_| io::Error::other("its thread has panicked"))?;
@@ -81,7 +83,7 @@ impl<'l> Output<'l> {
         }
     }
 
-    /// Hands over the rest. How many were lost.
+    /// Passes on the remaining lines. Returns the number of lost lines.
     pub(super) fn finish(&mut self) -> u64 {
         if let Some(sender) = self.sender
             && sender.send(Lines(std::mem::take(&mut self.lines))).is_err()

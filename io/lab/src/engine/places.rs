@@ -1,4 +1,7 @@
-/// Numbered places that are used again. A serial tells who has one now from who had it before.
+//! Reusable slots with serial numbers.
+
+/// Numbered slots that are reused. A serial number distinguishes the present content of a slot from earlier
+/// ones.
 #[derive(Debug)]
 pub(super) struct Places<T> {
     all: Vec<Place<T>>,
@@ -16,7 +19,7 @@ impl<T> Places<T> {
         Self { all: Vec::new(), vacant: Vec::new() }
     }
 
-    /// A free place, and the serial of who is put there next.
+    /// Returns a free slot, and the serial number of its next content.
     pub(super) fn reserve(&mut self) -> (usize, u32) {
         let at = self.vacant.pop().unwrap_or_else(|| {
             self.all.push(Place { content: None, serial: 0 });
@@ -27,7 +30,7 @@ impl<T> Places<T> {
         (at, place.serial)
     }
 
-    /// Gives a place back that has nothing in it.
+    /// Releases an empty slot.
     pub(super) fn release(&mut self, at: usize) {
         self.vacant.push(at);
     }
@@ -36,7 +39,7 @@ impl<T> Places<T> {
         self.all[at].content = Some(content);
     }
 
-    /// What is there, to be put back or its place released.
+    /// Takes the content out of a slot. The caller must put it back or release the slot.
     pub(super) fn take(&mut self, at: usize) -> Option<Box<T>> {
         self.all.get_mut(at)?.content.take()
     }
@@ -49,17 +52,17 @@ impl<T> Places<T> {
         self.all.get_mut(at)?.content.as_deref_mut()
     }
 
-    /// Whether what was put there with this serial is still there.
+    /// Returns true if the content with this serial number is still in the slot.
     pub(super) fn is_there(&self, at: usize, serial: u32) -> bool {
         self.all.get(at).is_some_and(|place| place.serial == serial && place.content.is_some())
     }
 
-    /// Of who has this place, or had it last.
+    /// Returns the serial number of the present or last content of a slot.
     pub(super) fn serial(&self, at: usize) -> u32 {
         self.all.get(at).map_or(0, |place| place.serial)
     }
 
-    /// So many places there are, used or not.
+    /// Returns the number of slots, used or not.
     pub(super) fn len(&self) -> usize {
         self.all.len()
     }

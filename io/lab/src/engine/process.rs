@@ -1,25 +1,26 @@
-//! What the system tells of this process and the machine.
+//! Reads CPU times of this process and of the machine, and raises its limit of file descriptors.
 
 use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// CPU time that was used, to 10 ms.
+/// CPU time, with a resolution of 10 ms.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct CpuTime {
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
 }
 
-/// Of USER_HZ, which is 100 on every platform that Linux has these figures on (proc_pid_stat(5)).
+/// Duration of a tick. USER_HZ is 100 on every platform on which Linux reports these figures
+/// (proc_pid_stat(5)).
 const TICK_NS: u64 = 10_000_000;
 
 impl CpuTime {
-    /// Of this process so far; 0 if it is not to be had.
+    /// Returns the CPU time of this process so far, or 0 if it is unavailable.
     pub(super) fn of_process() -> Self {
         let ticks = || {
             let text = fs::read_to_string("/proc/self/stat").ok()?;
-            // The name before may have blanks and parentheses in it.
+            // The process name before it may contain spaces and parentheses.
             let (_, rest) = text.rsplit_once(')')?;
             let mut fields = rest.split_ascii_whitespace().skip(11).map(str::parse::<u64>);
             Some((fields.next()?.ok()?, fields.next()?.ok()?))
@@ -29,7 +30,8 @@ impl CpuTime {
     }
 }
 
-/// What all processors together have spent in interrupts since the machine started, to 10 ms; 0 if it is not to be had.
+/// Returns the time that all processors have spent in interrupts since boot, with a resolution of 10 ms, or 0
+/// if it is unavailable.
 pub(super) fn interrupts_ns() -> u64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     // cpu user nice system idle iowait irq softirq (proc_stat(5)).
@@ -37,9 +39,9 @@ pub(super) fn interrupts_ns() -> u64 {
     fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() * TICK_NS
 }
 
-/// Raises the soft limit of open files to the hard one.
+/// Raises the soft limit of open files to the hard limit.
 pub(crate) fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // If the kernel refuses, the old limit holds, and a run that needs more will say so.
+    // If the kernel refuses, the old limit remains, and a run that needs more descriptors reports a fault.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

@@ -1,5 +1,6 @@
-//! Whether a quota of CPU time kept this program from running (`cpu.max`, or `cpu.cfs_quota_us` of control groups of version 1): a
-//! container's limit, `CPUQuota=` of a unit. A thread that is out of quota looks like one on a busy machine.
+//! Reads how often a CPU quota stopped this process. Quotas are `cpu.max` or, in control groups of version 1,
+//! `cpu.cfs_quota_us`. They come from a container's limit or from `CPUQuota=` of a systemd unit. Without
+//! these figures, a thread without quota would look like one on a busy machine.
 
 use std::fs;
 use std::path::Path;
@@ -7,12 +8,12 @@ use std::path::Path;
 use super::groups::{Groups, number, own_groups};
 use crate::facts::QuotaFacts;
 
-/// Groups with a quota, and what they have counted so far.
+/// Groups with a quota, and their counters.
 #[derive(Debug, Default)]
 pub(super) struct Quotas(Vec<QuotaFacts>);
 
 impl Quotas {
-    /// Those that hold this program, now.
+    /// Reads the counters of the groups of this process.
     pub(super) fn now() -> Self {
         Self::of(&own_groups("cpu"))
     }
@@ -24,7 +25,8 @@ impl Quotas {
         Self(all.collect())
     }
 
-    /// What they have counted since: of several the group that ran out of its quota most often. `None` = none has a quota.
+    /// Returns the growth of the counters since `before`, of the group that used up its quota most often.
+    /// `None` = no group has a quota.
     pub(super) fn since(self, before: &Self) -> Option<QuotaFacts> {
         let growth = self.0.into_iter().map(|now| {
             let then = before.0.iter().find(|then| then.group == now.group);
@@ -39,16 +41,16 @@ impl Quotas {
     }
 }
 
-/// `None` = the group has no quota.
+/// Reads the counters of a group; `None` = the group has no quota.
 fn facts(group: &Path, top: &Path, is_version_2: bool) -> Option<QuotaFacts> {
     let (quota_us, period_us): (f64, f64) = if is_version_2 {
         let text = fs::read_to_string(group.join("cpu.max")).ok()?;
         let (quota, period) = text.trim().split_once(' ')?;
-        // "max" = there is none.
+        // "max" = no quota.
         (quota.parse().ok()?, period.parse().ok()?)
     } else {
         let quota: f64 = number(group, "cpu.cfs_quota_us")?;
-        // -1 = there is none.
+        // -1 = no quota.
         (Some(quota).filter(|quota| *quota > 0.0)?, number(group, "cpu.cfs_period_us")?)
     };
     let stat = fs::read_to_string(group.join("cpu.stat")).ok()?;

@@ -1,9 +1,11 @@
+//! Numbers the servers that responses name.
+
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::tally::SERVERS_MAX;
 
-/// Numbers for names of servers, the same in all threads.
+/// Numbers of server names, which are the same in all threads.
 #[derive(Debug)]
 pub(super) struct ServerNames<'l> {
     all: &'l Mutex<Vec<String>>,
@@ -15,7 +17,7 @@ impl<'l> ServerNames<'l> {
         Self { all, known: HashMap::new() }
     }
 
-    /// The number of a name; `None` if there are too many.
+    /// Returns the number of a name; `None` = too many names.
     pub(super) fn number(&mut self, name: &[u8]) -> Option<u32> {
         if let Some(number) = self.known.get(name) {
             return Some(*number);

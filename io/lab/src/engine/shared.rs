@@ -1,3 +1,5 @@
+//! State that all threads of a run share.
+
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -14,30 +16,30 @@ use crate::record::Fault;
 use crate::target::{Choice, Target, pattern};
 use crate::url::{Origin, Url};
 
-/// What all threads of a run read.
+/// State that all threads of a run share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) load: Load,
     pub(super) start: Instant,
     pub(super) origins: Vec<Resolved>,
-    /// The same as they are named.
+    /// Names of `origins`, in the same order.
     names: Vec<Origin>,
-    /// With the place of each one's origin.
+    /// Targets, each with the index of its origin.
     pub(super) targets: Vec<(usize, Target)>,
     choice: Choice,
-    /// What generated bodies repeat.
+    /// Piece that generated bodies repeat.
     pub(super) pattern: Vec<u8>,
-    /// Names by which answers tell which server they are from.
+    /// Names of servers from responses.
     pub(super) servers: Mutex<Vec<String>>,
     pub(super) writer: Option<Sender>,
     pub(super) stop: AtomicBool,
-    /// Of the closed loop.
+    /// Number of the next request of the closed loop.
     pub(super) next_number: AtomicU64,
     pub(super) timeout_ns: u64,
     duration_ns: Option<u64>,
 }
 
-/// A server with its address.
+/// Server with its address.
 #[derive(Debug)]
 pub(super) struct Resolved {
     pub(super) address: SocketAddr,
@@ -45,7 +47,8 @@ pub(super) struct Resolved {
 }
 
 impl Shared {
-    /// Looks names up and reads certificates. `start` and `writer` are set before the threads are started.
+    /// Resolves names and reads certificates. The caller sets `start` and `writer` before it starts the
+    /// threads.
     pub(super) fn new(load: Load) -> Result<Self, LoadError> {
         let mut found: Vec<Origin> = Vec::new();
         let mut targets = Vec::with_capacity(load.targets.len());
@@ -94,19 +97,19 @@ impl Shared {
         })
     }
 
-    /// The place of the target of a job's next request.
+    /// Returns the index of the target of a job's next request.
     pub(super) fn target_of(&self, job: &Job) -> usize {
         job.target.map_or_else(|| self.choice.of(job.number), |target| target as usize)
     }
 
-    /// The server that an answer sends a request on to, and where there; `None` = nobody goes there.
+    /// Returns the origin and the URL of a redirect; `None` = it is not followed.
     pub(super) fn onward(&self, location: &[u8], from: usize) -> Option<(usize, Url)> {
         let url = onward::follow(location, self.names.get(from)?)?;
         let origin = self.names.iter().position(|name| *name == url.origin)?;
         Some((origin, url))
     }
 
-    /// The closed loop starts nothing any more.
+    /// Returns true if the closed loop must start no more requests.
     pub(super) fn is_time_up(&self, now_ns: u64) -> bool {
         self.duration_ns.is_some_and(|duration| now_ns >= duration)
     }
@@ -129,7 +132,7 @@ impl Resolved {
         Ok(Self { address, tls })
     }
 
-    /// A TLS session for a new connection, if it is to have one.
+    /// Returns a TLS session for a new connection, if it uses TLS.
     pub(super) fn session(&self) -> Result<Option<Box<ClientConnection>>, Fault> {
         let session = self.tls.as_ref().map(TlsConnector::session).transpose();
         session.map(|session| session.map(Box::new)).map_err(|_| Fault::Tls)

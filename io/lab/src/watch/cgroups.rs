@@ -1,4 +1,4 @@
-//! Control groups of version 2 (Documentation/admin-guide/cgroup-v2.rst of the kernel).
+//! Reads control groups of version 2 (Documentation/admin-guide/cgroup-v2.rst of the kernel).
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -8,7 +8,7 @@ use super::members::{Figures, Members};
 use super::source::{Derived, Source, WatchError, named};
 use super::table::{Change, Column, Row};
 
-/// Groups of processes that the kernel counts together: a container, a unit of systemd. They may come and go.
+/// Control groups, for example a container or a systemd unit. Groups may come and go.
 #[derive(Debug)]
 pub struct Cgroups {
     root: PathBuf,
@@ -18,14 +18,14 @@ pub struct Cgroups {
 #[derive(Debug)]
 struct Group {
     path: PathBuf,
-    /// Tells it from another that had the same path before; 0 = it was not there yet.
+    /// Distinguishes the group from an earlier one with the same path; 0 = not seen yet.
     inode: u64,
     members: Members,
 }
 
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// Only groups of version 2 have it, and all of them.
+/// File that every group of version 2 has, and no other group.
 const MARK: &str = "cgroup.controllers";
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -104,17 +104,19 @@ pub(super) const DERIVED: &[Derived] = &[
     },
 ];
 
-/// Nothing where it was not looked at the processes since: what they did then is in the next rate.
+/// Returns the rate of a counter of the members. `None` if the processes have not been read since the last
+/// row. Their work is then part of the next rate.
 fn member_rate(change: &Change<'_>, name: &str) -> Option<f64> {
     let seconds = change.growth("members_at_s").filter(|seconds| *seconds > 0.0)?;
     Some(change.growth(name)? / seconds)
 }
 
 impl Cgroups {
-    /// Those at these paths, below /sys/fs/cgroup or in full, also if they come later.
+    /// Watches the groups with these paths, relative to /sys/fs/cgroup or absolute, including groups that
+    /// come later.
     ///
     /// # Errors
-    /// No group of version 2 can be at one of them: control groups are of version 1 there.
+    /// If a path belongs to a hierarchy of version 1.
     pub fn new(groups: &[String]) -> Result<Self, WatchError> {
         Self::below(Path::new(ROOT), groups)
     }
@@ -164,7 +166,7 @@ impl Source for Cgroups {
 }
 
 impl Group {
-    /// `None`: it is not there.
+    /// Reads the group; `None` = it does not exist.
     fn read(&mut self, root: &Path) -> Option<Row> {
         let inode = fs::metadata(&self.path).ok()?.ino();
         if inode != self.inode {
@@ -178,7 +180,7 @@ impl Group {
 }
 
 fn figures(path: &Path, members: &Figures) -> Vec<Option<f64>> {
-    // Files that a group does not have belong to controllers that are not on.
+    // A missing file belongs to a controller that is disabled.
     let text = |file: &str| fs::read_to_string(path.join(file)).unwrap_or_default();
     let (cpu, io) = (text("cpu.stat"), text("io.stat"));
     let seconds = |name| named(&cpu, name).map(|microseconds| microseconds / 1e6);
@@ -205,7 +207,7 @@ fn figures(path: &Path, members: &Figures) -> Vec<Option<f64>> {
     values
 }
 
-/// The sum of what each line `8:0 rbytes=1 wbytes=2 ...` has.
+/// Returns the sum of a field over all lines, such as `8:0 rbytes=1 wbytes=2 ...`.
 fn of_all_disks(text: &str, name: &str) -> Option<f64> {
     let figures = text.split_whitespace().filter_map(|word| word.strip_prefix(name)?.parse::<u64>().ok());
     (!text.is_empty()).then(|| figures.sum::<u64>() as f64)

@@ -1,4 +1,5 @@
-//! The processors' time of a process, finer than the kernel's ticks of 10 ms: for what a request costs these are too coarse.
+//! CPU time of a process with a better resolution than the kernel's ticks of 10 ms, which are too coarse for
+//! the cost of a request.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,34 +7,34 @@ use std::{fs, io};
 
 use rustix::io::Errno;
 
-/// What is known of its threads.
+/// CPU times of the threads of a process.
 #[derive(Debug, Default)]
 pub(super) struct CpuTime {
-    /// Of each thread that runs, in nanoseconds, by its number.
+    /// CPU time of each running thread, in nanoseconds, by thread id.
     running: BTreeMap<u32, u64>,
-    /// Of threads that have ended, as far as they were looked at.
+    /// CPU time of ended threads, as of the last read before their end.
     ended_ns: u64,
-    /// What ticks count beyond threads at the first look: threads that had ended by then.
+    /// CPU time of threads that ended before the first read: the difference between ticks and threads.
     before_s: Option<f64>,
 }
 
-/// So far the ticks of user and kernel can be behind what they count: each is cut.
+/// Maximum rounding error of the ticks: user and system ticks are each rounded down.
 const CUT_TICKS: f64 = 2.0;
 
 impl CpuTime {
-    /// In seconds, from the threads of /proc/PID (`directory`) and what the kernel has counted in ticks for the whole process. Of a
-    /// kernel that does not count finer, the ticks.
+    /// Returns the CPU time in seconds. `directory` is /proc/PID, and `ticks_s` is the time of the whole
+    /// process in ticks. If the kernel has no finer figures, returns the ticks.
     pub(super) fn read(&mut self, directory: &Path, ticks_s: f64) -> f64 {
         match threads(directory) {
             Ok(now) => self.add(now, ticks_s),
-            // Nobody has ended because nobody could look.
+            // The read failed, so no thread counts as ended.
             Err(_) => self.add(self.running.clone(), ticks_s),
         }
     }
 
     fn add(&mut self, now: BTreeMap<u32, u64>, ticks_s: f64) -> f64 {
         for (thread, ns) in &self.running {
-            // It has ended; also if its number has gone to another that has run for less.
+            // The thread has ended, or a new thread with less time has its id.
             if now.get(thread).is_none_or(|now| now < ns) {
                 self.ended_ns += ns;
             }
@@ -41,21 +42,21 @@ impl CpuTime {
         self.running = now;
         let threads_s = (self.ended_ns + self.running.values().sum::<u64>()) as f64 / 1e9;
         let before_s = *self.before_s.get_or_insert((ticks_s - threads_s).max(0.0));
-        // Threads that came and went between two looks are only in the ticks.
+        // Threads that started and ended between two reads are only in the ticks.
         (threads_s + before_s).max(ticks_s - super::ticks::seconds(CUT_TICKS))
     }
 }
 
-/// The first figure of /proc/PID/task/TID/schedstat: time on a processor, in nanoseconds.
+/// Reads the first number of /proc/PID/task/TID/schedstat of each thread: CPU time in nanoseconds.
 ///
 /// # Errors
-/// It could not be looked at: for want of descriptors, for example.
+/// If a file cannot be read, for example because file descriptors are exhausted.
 fn threads(directory: &Path) -> io::Result<BTreeMap<u32, u64>> {
     let mut threads = BTreeMap::new();
     for thread in fs::read_dir(directory.join("task"))? {
         let thread = thread?;
         let text = match fs::read_to_string(thread.path().join("schedstat")) {
-            // It has ended since, or the kernel does not count this.
+            // The thread has ended since, or the kernel does not have this file.
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => continue,
             Err(cause) if cause.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => continue,
             text => text?,
@@ -79,12 +80,12 @@ mod tests {
     fn threads_that_end_stay_in_the_sum() {
         let mut time = CpuTime::default();
         let ms = |ms: u64| ms * 1_000_000;
-        // 50 ms of threads that had ended before the first look.
+        // 50 ms of threads that ended before the first read.
         near(time.add([(1, ms(4)), (2, ms(6))].into(), 0.06), 0.06);
         near(time.add([(1, ms(5)), (2, ms(7))].into(), 0.06), 0.062);
-        // The second has ended, and another came.
+        // The second thread has ended, and another one has started.
         near(time.add([(1, ms(6)), (3, ms(1))].into(), 0.06), 0.064);
-        // Its number was used again.
+        // A new thread has the same id.
         near(time.add([(1, ms(6)), (3, 500_000)].into(), 0.06), 0.0645);
     }
 

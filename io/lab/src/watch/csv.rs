@@ -1,4 +1,5 @@
-//! A CSV file for each source (RFC 4180), with its header once, for programs that read tables: written anew or continued.
+//! Writes one CSV file per source (RFC 4180), with one header, for programs that read tables. Continues
+//! existing files.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,33 +11,33 @@ use std::time::Duration;
 use super::moment::{Moment, Reading};
 use super::table::append;
 
-/// Which figures are written.
+/// Selection of the figures to write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figures {
-    /// As the kernel has them.
+    /// Figures as the kernel reports them.
     Raw,
-    /// What follows from them.
+    /// Figures computed from changes.
     Derived,
-    /// Both.
+    /// Raw and derived figures.
     All,
 }
 
-/// How old lines may get before a file has them: in a fast loop that wrote each by itself, writing would be much of what it costs. Less
-/// than a second, so that who looks each second finds each look there, whichever came some microseconds early.
+/// Maximum age of buffered lines. In a fast loop, a write per line would be much of the cost of watching. The
+/// age is below a second, so that a read every second is always written in time.
 const GATHERED: Duration = Duration::from_millis(900);
 
-/// Files in a directory. What is gathered for them is written at the end as well.
+/// CSV files in a directory. Buffered lines are also written on drop.
 #[derive(Debug)]
 pub struct CsvFiles {
     directory: PathBuf,
     figures: Figures,
     open: HashMap<&'static str, Growing>,
-    /// When lines were written, by the moments' own clock.
+    /// Time of the last write, relative to the start of the watch.
     written: Option<Duration>,
     notes: Vec<String>,
 }
 
-/// A file, and whole moments that it does not have yet.
+/// File with buffered lines of complete moments.
 #[derive(Debug)]
 struct Growing {
     path: PathBuf,
@@ -44,39 +45,39 @@ struct Growing {
     lines: String,
 }
 
-/// Why a file cannot be written.
+/// Reason why a file cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum CsvError {
-    /// The system's word.
+    /// The system reports an error.
     #[error("{path}: {cause}")]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause.
         cause: io::Error,
     },
-    /// It is no file of figures.
+    /// The file does not contain figures.
     #[error("{0}: is something else, without our columns; give another directory, or move it away")]
     SomethingElse(String),
 }
 
 impl CsvFiles {
-    /// In this directory, which is made if it is not there. Files that are there are continued; beside one with other columns, as of an
-    /// older Weir, another is begun, `NAME-2.csv`.
+    /// Writes into this directory, which is created if it is missing. Existing files are continued. If a file
+    /// has other columns, for example from an older version of Weir, a new file `NAME-2.csv` is begun.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// If the directory cannot be created.
     pub fn new(directory: impl Into<PathBuf>, figures: Figures) -> Result<Self, CsvError> {
         let directory = directory.into();
         std::fs::create_dir_all(&directory).map_err(io_error(&directory))?;
         Ok(Self { directory, figures, open: HashMap::new(), written: None, notes: Vec::new() })
     }
 
-    /// Adds a line for each thing, to each source's file at once: who reads it never sees half a moment of one source. Moments that follow
-    /// one another within a second are written together.
+    /// Adds a line per subject to the file of each source. The lines of one source and moment are written
+    /// together, so a reader never sees an incomplete moment. Moments within a second are written together.
     ///
     /// # Errors
-    /// A file cannot be written, or is not one of ours.
+    /// If a file cannot be written, or does not contain figures.
     pub fn write(&mut self, moment: &Moment) -> Result<(), CsvError> {
         for reading in &moment.readings {
             let file = match self.open.get_mut(reading.name) {
@@ -96,15 +97,16 @@ impl CsvFiles {
         self.flush()
     }
 
-    /// What is to be said of files that were begun, once.
+    /// Returns messages about new files, each once.
     pub fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Writes what is gathered.
+    /// Writes the buffered lines.
     ///
     /// # Errors
-    /// A file cannot be written. What it did not take is lost, as the same again could end in half a line twice.
+    /// If a file cannot be written. The unwritten lines are discarded, because a second attempt could repeat
+    /// half a line.
     pub fn flush(&mut self) -> Result<(), CsvError> {
         self.open.values_mut().try_for_each(|growing| {
             let written = growing.file.write_all(growing.lines.as_bytes());
@@ -116,7 +118,7 @@ impl CsvFiles {
 
 impl Drop for CsvFiles {
     fn drop(&mut self) {
-        // Who wants to know has called it.
+        // A caller that needs the error calls `flush` before the drop.
         let _ = self.flush();
     }
 }
@@ -125,7 +127,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> CsvError + '_ {
     move |cause| CsvError::Io { path: path.display().to_string(), cause }
 }
 
-/// The first of `NAME.csv`, `NAME-2.csv` ... that has these columns, or is not there yet.
+/// Opens the first of `NAME.csv`, `NAME-2.csv` ... that has these columns or does not exist yet.
 fn place(
     directory: &Path,
     name: &str,
@@ -140,7 +142,7 @@ fn place(
         }
         number += 1;
         let next = directory.join(format!("{name}-{number}.csv"));
-        // Said when it is begun, and not at each start.
+        // The message appears when the file is begun, and not at each start.
         if !next.exists() {
             let (old, next) = (path.display(), next.display());
             notes.push(format!(
@@ -151,11 +153,11 @@ fn place(
     }
 }
 
-/// How every file begins.
+/// First columns of every file.
 const FIRST: [&str; 3] = ["time", "elapsed_s", "subject"];
 
-/// To go on at its end, whole lines only: a line that a crash has cut is ended, so that it spoils no other. `None`: it is ours and has
-/// other columns.
+/// Opens a file to append complete lines. Ends a line that a crash has cut, so that the next line stays
+/// intact. `None` = the file has other columns.
 fn open(path: &Path, header: &str) -> Result<Option<File>, CsvError> {
     let mut options = OpenOptions::new();
     let mut file = options.read(true).append(true).create(true).open(path).map_err(io_error(path))?;
@@ -202,7 +204,7 @@ fn add_lines(lines: &mut String, moment: &Moment, reading: &Reading, figures: Fi
     }
 }
 
-/// A field that may hold anything: processes choose their names.
+/// Quotes a field if necessary. Processes choose their own names, so a field may contain any character.
 fn quoted(field: &str) -> Cow<'_, str> {
     match field.contains([',', '"', '\n', '\r']) {
         true => Cow::Owned(format!("\"{}\"", field.replace('"', "\"\""))),
@@ -223,7 +225,7 @@ mod tests {
         Watch::new(vec![Box::new(Told((0..turns).map(turn).collect()))])
     }
 
-    /// Lines without their times.
+    /// Returns the lines without their times.
     fn content(directory: &Path) -> Vec<String> {
         let text = fs::read_to_string(directory.join("told.csv")).unwrap();
         let without_times = |line: &str| line.splitn(3, ',').nth(2).unwrap_or(line).to_owned();
@@ -245,7 +247,7 @@ mod tests {
             Moment { elapsed: first.elapsed + Duration::from_millis(999), readings: Vec::new(), ..first };
         files.write(&third).unwrap();
         assert_eq!(content(&inner).len(), 3);
-        // A crash in the middle of a line.
+        // Simulates a crash in the middle of a line.
         let mut file = OpenOptions::new().append(true).open(inner.join("told.csv")).unwrap();
         file.write_all(b"1700000000.000,5.0,\"a, \"\"b\"\"\",3").unwrap();
         let mut files = CsvFiles::new(&inner, Figures::All).unwrap();

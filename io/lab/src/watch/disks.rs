@@ -1,4 +1,5 @@
-//! Block devices, from /proc/diskstats (Documentation/admin-guide/iostats.rst of the kernel): every field that it has.
+//! Reads block devices from /proc/diskstats (Documentation/admin-guide/iostats.rst of the kernel), with all
+//! fields.
 
 use std::path::PathBuf;
 
@@ -10,12 +11,12 @@ use super::table::{Column, Row};
 pub struct Disks {
     file: KernelFile,
     columns: &'static [Column],
-    /// Only these; empty = all.
+    /// Names to watch; empty = all.
     wanted: Vec<String>,
 }
 
-/// In the file's order, but for the name, which stands third there. Kernels before 4.18 have the first 13 of them, those before 5.5 the
-/// first 17.
+/// Columns in the order of the file, without the device name, which is the third field there. Kernels before
+/// 4.18 have the first 13 columns, kernels before 5.5 the first 17.
 pub(super) const COLUMNS: &[Column] = &[
     Column::id("major", "Number of its kind (major)"),
     Column::id("minor", "Its number among these (minor)"),
@@ -75,16 +76,17 @@ pub(super) const DERIVED: &[Derived] = &[
     },
 ];
 
-/// `None` where there was nothing.
+/// Divides a sum by a count; `None` if the count is 0.
 fn per(sum: f64, count: f64) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
 impl Disks {
-    /// All, or those with these names (`sda`, `nvme0n1p1`), also if they come later.
+    /// Watches all devices, or those with these names (`sda`, `nvme0n1p1`), including devices that come
+    /// later.
     ///
     /// # Errors
-    /// The kernel has no /proc/diskstats.
+    /// If the kernel has no /proc/diskstats.
     pub fn new(wanted: Vec<String>) -> Result<Self, WatchError> {
         Self::of("/proc/diskstats", wanted)
     }
@@ -118,7 +120,7 @@ impl Source for Disks {
     }
 }
 
-/// Those that are known, and one for each field that a newer kernel has beyond them, by its place in the line.
+/// Returns the known columns, and one column for each further field of a newer kernel, named by its position.
 fn columns(text: &str) -> &'static [Column] {
     const KNOWN: usize = COLUMNS.len() + 1;
     let fields = text.lines().map(|line| line.split_whitespace().count()).max().unwrap_or(0);
@@ -126,7 +128,8 @@ fn columns(text: &str) -> &'static [Column] {
         return COLUMNS;
     }
     let unknown = |field| {
-        // As long as the program, as those that are known: once for each source, which is once for each start.
+        // The columns must live as long as the program. The leak happens once per source, which is once per
+        // start.
         let name = Box::leak(format!("field_{field}").into_boxed_str());
         Column::gauge(name, "A field of the kernel's that is newer than this Weir")
     };

@@ -1,4 +1,4 @@
-//! Energy, where processors count it (RAPL; Documentation/power/powercap/powercap.rst of the kernel).
+//! Reads the energy that processors count (RAPL; Documentation/power/powercap/powercap.rst of the kernel).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use super::host::worked_s;
 use super::source::{Derived, KernelFile, Source, WatchError};
 use super::table::{Column, Row};
 
-/// What packages, cores and memory have used; of a machine that does not count that, what its processors did.
+/// Energy used by packages, cores and memory. If the machine does not count it, the CPU time of its
+/// processors.
 #[derive(Debug)]
 pub struct Energy {
     counted: Counted,
@@ -16,7 +17,7 @@ pub struct Energy {
 #[derive(Debug)]
 enum Counted {
     Joules(Vec<Domain>),
-    /// /proc/stat, for the seconds that stand in.
+    /// /proc/stat, for the CPU time that replaces the energy.
     CpuSeconds(KernelFile),
 }
 
@@ -47,10 +48,11 @@ pub(super) const DERIVED: &[Derived] = &[
 const MICRO: f64 = 1e6;
 
 impl Energy {
-    /// In joules; of a machine that does not count them, as virtual ones do not, or does not let this user see them, in CPU-seconds.
+    /// Reads joules. If the machine does not count them (for example a virtual machine), or this user may not
+    /// read them, reads CPU seconds.
     ///
     /// # Errors
-    /// There are not even these: /proc cannot be read.
+    /// If /proc cannot be read.
     pub fn new() -> Result<Self, WatchError> {
         Self::below(Path::new("/sys/class/powercap"))
     }
@@ -71,7 +73,7 @@ fn domain(directory: &Path) -> Option<Domain> {
     let file = directory.join("energy_uj");
     number(&file)?;
     let kind = fs::read_to_string(directory.join("name")).ok()?;
-    // Several have one name: each package has a core.
+    // Several domains have the same name, because each package has a core domain.
     let place = directory.file_name()?.to_string_lossy().into_owned();
     let wraps_at = number(&directory.join("max_energy_range_uj")).unwrap_or(0.0) / MICRO;
     Some(Domain { name: format!("{}[{place}]", kind.trim()), file, wraps_at })

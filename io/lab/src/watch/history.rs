@@ -1,4 +1,4 @@
-//! Figures over time, as far as plots need them: bounded in memory, whatever is watched for how long.
+//! Figures over time for plots, in bounded memory.
 
 use std::collections::BTreeMap;
 
@@ -6,50 +6,50 @@ use super::moment::Moment;
 use super::source::Derived;
 use super::table::{Column, Kind, Row};
 
-/// What several sources said over time.
+/// Figures of several sources over time.
 #[derive(Debug, Default)]
 pub struct History {
     pub(super) sources: Vec<Sourced>,
 }
 
-/// What one source said.
+/// Figures of one source over time.
 #[derive(Debug)]
 pub(super) struct Sourced {
     pub(super) name: &'static str,
     pub(super) figures: Vec<Figure>,
-    /// Things of which nothing is kept any more, because there were too many.
+    /// Number of subjects that were dropped because there were too many.
     pub(super) forgotten: usize,
-    /// So much time is one point of a curve; 0 = as often as it was looked.
+    /// Time per point of a curve, in seconds; 0 = one point per read.
     width_s: f64,
 }
 
-/// A figure of all things of a source.
+/// One figure of all subjects of a source.
 #[derive(Debug)]
 pub(super) struct Figure {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     place: Place,
-    /// By thing.
+    /// Curves by subject.
     pub(super) curves: BTreeMap<String, Curve>,
 }
 
-/// Where a figure stands.
+/// Position of a figure in a reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Among what follows.
+    /// Index among the derived figures.
     Derived(usize),
-    /// Among the columns.
+    /// Index among the columns.
     Column(usize),
 }
 
-/// A figure of one thing.
+/// Curve of one figure of one subject.
 #[derive(Debug, Default)]
 pub(super) struct Curve(Vec<Point>);
 
-/// What can be drawn in one go: seconds and values.
+/// Connected part of a curve: seconds and values.
 pub(super) type Part = Vec<(f64, f64)>;
 
-/// One look, or several.
+/// Mean of one or several reads.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     looks: f64,
@@ -57,17 +57,18 @@ struct Point {
     sum: f64,
 }
 
-/// A curve has no more points; where it would have one more, neighbours become one. More than a plot has dots from left to right.
+/// Maximum number of points of a curve. Beyond it, adjacent points are merged. It exceeds the width of a plot
+/// in pixels.
 const POINTS_MAX: usize = 2_000;
 
-/// So many things of a source are kept; of more, those that were there last.
+/// Maximum number of subjects per source. Beyond it, the ones seen least recently are dropped.
 const THINGS_MAX: usize = 400;
 
-/// Where a curve's next point is later than so many times what is usual, its thing was away: nothing is drawn between.
+/// Multiple of the usual interval beyond which a subject counts as absent, so that no line is drawn.
 pub(super) const GAP: f64 = 2.5;
 
 impl History {
-    /// Adds a moment. Moments come in order.
+    /// Adds a moment. Moments must come in order.
     pub fn add(&mut self, moment: &Moment) {
         let at_s = moment.elapsed.as_secs_f64();
         for reading in &moment.readings {
@@ -78,7 +79,7 @@ impl History {
         }
     }
 
-    /// What a source said so far: nothing, of one that is new.
+    /// Returns the data of a source, which are empty for a new source.
     pub(super) fn source(
         &mut self,
         name: &'static str,
@@ -95,7 +96,7 @@ impl History {
 }
 
 impl Sourced {
-    /// What follows comes first; of the figures themselves, there are those of now.
+    /// Puts derived figures first, then gauges. Counters are not kept.
     fn new(name: &'static str, columns: &'static [Column], derived: &'static [Derived]) -> Self {
         let figure = |name, help, place| Figure { name, help, place, curves: BTreeMap::new() };
         let follow = derived.iter().enumerate().map(|(at, it)| figure(it.name, it.help, Place::Derived(at)));
@@ -104,7 +105,7 @@ impl Sourced {
         Self { name, figures: follow.chain(gauges).collect(), forgotten: 0, width_s: 0.0 }
     }
 
-    /// Adds what is known of a thing at a moment.
+    /// Adds the figures of a subject at a moment.
     pub(super) fn add(&mut self, at_s: f64, row: &Row, derived: &[Option<f64>]) {
         let mut is_full = false;
         for figure in &mut self.figures {
@@ -128,7 +129,7 @@ impl Sourced {
         }
     }
 
-    /// Half as many points at most, of all curves alike.
+    /// Halves the maximum number of points of all curves.
     fn widen(&mut self) {
         let curves = || self.figures.iter().flat_map(|figure| figure.curves.values());
         let span_s = curves().map(Curve::span_s).fold(0.0, f64::max);
@@ -139,7 +140,7 @@ impl Sourced {
         }
     }
 
-    /// Leaves out the thing that was there least recently.
+    /// Drops the subject that was seen least recently.
     fn forget(&mut self) {
         let mut last: BTreeMap<&str, f64> = BTreeMap::new();
         for (thing, curve) in self.figures.iter().flat_map(|figure| &figure.curves) {
@@ -152,13 +153,13 @@ impl Sourced {
         self.forgotten += 1;
     }
 
-    /// The time of the last point of all.
+    /// Returns the time of the last point of all curves.
     pub(super) fn end_s(&self) -> f64 {
         let curves = self.figures.iter().flat_map(|figure| figure.curves.values());
         curves.filter_map(|curve| curve.0.last()).map(Point::at_s).fold(0.0, f64::max)
     }
 
-    /// Things of which something is known, those first that have most of any figure.
+    /// Returns the subjects that have figures, those with the largest share of any figure first.
     pub(super) fn things(&self) -> Vec<&str> {
         let mut shares: BTreeMap<&str, f64> = BTreeMap::new();
         for figure in &self.figures {
@@ -169,21 +170,21 @@ impl Sourced {
             }
         }
         let mut things: Vec<_> = shares.into_iter().collect();
-        // Stable: things that are alike stay in the order of their names.
+        // The sort is stable: subjects with equal shares stay in the order of their names.
         things.sort_by(|one, other| other.1.total_cmp(&one.1));
         things.into_iter().map(|(thing, _)| thing).collect()
     }
 }
 
 impl Figure {
-    /// Whether it follows from how others have changed.
+    /// Returns true if the figure is computed from changes of others.
     pub(super) fn is_derived(&self) -> bool {
         matches!(self.place, Place::Derived(_))
     }
 }
 
 impl Curve {
-    /// To the last point, if both fall into one piece of time.
+    /// Adds a point. Merges it with the last point if both are in the same interval.
     fn add(&mut self, new: Point, width_s: f64) {
         let piece = |point: &Point| (point.at_s() / width_s).floor();
         match self.0.last_mut() {
@@ -200,18 +201,18 @@ impl Curve {
         self.0.first().zip(self.0.last()).map_or(0.0, |(first, last)| last.at_s() - first.at_s())
     }
 
-    /// Sum over all looks: who was there longer has more.
+    /// Returns the sum over all reads, which is larger for subjects that existed longer.
     fn area(&self) -> f64 {
         self.0.iter().map(|point| point.sum).sum()
     }
 
-    /// The least and the most.
+    /// Returns the minimum and the maximum.
     pub(super) fn bounds(&self) -> Option<(f64, f64)> {
         let values = || self.0.iter().map(Point::value);
         values().reduce(f64::min).zip(values().reduce(f64::max))
     }
 
-    /// Seconds and values, without what is between two parts that are away from each other.
+    /// Returns seconds and values as connected parts, with gaps where the subject was absent.
     pub(super) fn parts(&self) -> Vec<Part> {
         let mut steps: Vec<f64> = self.0.windows(2).map(|two| two[1].at_s() - two[0].at_s()).collect();
         steps.sort_by(f64::total_cmp);

@@ -1,4 +1,5 @@
-//! The whole machine: processors by mode, load, memory, pressure, interrupts (proc(5); Documentation/accounting/psi.rst of the kernel).
+//! Reads the whole machine: CPU time by mode, load, memory, pressure and interrupts (proc(5);
+//! Documentation/accounting/psi.rst of the kernel).
 
 use super::source::{Derived, KernelFile, Source, WatchError, named, number};
 use super::table::{Change, Column, Row};
@@ -10,11 +11,11 @@ pub struct Host {
     stat: KernelFile,
     load: KernelFile,
     memory: KernelFile,
-    /// Of CPU, memory and I/O; kernels without PSI have none.
+    /// Files for CPU, memory and I/O pressure; `None` on kernels without PSI.
     pressure: Vec<Option<KernelFile>>,
 }
 
-/// Each processor.
+/// Each processor of the machine.
 #[derive(Debug)]
 pub struct Processors {
     stat: KernelFile,
@@ -148,7 +149,8 @@ pub(super) const DERIVED: &[Derived] = &[
     },
 ];
 
-/// Of the time of all processors. What guests take is in user and nice already.
+/// Returns the share of these modes in the time of all processors. User and nice time already include guest
+/// time.
 fn share(change: &Change<'_>, modes: &[&str]) -> Option<f64> {
     let all = PROCESSOR_COLUMNS[..8].iter().map(|column| change.growth(column.name)).sum::<Option<f64>>()?;
     let some = modes.iter().map(|mode| change.growth(mode)).sum::<Option<f64>>()?;
@@ -156,8 +158,10 @@ fn share(change: &Change<'_>, modes: &[&str]) -> Option<f64> {
 }
 
 impl Host {
+    /// Opens the files.
+    ///
     /// # Errors
-    /// /proc cannot be read.
+    /// If /proc cannot be read.
     pub fn new() -> Result<Self, WatchError> {
         let pressure =
             ["cpu", "memory", "io"].map(|name| KernelFile::open(format!("/proc/pressure/{name}")).ok());
@@ -200,7 +204,7 @@ impl Source for Host {
         values.push(bytes("SwapTotal").zip(bytes("SwapFree")).map(|(total, free)| total - free));
         let mut full = Vec::new();
         for file in &mut self.pressure {
-            // Where the kernel was told to do without it, the file is there and cannot be read.
+            // If PSI is disabled at boot, the file exists but cannot be read.
             let text = file.as_mut().and_then(|file| file.read().ok());
             values.push(text.and_then(|text| total_s(text, "some ")));
             full.push(text.and_then(|text| total_s(text, "full ")));
@@ -212,8 +216,10 @@ impl Source for Host {
 }
 
 impl Processors {
+    /// Opens the file.
+    ///
     /// # Errors
-    /// /proc cannot be read.
+    /// If /proc cannot be read.
     pub fn new() -> Result<Self, WatchError> {
         Ok(Self { stat: KernelFile::open("/proc/stat")? })
     }
@@ -240,22 +246,23 @@ impl Source for Processors {
     }
 }
 
-/// Of a line such as `cpu0 1 2 3 ...`. Old kernels have fewer modes.
+/// Parses a line such as `cpu0 1 2 3 ...`. Old kernels have fewer modes.
 fn modes(line: &str) -> Vec<Option<f64>> {
     let mut words = line.split_whitespace().skip(1);
     (0..MODES).map(|_| number(words.next()).map(seconds)).collect()
 }
 
-/// Seconds of all processors with work, from /proc/stat. What the hypervisor gave to others is not of this machine.
+/// Returns the busy seconds of all processors from /proc/stat. Excludes time that the hypervisor gave to
+/// other machines.
 pub(super) fn worked_s(stat: &str) -> Option<f64> {
     let modes = modes(stat.lines().next()?);
     let [user, nice, system, _, _, irq, softirq, ..] = modes[..] else { return None };
-    // Old kernels do not tell interrupts apart.
+    // Old kernels do not count interrupts separately.
     Some(user? + nice? + system? + irq.unwrap_or(0.0) + softirq.unwrap_or(0.0))
 }
 
-/// From a line such as `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, in microseconds there. Before Linux 5.13 processors have
-/// no line `full`.
+/// Returns the total time in seconds from a line such as `some avg10=0.00 avg60=0.00 avg300=0.00
+/// total=12345`, which is in microseconds. Before Linux 5.13, the file for CPUs has no line `full`.
 fn total_s(text: &str, line: &str) -> Option<f64> {
     let found = text.lines().find(|it| it.starts_with(line))?;
     let total = found.split_whitespace().find_map(|word| word.strip_prefix("total="))?;

@@ -1,4 +1,4 @@
-//! What the processes of a control group have, all together: the kernel counts it for each process only.
+//! Sums the figures of the processes of a control group, which the kernel counts only per process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,21 +15,21 @@ use super::source::{named, number};
 use super::switches::Switches;
 use super::ticks::seconds;
 
-/// Processes that come and go, of a group and of the groups below it.
+/// Processes of a group and of the groups below it.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     known: BTreeMap<u32, Member>,
-    /// What all of them have counted so far, those that have ended included.
+    /// Sums of the counters of all processes, including ended ones.
     counted: Counts,
     figures: Figures,
-    /// When they were looked at last.
+    /// Time of the last read, in seconds since boot.
     looked_s: Option<f64>,
     pace: Pace,
-    /// The kernel goes through all pages for it.
+    /// Pace of reads of the proportional memory, for which the kernel walks all pages.
     proportional_pace: Pace,
 }
 
-/// Their figures; a sum is known if what each of them has is known.
+/// Sums over all processes. A sum is known only if the figure of each process is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) processes: Option<f64>,
@@ -40,13 +40,13 @@ pub(super) struct Figures {
     pub(super) descriptors: Option<f64>,
     /// Minor faults, major faults, voluntary switches, involuntary switches.
     pub(super) counted: [Option<f64>; COUNTERS],
-    /// When they were looked at, in seconds since the machine was started.
+    /// Time of the read, in seconds since boot.
     pub(super) at_s: Option<f64>,
 }
 
 #[derive(Debug)]
 struct Member {
-    /// In ticks, for numbers are used again.
+    /// Start of the process, in ticks. It distinguishes processes with the same id.
     started: Option<u64>,
     threads: Option<f64>,
     resident_bytes: Option<f64>,
@@ -60,11 +60,13 @@ const COUNTERS: usize = 4;
 
 type Counts = [f64; COUNTERS];
 
-/// Less than a second, so that a look each second finds a new one each time.
+/// Minimum pause between two reads of the proportional memory. It is below a second, so that each read every
+/// second gets a new value.
 const PROPORTIONAL_PAUSE: Duration = Duration::from_millis(900);
 
 impl Members {
-    /// Of the group at this path, as they are now or, where there are many, were a moment ago.
+    /// Returns the figures of the group at this path. If it has many processes, the figures may be from a
+    /// moment ago.
     pub(super) fn look(&mut self, group: &Path) -> Figures {
         let began = Instant::now();
         if self.pace.is_due(began) {
@@ -78,7 +80,7 @@ impl Members {
         let began = Instant::now();
         if self.proportional_pace.is_due(began) {
             let all = sum(self.known.keys().filter_map(|pid| proportional(*pid).ok()));
-            // Where one of them cannot be looked at, neither is this known of all.
+            // If a process cannot be read, the sum is unknown, too.
             self.figures.proportional_bytes = self.figures.threads.and(all);
             self.proportional_pace.done(began, began.elapsed(), PROPORTIONAL_PAUSE);
         }
@@ -95,7 +97,7 @@ impl Members {
             }
             self.known.insert(*pid, member);
         }
-        // A process of another PID namespace has no number here: what it has is not known.
+        // A process of another PID namespace has the id 0 here, and its figures are unknown.
         let hidden = pids.contains(&0).then_some(None);
         let all = |of: fn(&Member) -> Option<f64>| sum(self.known.values().map(of).chain(hidden));
         let mut counted = self.counted.map(Some);
@@ -109,7 +111,7 @@ impl Members {
             resident_bytes: all(|member| member.resident_bytes),
             virtual_bytes: all(|member| member.virtual_bytes),
             descriptors: all(|member| member.descriptors),
-            // From the last look at it.
+            // The value of the last read.
             proportional_bytes: self.figures.proportional_bytes.filter(|_| hidden.is_none()),
             counted,
             at_s: Some(at_s),
@@ -119,7 +121,8 @@ impl Members {
 }
 
 impl Member {
-    /// As it is now, and what its counters add to the group's. `looked_s`: when the group was looked at before.
+    /// Reads a process. Returns its figures and the growth of the group's counters. `looked_s` is the time of
+    /// the group's last read.
     fn read(pid: u32, before: Option<Self>, looked_s: Option<f64>) -> Result<(Self, Counts), Ended> {
         let directory = PathBuf::from(format!("/proc/{pid}"));
         let text = |file: &str| readable(fs::read_to_string(directory.join(file)));
@@ -134,7 +137,7 @@ impl Member {
         let switched = readable(switches.read(&directory))?;
         let [voluntary, involuntary] = switched.map_or([None; 2], |counts| counts.map(Some));
         let counted = [stat.minor_faults, stat.major_faults, voluntary, involuntary];
-        // What it did elsewhere before it came here is not the group's.
+        // Counts from before the process joined the group do not belong to the group.
         let began_here = started_since(stat.started, looked_s);
         let old = counted_before.unwrap_or(if began_here { [Some(0.0); COUNTERS] } else { counted });
         let growth =
@@ -152,14 +155,17 @@ impl Member {
     }
 }
 
-/// Whether a process has been started since then; also if nobody has looked before, for then all that it did is counted.
+/// Returns true if the process started after the last read, or if there was no earlier read. All its counts
+/// then belong to the group.
 fn started_since(started_ticks: Option<u64>, looked_s: Option<f64>) -> bool {
-    // The kernel cuts to a whole tick.
+    // The kernel rounds down to a whole tick.
     started_ticks.zip(looked_s).is_none_or(|(ticks, looked_s)| seconds(ticks as f64 + 1.0) >= looked_s)
 }
 
+/// Reads the proportional memory of a process.
+///
 /// # Errors
-/// It has ended, or is one of the kernel's own and has no memory.
+/// If the process has ended, or is a kernel thread without memory.
 fn proportional(pid: u32) -> Result<Option<f64>, Ended> {
     let rollup = readable(fs::read_to_string(format!("/proc/{pid}/smaps_rollup")))?;
     Ok(rollup.and_then(|rollup| named(&rollup, "Pss")).map(|kib| kib * 1024.0))
@@ -169,16 +175,16 @@ fn sum(mut parts: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     parts.try_fold(0.0, |sum, part| Some(sum + part?))
 }
 
-/// As the kernel counts when processes were started, time asleep included.
+/// Returns the time since boot including suspend, the clock of process start times.
 fn since_start_s() -> f64 {
     let now = clock_gettime(ClockId::Boottime);
     now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }
 
-/// Of a group and of those below it.
+/// Returns the processes of a group and of the groups below it.
 ///
 /// # Errors
-/// They are not told, as of a group that has threads of processes of the groups above it.
+/// If the processes cannot be read, for example in a threaded group.
 fn pids(group: &Path) -> io::Result<BTreeSet<u32>> {
     let text = fs::read_to_string(group.join("cgroup.procs"))?;
     let mut all: BTreeSet<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
@@ -186,7 +192,7 @@ fn pids(group: &Path) -> io::Result<BTreeSet<u32>> {
         let entry = entry?;
         if entry.file_type()?.is_dir() {
             match pids(&entry.path()) {
-                // It is gone, or has threads only, of processes that this one has.
+                // The group was removed, or contains only threads of processes that the parent group has.
                 Err(cause) if is_without_processes(&cause) => {}
                 below => all.extend(below?),
             }
@@ -206,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory in place of a group.
+    /// Directory that replaces a control group.
     struct Group(tempfile::TempDir);
 
     impl Group {
@@ -222,7 +228,7 @@ mod tests {
         }
     }
 
-    /// A process that waits; ends with the test.
+    /// Waiting process that ends with the test.
     struct Waiting(Child);
 
     impl Waiting {
@@ -230,7 +236,7 @@ mod tests {
             Self(Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap())
         }
 
-        /// Makes it wait once more.
+        /// Makes the process wait once more.
         fn wake(&mut self) {
             use std::io::{Read, Write};
             self.0.stdin.as_mut().unwrap().write_all(b"x").unwrap();
@@ -253,7 +259,7 @@ mod tests {
         }
     }
 
-    /// However much it costs.
+    /// Reads the members regardless of the cost.
     fn look(members: &mut Members, group: &Group) -> Figures {
         (members.pace, members.proportional_pace) = (Pace::default(), Pace::default());
         members.look(group.0.path())

@@ -1,7 +1,7 @@
-//! Monitors: what machines, processes, disks and networks do while something is measured.
+//! Monitors for machines, processes, disks and networks during a measurement.
 //!
-//! A [`Source`] reads figures of the kernel; [`Watch`] reads all of them at one moment, and says what follows from how they have
-//! changed. A [`History`] keeps what plots are drawn of.
+//! A [`Source`] reads figures of the kernel. [`Watch`] reads all sources at one moment, and computes derived
+//! figures from the changes. A [`History`] keeps the data of plots.
 
 mod cgroups;
 mod cpu_time;

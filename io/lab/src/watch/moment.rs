@@ -1,4 +1,4 @@
-//! All figures at one moment.
+//! Reads all figures at one moment.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -9,7 +9,7 @@ use super::csv::Figures;
 use super::source::{Derived, Source, WatchError};
 use super::table::{Change, Column, Row};
 
-/// Several sources, read together.
+/// Several sources that are read together.
 pub struct Watch {
     sources: Vec<Watched>,
     started: Instant,
@@ -18,51 +18,52 @@ pub struct Watch {
 
 struct Watched {
     source: Box<dyn Source>,
-    /// The last rows by subject, and when they were read.
+    /// Last rows by subject, and the time of the read.
     before: Option<(Instant, HashMap<String, Row>)>,
 }
 
-/// What all sources said.
+/// Figures of all sources at one moment.
 #[derive(Debug)]
 pub struct Moment {
-    /// When it began, by the machine's clock.
+    /// Wall-clock time of the read.
     pub at: SystemTime,
-    /// The same after the watch began, by a clock that is never set.
+    /// Time since the start of the watch, by a monotonic clock.
     pub elapsed: Duration,
-    /// Of each source, in order.
+    /// Readings of each source, in order.
     pub readings: Vec<Reading>,
 }
 
-/// What a source said.
+/// Figures of one source at one moment.
 #[derive(Debug)]
 pub struct Reading {
-    /// The source's name.
+    /// Name of the source.
     pub name: &'static str,
-    /// Its figures.
+    /// Columns of the source.
     pub columns: &'static [Column],
-    /// What follows from them.
+    /// Derived figures of the source.
     pub derived: &'static [Derived],
-    /// Of each thing, its figures and, from the second time on, what follows; nothing of that of a [`Watch::raw`].
+    /// Figures of each subject, and its derived figures from the second read on. A [`Watch::raw`] has no
+    /// derived figures.
     pub rows: Vec<(Row, Vec<Option<f64>>)>,
 }
 
 impl Watch {
-    /// Of these.
+    /// Creates a watch of these sources.
     pub fn new(sources: Vec<Box<dyn Source>>) -> Self {
         let sources = sources.into_iter().map(|source| Watched { source, before: None }).collect();
         Self { sources, started: Instant::now(), figures: Figures::All }
     }
 
-    /// Only what the kernel has: what follows from it is left out then, and costs nothing.
+    /// Disables derived figures, which saves their cost.
     #[must_use]
     pub fn raw(self) -> Self {
         Self { figures: Figures::Raw, ..self }
     }
 
-    /// Reads them all.
+    /// Reads all sources.
     ///
     /// # Errors
-    /// One of them cannot be read.
+    /// If a source cannot be read.
     pub fn read(&mut self) -> Result<Moment, WatchError> {
         let (at, elapsed) = (SystemTime::now(), self.started.elapsed());
         let figures = self.figures;
@@ -70,16 +71,16 @@ impl Watch {
         Ok(Moment { at, elapsed, readings })
     }
 
-    /// Of what was asked for by name, what is not there now, in words.
+    /// Returns messages about subjects that were selected by name but do not exist now.
     ///
     /// # Errors
-    /// One of the sources cannot say.
+    /// If a source cannot be read.
     pub fn missing(&mut self) -> Result<Vec<String>, WatchError> {
         let missing = self.sources.iter_mut().map(|it| it.source.missing());
         Ok(missing.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
-    /// What everybody must know who sees the figures.
+    /// Returns notes that every reader of the figures must know.
     pub fn notes(&self) -> Vec<String> {
         self.sources.iter().filter_map(|it| it.source.note()).collect()
     }
@@ -115,23 +116,23 @@ impl Watched {
     }
 }
 
-/// What follows from a change; nothing, if there is none.
+/// Returns the derived figures of a change; `None` values if there is no change.
 pub(super) fn of_change(derived: &[Derived], change: Option<&Change<'_>>) -> Vec<Option<f64>> {
     derived.iter().map(|it| change.and_then(|change| (it.of)(change))).collect()
 }
 
 impl Moment {
-    /// Whether there was nothing of which anything could be said.
+    /// Returns true if no source has a row.
     pub fn is_empty(&self) -> bool {
         self.readings.iter().all(|reading| reading.rows.is_empty())
     }
 
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     pub fn unix_s(&self) -> f64 {
         self.at.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
     }
 
-    /// As JSON, on one line: a list of things for each source, with what is known of each.
+    /// Returns the moment as one JSON object, with a list of subjects and their figures per source.
     pub fn to_json(&self) -> Value {
         let mut all = Map::new();
         all.insert("time".to_owned(), json!((self.unix_s() * 1e3).round() / 1e3));
@@ -153,9 +154,9 @@ impl Reading {
     }
 }
 
-/// Whole numbers as such.
+/// Writes whole numbers without a decimal point.
 fn figure(value: f64) -> Value {
-    /// Up to here every whole number has a f64 of its own.
+    /// Maximum up to which f64 represents every whole number.
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() <= EXACT_MAX { json!(value as i64) } else { json!(value) }
 }
@@ -164,7 +165,7 @@ fn figure(value: f64) -> Value {
 pub(super) mod tests {
     use super::*;
 
-    /// Says what it is told to.
+    /// Source that returns prepared rows.
     #[derive(Debug)]
     pub(in super::super) struct Told(pub(in super::super) Vec<Vec<Row>>);
 

@@ -1,4 +1,5 @@
-//! Network interfaces, from /proc/net/dev (proc(5)), and what TCP counts, from /proc/net/snmp and /proc/net/netstat.
+//! Reads network interfaces from /proc/net/dev (proc(5)), and TCP counters from /proc/net/snmp and
+//! /proc/net/netstat.
 
 use super::source::{Derived, KernelFile, Source, WatchError, missing, number};
 use super::table::{Column, Row};
@@ -7,18 +8,18 @@ use super::table::{Column, Row};
 #[derive(Debug)]
 pub struct Interfaces {
     file: KernelFile,
-    /// Only these; empty = all.
+    /// Names to watch; empty = all.
     wanted: Vec<String>,
 }
 
-/// TCP of a network namespace.
+/// TCP counters of a network namespace.
 #[derive(Debug)]
 pub struct Tcp {
     snmp: KernelFile,
     netstat: KernelFile,
 }
 
-/// In the file's order.
+/// Columns in the order of the file.
 pub(super) const INTERFACE_COLUMNS: &[Column] = &[
     Column::counter("received_bytes", "Bytes received"),
     Column::counter("received_packets", "Packets received"),
@@ -85,7 +86,7 @@ pub(super) const TCP_COLUMNS: &[Column] = &[
     Column::counter("syn_cookies_sent", "Handshakes answered by a cookie because the queue was full"),
 ];
 
-/// Where each column stands: the line's prefix and the name in its header.
+/// Source of each column: the prefix of the line and the name in its header.
 const TCP_NAMES: [(&str, &str); 20] = [
     ("Tcp:", "ActiveOpens"),
     ("Tcp:", "PassiveOpens"),
@@ -131,18 +132,18 @@ pub(super) const TCP_DERIVED: &[Derived] = &[
 ];
 
 impl Interfaces {
-    /// All, or those with these names, also if they come later.
+    /// Watches all interfaces, or those with these names, including interfaces that come later.
     ///
     /// # Errors
-    /// /proc/net/dev cannot be read.
+    /// If /proc/net/dev cannot be read.
     pub fn new(wanted: Vec<String>) -> Result<Self, WatchError> {
         Ok(Self { file: KernelFile::open("/proc/net/dev")?, wanted })
     }
 
-    /// All of the network namespace that a process is in.
+    /// Watches all interfaces in the network namespace of a process.
     ///
     /// # Errors
-    /// It has ended, or belongs to another user.
+    /// If the process has ended, or belongs to another user.
     pub fn of(pid: u32) -> Result<Self, WatchError> {
         Ok(Self { file: KernelFile::open(format!("/proc/{pid}/net/dev"))?, wanted: Vec::new() })
     }
@@ -171,16 +172,18 @@ impl Source for Interfaces {
 }
 
 impl Tcp {
+    /// Watches TCP in the network namespace of this process.
+    ///
     /// # Errors
-    /// /proc/net cannot be read.
+    /// If /proc/net cannot be read.
     pub fn new() -> Result<Self, WatchError> {
         Self::below("/proc/net")
     }
 
-    /// TCP of the network namespace that a process is in.
+    /// Watches TCP in the network namespace of a process.
     ///
     /// # Errors
-    /// It has ended, or belongs to another user.
+    /// If the process has ended, or belongs to another user.
     pub fn of(pid: u32) -> Result<Self, WatchError> {
         Self::below(&format!("/proc/{pid}/net"))
     }
@@ -222,16 +225,16 @@ fn interfaces(text: &str, wanted: &[String]) -> Vec<Row> {
         let is_wanted = wanted.is_empty() || wanted.iter().any(|wanted| wanted == name);
         is_wanted.then(|| Row::new(name, INTERFACE_COLUMNS.iter().map(|_| number(words.next())).collect()))
     };
-    // Two lines of headings.
+    // The file begins with two lines of headings.
     text.lines().skip(2).filter_map(row).collect()
 }
 
-/// Two lines begin alike: names, and below them figures.
+/// Finds a value by its name. Two lines have the same prefix: the first has the names, the second the values.
 fn below_header(text: &str, prefix: &str, name: &str) -> Option<f64> {
     let mut lines = text.lines().filter(|line| line.split_whitespace().next() == Some(prefix));
     let (names, figures) = (lines.next()?, lines.next()?);
     let at = names.split_whitespace().position(|word| word == name)?;
-    // What cannot be, as a MaxConn of -1, is not known.
+    // A negative value, such as a MaxConn of -1, is unknown.
     number(figures.split_whitespace().nth(at))
 }
 

@@ -1,26 +1,26 @@
-//! How often what is costly is done.
+//! Limits how often costly work is repeated.
 
 use std::time::{Duration, Instant};
 
-/// Keeps work to a share of the time: work that is quick is done each time, costly work more rarely.
+/// Pace that limits work to a share of the time: quick work is done each time, costly work less often.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     next: Option<Instant>,
 }
 
-/// One part of so many of the time is what it may take.
+/// Divisor of the time: the work may take one hundredth.
 const PARTS: u32 = 100;
 
-/// After so long it is done again, whatever it takes: older figures say too little.
+/// Maximum pause, whatever the cost, because older figures are of little use.
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 impl Pace {
-    /// Whether it is time for it.
+    /// Returns true if the work is due.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.next.is_none_or(|next| now >= next)
     }
 
-    /// It was done, and took so long. The next time comes after `pause_min` at the earliest.
+    /// Records that the work was done and took `took`. It is due again after `pause_min` at the earliest.
     pub(super) fn done(&mut self, began: Instant, took: Duration, pause_min: Duration) {
         let pause = took.saturating_mul(PARTS).max(pause_min).min(PAUSE_MAX);
         self.next = Some(began + pause);

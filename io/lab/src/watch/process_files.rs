@@ -1,4 +1,4 @@
-//! Files of /proc/PID (proc(5)), as far as several sources need them.
+//! Reads files of /proc/PID (proc(5)) that several sources need.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::source::number;
 use super::ticks::seconds;
 
-/// Whoever it was about is no more.
+/// Error: the process or thread has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ended;
 
@@ -21,12 +21,12 @@ impl fmt::Display for Ended {
 
 impl error::Error for Ended {}
 
-/// Whether a process or a thread of it has ended, by what came of reading one of its files.
+/// Returns true if an error from one of its files means that the process or thread has ended.
 pub(super) fn has_ended(cause: &io::Error) -> bool {
     cause.kind() == io::ErrorKind::NotFound || cause.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
-/// What was read, if this user may read it.
+/// Returns the value, or `None` if this user may not read it.
 pub(super) fn readable<T>(read: io::Result<T>) -> Result<Option<T>, Ended> {
     match read {
         Ok(read) => Ok(Some(read)),
@@ -35,25 +35,27 @@ pub(super) fn readable<T>(read: io::Result<T>) -> Result<Option<T>, Ended> {
     }
 }
 
-/// How many descriptors the process of /proc/PID (`directory`) may have open; `None` = any number, or it is not told.
+/// Returns the limit of file descriptors of the process of /proc/PID (`directory`); `None` = unlimited or
+/// unknown.
 pub(super) fn descriptor_limit(directory: &Path) -> Option<f64> {
     let limits = fs::read_to_string(directory.join("limits")).ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// Open descriptors of the process of /proc/PID (`directory`).
+/// Returns the number of open descriptors of the process of /proc/PID (`directory`).
 ///
 /// # Errors
-/// It has ended, or this user may not look.
+/// If the process has ended, or this user may not read it.
 pub(super) fn descriptors(directory: &Path) -> io::Result<f64> {
     let descriptors = directory.join("fd");
-    // Since Linux 6.2 the directory's size is their number, which costs far less than to list them.
+    // Since Linux 6.2, the size of the directory is the number of descriptors, which costs far less than a
+    // listing.
     let told = fs::metadata(&descriptors)?.len();
     if told > 0 { Ok(told as f64) } else { fs::read_dir(descriptors).map(|all| all.count() as f64) }
 }
 
-/// Of /proc/PID/stat, what is needed of it.
+/// Required fields of /proc/PID/stat.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Stat {
     pub(super) minor_faults: Option<f64>,
@@ -61,13 +63,13 @@ pub(super) struct Stat {
     pub(super) user_s: Option<f64>,
     pub(super) system_s: Option<f64>,
     pub(super) threads: Option<f64>,
-    /// In ticks since the machine was started.
+    /// Start of the process, in ticks since boot.
     pub(super) started: Option<u64>,
 }
 
 impl Stat {
     pub(super) fn parse(text: &str) -> Self {
-        // The name is in parentheses and may hold anything, parentheses too.
+        // The name is in parentheses and may contain any character, including parentheses.
         let Some((_, rest)) = text.rsplit_once(')') else { return Self::default() };
         let words: Vec<&str> = rest.split_whitespace().collect();
         // proc(5) counts from 1, and the third field is the first one here.

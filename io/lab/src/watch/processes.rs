@@ -1,4 +1,4 @@
-//! Processes, from /proc/PID (proc(5)), all their threads together.
+//! Reads processes from /proc/PID (proc(5)), each with all its threads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,15 +12,16 @@ use super::source::{Derived, KernelFile, Source, WatchError, named};
 use super::switches::Switches;
 use super::table::{Column, Row};
 
-/// How often it is looked for processes that have come.
+/// Interval of searches for new processes.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Which processes.
+/// Selection of processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// Those whose program has this name, as /proc/PID/comm (at most 15 bytes) or the first argument without its directories has it.
+    /// Processes whose program has this name. The name is /proc/PID/comm (at most 15 bytes) or the file name
+    /// in the first argument.
     Name(String),
-    /// The one with this number.
+    /// The process with this id.
     Pid(u32),
 }
 
@@ -28,7 +29,7 @@ pub enum Which {
 #[derive(Debug)]
 pub struct Processes {
     which: Vec<Which>,
-    /// By number and by when they started, for numbers are used again.
+    /// Found processes by id and start time, because ids are reused.
     known: BTreeMap<(u32, u64), Known>,
     looked: Option<Instant>,
 }
@@ -105,7 +106,7 @@ pub(super) const DERIVED: &[Derived] = &[
 ];
 
 impl Processes {
-    /// Watches all of these, also those that come later.
+    /// Watches all selected processes, including later ones.
     pub fn new(which: Vec<Which>) -> Self {
         Self { which, known: BTreeMap::new(), looked: None }
     }
@@ -118,13 +119,14 @@ impl Processes {
         Ok(())
     }
 
-    /// Finds those that have come.
+    /// Finds new processes.
     fn look(&mut self) -> Result<(), WatchError> {
         let proc = PathBuf::from("/proc");
         let entries = fs::read_dir(&proc).map_err(WatchError::unreadable(&proc))?;
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
         for pid in pids {
-            // Who was seen before needs no second look, unless the number has gone to another: then its files are at their end.
+            // A known process needs no second check. If its id belongs to a new process now, reads of the old
+            // files fail.
             if self.known.range((pid, 0)..=(pid, u64::MAX)).next().is_none() && self.is_wanted(pid) {
                 self.known.extend(open(pid));
             }
@@ -174,7 +176,7 @@ impl Source for Processes {
                 rows.push(Row { incarnation: *started, ..Row::new(known.subject.clone(), values) });
                 true
             }
-            // It has ended.
+            // The process has ended.
             Err(_) => false,
         });
         Ok(rows)
@@ -219,7 +221,7 @@ impl Known {
     }
 }
 
-/// With its start. `None`: it has ended.
+/// Opens a process and returns it with its start time; `None` = it has ended.
 fn open(pid: u32) -> Option<((u32, u64), Known)> {
     let directory = PathBuf::from(format!("/proc/{pid}"));
     let mut stat = KernelFile::open(directory.join("stat")).ok()?;
@@ -239,7 +241,8 @@ fn open(pid: u32) -> Option<((u32, u64), Known)> {
     ))
 }
 
-/// The names that a process goes by: the kernel's, cut at 15 bytes, and that of the program in its first argument.
+/// Returns the names of a process: the kernel's, limited to 15 bytes, and the file name in the first
+/// argument.
 fn names(pid: u32) -> Vec<String> {
     let read = |file: &str| -> io::Result<String> {
         Ok(String::from_utf8_lossy(&fs::read(format!("/proc/{pid}/{file}"))?).into_owned())
@@ -298,7 +301,7 @@ mod tests {
         };
         echo();
         let seen: Vec<f64> = (0..20).map(|_| echo()).collect();
-        // In ticks there would be one or two values.
+        // In ticks, there would be only one or two different values.
         let steps = seen.windows(2).filter(|pair| pair[1] > pair[0]).count();
         assert!(steps >= 10 && seen[19] - seen[0] < 1.0, "{seen:?}");
         cat.kill().unwrap();
@@ -316,7 +319,7 @@ mod tests {
         let start = || Command::new(&program).stdin(Stdio::piped()).spawn().unwrap();
         let mut children = [start(), start()];
         let mut rows = Vec::new();
-        // A moment passes from the start of a program to its name.
+        // A started program has its name only after a moment.
         weir_testkit::wait_until("both", weir_testkit::PATIENCE, || {
             watched.looked = None;
             rows = watched.read().unwrap();

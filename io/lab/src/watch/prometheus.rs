@@ -1,14 +1,14 @@
-//! Figures for Prometheus (text exposition format 0.0.4).
+//! Formats figures for Prometheus (text exposition format 0.0.4).
 
 use std::fmt::Write as _;
 
 use super::moment::Moment;
 use super::table::text;
 
-/// What that format is called (`Content-Type`).
+/// Media type of the format (`Content-Type`).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The figures of a moment as the kernel has them; Prometheus makes rates of its own.
+/// Formats the raw figures of a moment. Prometheus computes rates itself.
 pub fn exposition(moment: &Moment) -> String {
     let mut all = String::new();
     for reading in &moment.readings {

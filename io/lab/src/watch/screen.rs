@@ -1,12 +1,12 @@
-//! Figures for people: what follows from them and how much there is, a line for each thing.
+//! Formats figures as tables for people: derived figures and gauges, one line per subject.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use super::moment::{Moment, Reading};
 
-/// What changes, as tables below each other, numbers with the units that suit them. Rates are known from the second moment on. A table
-/// that is wider than `width` goes on below with further columns.
+/// Returns tables of a moment, with suitable units. Rates are known from the second moment on. A table that
+/// is wider than `width` continues below with further columns.
 pub fn table(moment: &Moment, width: Option<usize>) -> String {
     let readings = moment.readings.iter().filter(|reading| !reading.rows.is_empty());
     let tables: Vec<_> = readings.map(|reading| one(reading, width.unwrap_or(usize::MAX))).collect();
@@ -45,7 +45,7 @@ fn widest(column: &[String]) -> usize {
     column.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
 }
 
-/// Which columns stand beside the names, block by block: as many as there is room for, and one at least.
+/// Splits the columns into blocks that fit beside the names. Each block has at least one column.
 fn blocks(widths: &[usize], width: usize) -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
     let mut taken = 0;
@@ -66,12 +66,13 @@ fn cell(value: Option<&Option<f64>>, told: impl FnOnce(f64) -> String) -> String
     value.copied().flatten().map_or("-".to_owned(), told)
 }
 
-/// Names may hold anything; a terminal is not to obey them.
+/// Replaces control characters, because a name may contain any character and must not control the terminal.
 fn shown(subject: &str) -> String {
     subject.chars().map(|letter| if letter.is_control() { '?' } else { letter }).collect()
 }
 
-/// Of what follows: bytes in binary units, shares in percent, others with what digits say something.
+/// Formats a derived figure: bytes in binary units, shares in percent, other figures with a suitable number
+/// of digits.
 fn short(name: &str, value: f64) -> String {
     if name.ends_with("_per_s") || name.ends_with("_w") || name.ends_with("_ms") || name == "queue" {
         return match name.contains("bytes") {
@@ -83,7 +84,7 @@ fn short(name: &str, value: f64) -> String {
     format!("{:.1}%", value * 100.0)
 }
 
-/// Of what there is now: bytes in binary units, numbers in full.
+/// Formats a gauge: bytes in binary units, other numbers in full.
 fn level(name: &str, value: f64) -> String {
     match name.ends_with("_bytes") {
         true => bytes(value),

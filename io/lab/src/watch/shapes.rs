@@ -1,19 +1,19 @@
-//! Every source by its name, for those who read what one has written.
+//! Columns of every source by name, for readers of stored figures.
 
 use super::source::Derived;
 use super::table::Column;
 use super::{cgroups, disks, energy, host, network, processes};
 
-/// What the figures of a source are.
+/// Columns and derived figures of a source.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Shape {
-    /// As the source calls itself.
+    /// Name of the source.
     pub(super) name: &'static str,
     pub(super) columns: &'static [Column],
     pub(super) derived: &'static [Derived],
 }
 
-/// In the order in which people are shown them.
+/// Shapes in the order of display.
 pub(super) const SHAPES: [Shape; 8] = [
     Shape { name: "processes", columns: processes::COLUMNS, derived: processes::DERIVED },
     Shape { name: "cgroups", columns: cgroups::COLUMNS, derived: cgroups::DERIVED },
@@ -25,7 +25,7 @@ pub(super) const SHAPES: [Shape; 8] = [
     Shape { name: "energy", columns: energy::COLUMNS, derived: energy::DERIVED },
 ];
 
-/// A figure of any source, by its name.
+/// Returns the static name of a figure of any source.
 pub(crate) fn figure_name(name: &str) -> Option<&'static str> {
     let names = |shape: &Shape| {
         let columns = shape.columns.iter().map(|column| column.name);
@@ -55,7 +55,7 @@ mod tests {
         ];
         for source in sources {
             let shape = SHAPES.iter().find(|shape| shape.name == source.name()).unwrap();
-            // A newer kernel may have more.
+            // A newer kernel may have more columns.
             assert!(source.columns().starts_with(shape.columns));
             let names = |derived: &[Derived]| derived.iter().map(|it| it.name).collect::<Vec<_>>();
             assert_eq!(names(shape.derived), names(source.derived()));

@@ -1,4 +1,4 @@
-//! What can be watched.
+//! Interface of the sources that can be watched.
 
 use std::fs::File;
 use std::io;
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use super::table::{Change, Column, Row};
 
-/// Why something cannot be watched.
+/// Reason why something cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// A file of the kernel cannot be read.
     #[error("{path}: {cause}")]
     Unreadable {
-        /// Which one.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause.
         cause: io::Error,
     },
-    /// Nothing has that name.
+    /// A name is unknown.
     #[error("{0}")]
     Unknown(String),
 }
@@ -28,49 +28,50 @@ impl WatchError {
     }
 }
 
-/// A figure that follows from how others have changed.
+/// Figure computed from the changes of others.
 #[derive(Debug, Clone, Copy)]
 pub struct Derived {
-    /// With its unit at the end.
+    /// Name, with the unit at the end.
     pub name: &'static str,
-    /// For people.
+    /// Description for people.
     pub help: &'static str,
-    /// From two rows.
+    /// Computes the figure from two rows.
     pub of: fn(&Change<'_>) -> Option<f64>,
 }
 
-/// Something that has figures.
+/// Source of figures.
 pub trait Source {
-    /// What its figures are called all together, as in a file's name.
+    /// Returns the name of the source, as in a file name.
     fn name(&self) -> &'static str;
 
-    /// The figures themselves.
+    /// Returns the columns.
     fn columns(&self) -> &'static [Column];
 
-    /// What follows from them.
+    /// Returns the derived figures.
     fn derived(&self) -> &'static [Derived];
 
-    /// As they are now: a row for each thing that is there.
+    /// Reads the present figures: a row per existing subject.
     ///
     /// # Errors
-    /// The kernel does not give them.
+    /// If the kernel does not provide them.
     fn read(&mut self) -> Result<Vec<Row>, WatchError>;
 
-    /// Of what was asked for by name, what is not there now, in words. It is read from when it comes.
+    /// Returns messages about subjects that were selected by name but do not exist now. They are read as soon
+    /// as they exist.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// If the kernel does not provide the names.
     fn missing(&mut self) -> Result<Vec<String>, WatchError> {
         Ok(Vec::new())
     }
 
-    /// What everybody must know who sees its figures.
+    /// Returns a note that every reader of the figures must know.
     fn note(&self) -> Option<String> {
         None
     }
 }
 
-/// Of the names that were asked for those that are not among the ones that are there. `kind`: what they are names of.
+/// Returns messages about selected names that do not exist. `kind` says what the names denote.
 pub(super) fn missing(kind: &str, wanted: &[String], there: &[Row]) -> Vec<String> {
     let is_there = |name: &&String| there.iter().any(|row| row.subject == **name);
     let names = match there {
@@ -81,7 +82,7 @@ pub(super) fn missing(kind: &str, wanted: &[String], there: &[Row]) -> Vec<Strin
     missing.map(|name| format!("no {kind} {name:?}: there are {names}")).collect()
 }
 
-/// A file of the kernel that is read again and again: opened once.
+/// File of the kernel that is opened once and read repeatedly.
 #[derive(Debug)]
 pub(super) struct KernelFile {
     path: PathBuf,
@@ -96,7 +97,7 @@ impl KernelFile {
         Ok(Self { path, file, text: vec![0; 4096] })
     }
 
-    /// All of it, as it is now.
+    /// Reads the whole present content.
     pub(super) fn read(&mut self) -> Result<&str, WatchError> {
         use std::os::unix::fs::FileExt;
         let mut filled = 0;
@@ -118,12 +119,12 @@ impl KernelFile {
     }
 }
 
-/// A number of the kernel, in a column.
+/// Parses a number of the kernel.
 pub(super) fn number(word: Option<&str>) -> Option<f64> {
     word?.parse::<u64>().ok().map(|number| number as f64)
 }
 
-/// The number behind a name in lines such as `name: 12 kB` or `name 12`.
+/// Returns the number after a name in lines such as `name: 12 kB` or `name 12`.
 pub(super) fn named(text: &str, name: &str) -> Option<f64> {
     text.lines().find_map(|line| {
         let rest = line.strip_prefix(name)?;

@@ -1,5 +1,6 @@
-//! Figures in an SQLite file: a table for each source, a row for each thing at each moment. Written anew or continued, also by a
-//! later Weir that has more figures, and read by others while it is written.
+//! Writes figures into an SQLite file: a table per source, and a row per subject and moment. Continues an
+//! existing file, also with a later version of Weir that has more figures. Other programs can read the file
+//! while it is written.
 
 use std::collections::HashSet;
 use std::fs;
@@ -12,36 +13,36 @@ use rusqlite::{Connection, OpenFlags, params, params_from_iter};
 use super::moment::{Moment, Reading};
 use super::table::Row;
 
-/// A file that moments are added to.
+/// SQLite file to which moments are added.
 #[derive(Debug)]
 pub struct SqliteFile {
     connection: Connection,
     path: PathBuf,
-    /// Which watch of those that the file is of this one is.
+    /// Id of this watch in the file.
     watch: i64,
-    /// Statements that add a row, by source; what is here has its table.
+    /// INSERT statements by source. A source in this list has its table.
     statements: Vec<(&'static str, String)>,
 }
 
-/// Why figures cannot be kept in a file, or not be read from it.
+/// Reason why figures cannot be written to a file or read from it.
 #[derive(Debug, thiserror::Error)]
 pub enum SqliteError {
-    /// SQLite's word.
+    /// SQLite reports an error.
     #[error("{path}: {cause}")]
     Sqlite {
-        /// Which file.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause.
         cause: rusqlite::Error,
     },
-    /// It is something else.
+    /// The file contains something else.
     #[error("{0}")]
     Other(String),
 }
 
-/// Says in the file's header whose it is: "Weir" in ASCII.
+/// Application id in the file header: "Weir" in ASCII.
 const APPLICATION: i64 = 0x5765_6972;
-/// Of the tables. More columns are no other format.
+/// Version of the tables. Additional columns do not change it.
 const FORMAT: i64 = 1;
 
 const SCHEMA: &str = "
@@ -55,10 +56,10 @@ CREATE TABLE IF NOT EXISTS figure (
 ";
 
 impl SqliteFile {
-    /// Makes a file, or goes on with one. `every` is how often it will be looked.
+    /// Creates or continues a file. `every` is the interval between moments.
     ///
     /// # Errors
-    /// It cannot be written, or is something else.
+    /// If the file cannot be written, or contains something else.
     pub fn open(path: &Path, every: Duration) -> Result<Self, SqliteError> {
         let connection = Connection::open(path).map_err(sqlite_error(path))?;
         check(&connection, path)?;
@@ -68,8 +69,8 @@ impl SqliteFile {
             text.trim().to_owned()
         };
         let begin = || -> rusqlite::Result<i64> {
-            // Readers and writers do not wait for each other, and a moment costs no wait for the disk: a process that is killed
-            // loses nothing, a machine that loses its power perhaps the last moments.
+            // With WAL, readers and writers do not block each other, and a moment does not wait for the disk.
+            // A killed process loses nothing. A power failure may lose the last moments.
             connection.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
             connection.execute_batch(SCHEMA)?;
             connection.execute_batch(&format!(
@@ -91,10 +92,10 @@ impl SqliteFile {
         Ok(Self { connection, path: path.to_owned(), watch, statements: Vec::new() })
     }
 
-    /// Adds a moment, all of it or nothing.
+    /// Adds a moment completely or not at all.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&mut self, moment: &Moment) -> Result<(), SqliteError> {
         let Self { connection, path, watch, statements } = self;
         let mut add = || -> rusqlite::Result<()> {
@@ -112,7 +113,7 @@ impl SqliteFile {
             transaction.commit()
         };
         add().map_err(sqlite_error(path))?;
-        // Only now: a table of a transaction that failed is not there.
+        // Only after the commit, because a failed transaction does not leave its table.
         for reading in &moment.readings {
             if !statements.iter().any(|(source, _)| *source == reading.name) {
                 statements.push((reading.name, insertion(reading)));
@@ -123,14 +124,15 @@ impl SqliteFile {
 }
 
 impl Drop for SqliteFile {
-    /// One file again, that can be copied and read anywhere; unless somebody else has it open, whose task it then is.
+    /// Ends WAL mode, so that the figures are in one file that can be copied and read anywhere. If another
+    /// process has the file open, that process does it later.
     fn drop(&mut self) {
         let _ = self.connection.busy_timeout(Duration::ZERO);
         let _ = self.connection.execute_batch("PRAGMA journal_mode = DELETE;");
     }
 }
 
-/// To read it.
+/// Opens a file for reading.
 pub(super) fn read_only(path: &Path) -> Result<Connection, SqliteError> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     let connection = connection.map_err(sqlite_error(path))?;
@@ -149,7 +151,7 @@ enum Content {
     Figures,
 }
 
-/// What is in the file before anything of it is changed.
+/// Checks the content of a file before anything is changed.
 fn check(connection: &Connection, path: &Path) -> Result<Content, SqliteError> {
     let number =
         |text: &str| connection.query_row(text, [], |row| row.get::<_, i64>(0)).map_err(sqlite_error(path));
@@ -166,7 +168,7 @@ fn other(path: &Path, what: &str) -> SqliteError {
     SqliteError::Other(format!("{}: {what}", path.display()))
 }
 
-/// The table of a source, with all columns that it has by now; and the statement that adds a row.
+/// Creates the table of a source or adds missing columns. Returns the INSERT statement.
 fn make_table(connection: &Connection, reading: &Reading) -> rusqlite::Result<String> {
     let table = reading.name;
     connection.execute_batch(&format!(
@@ -189,7 +191,7 @@ fn make_table(connection: &Connection, reading: &Reading) -> rusqlite::Result<St
     Ok(insertion(reading))
 }
 
-/// Of a table.
+/// Returns the columns of a table.
 pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<HashSet<String>> {
     let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
     statement.query_map(params![table], |row| row.get(0))?.collect()
@@ -216,7 +218,7 @@ fn cells(watch: i64, moment: &Moment, row: &Row, derived: &[Option<f64>]) -> Vec
         Value::Real(moment.unix_s()),
         Value::Real(moment.elapsed.as_secs_f64()),
         Value::Text(row.subject.clone()),
-        // As a bit pattern: it is only asked whether two are the same.
+        // Stored as a bit pattern, because values are only compared for equality.
         Value::Integer(row.incarnation.cast_signed()),
         Value::Real(row.wraps_at),
     ];
@@ -257,7 +259,7 @@ mod tests {
         for _ in 0..3 {
             file.write(&watch.read().unwrap()).unwrap();
         }
-        // Read while it is written.
+        // The file is read while it is written.
         assert_eq!(lines(&path).len(), 2);
         file.write(&watch.read().unwrap()).unwrap();
         drop(file);

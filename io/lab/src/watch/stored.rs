@@ -1,5 +1,5 @@
-//! Curves of what an SQLite file has, also of one that a cron job has written line by line: what follows from figures is found anew,
-//! across the ends of single watches.
+//! Reads curves from an SQLite file. Computes derived figures from the stored ones, also across the ends of
+//! watches. A file that a cron job wrote line by line therefore has rates.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,16 +12,16 @@ use super::shapes::{SHAPES, Shape};
 use super::sqlite::{SqliteError, columns, read_only, sqlite_error};
 use super::table::{Change, Row};
 
-/// Reads a file of [`SqliteFile`](super::SqliteFile). Time counts from its first moment.
+/// Reads a file of [`SqliteFile`](super::SqliteFile). Times are relative to its first moment.
 ///
 /// # Errors
-/// It cannot be read, or is something else.
+/// If the file cannot be read, or contains something else.
 pub fn stored(path: &Path) -> Result<History, SqliteError> {
     let connection = read_only(path)?;
     read(&connection).map_err(sqlite_error(path))
 }
 
-/// So many things are remembered before it is looked for some that have gone long ago.
+/// Number of remembered subjects above which subjects that disappeared long ago are removed.
 const REMEMBERED_MAX: usize = 10_000;
 
 fn read(connection: &Connection) -> rusqlite::Result<History> {
@@ -35,7 +35,7 @@ fn read(connection: &Connection) -> rusqlite::Result<History> {
             start_s = start_s.min(first.unwrap_or(f64::INFINITY));
             let selected = shape.columns.iter().map(|column| match known.contains(column.name) {
                 true => format!(", \"{}\"", column.name),
-                // An older Weir did not have it.
+                // An older version of Weir did not have this column.
                 false => ", NULL".to_owned(),
             });
             there.push((shape, selected.collect::<String>()));
@@ -66,7 +66,7 @@ fn read_source(
         let (at_s, row) = parse(cells, shape)?;
         let change = before.get(&row.subject).and_then(|(then_s, before)| {
             let seconds = at_s - then_s;
-            // A mean over a time in which nobody looked is no figure of this moment.
+            // A mean over a time without reads is not a figure of this moment.
             if seconds > longest_s { None } else { Change::new(shape.columns, before, &row, seconds) }
         });
         let derived = of_change(shape.derived, change.as_ref());
@@ -79,7 +79,7 @@ fn read_source(
     Ok(())
 }
 
-/// The median time from one look to the next.
+/// Returns the median interval between two moments.
 fn usual_step_s(connection: &Connection, table: &str) -> rusqlite::Result<f64> {
     let mut statement =
         connection.prepare(&format!("SELECT DISTINCT time FROM \"{table}\" ORDER BY time"))?;
@@ -111,7 +111,7 @@ mod tests {
     use super::super::sqlite::SqliteFile;
     use super::*;
 
-    /// A moment of the source of energy: its domain and what it has counted, which begins anew at 1000.
+    /// Returns a moment of the energy source with this counter, which wraps at 1000.
     fn moment(at_s: u64, joules: f64) -> Moment {
         let row = Row { wraps_at: 1_000.0, ..Row::new("package-0", vec![Some(joules), None]) };
         let reading = Reading {
@@ -131,7 +131,7 @@ mod tests {
     fn what_a_cron_job_wrote_line_by_line_has_rates() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("energy.sqlite");
-        // Once a minute, but for five of them in which the machine was off.
+        // One moment per minute, except for five minutes in which the machine was off.
         for (at_s, joules) in [(0, 700.0), (60, 820.0), (120, 940.0), (180, 60.0), (480, 10.0), (540, 70.0)] {
             let mut file = SqliteFile::open(&path, Duration::from_secs(1)).unwrap();
             file.write(&moment(at_s, joules)).unwrap();

@@ -1,5 +1,5 @@
-//! Plots: an SVG file for each source, with a panel for each figure and a curve for each thing. They need nothing else, and can be
-//! opened by themselves or put into a page.
+//! Writes plots: one SVG file per source, with a panel per figure and a curve per subject. The files are
+//! self-contained and can be opened directly or embedded in a page.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,7 +11,7 @@ use weir_sim::chart::{Axis, escaped};
 use super::history::{Figure, History, Part, Sourced};
 use super::table::text;
 
-/// Why plots cannot be written.
+/// Reason why plots cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}: {cause}")]
 pub struct PlotError {
@@ -19,11 +19,11 @@ pub struct PlotError {
     cause: io::Error,
 }
 
-/// Writes `SOURCE.svg` for each source into a directory, which is made if it is not there; files that are there are replaced, each as
-/// a whole. Returns their paths.
+/// Writes `SOURCE.svg` for each source into a directory, which is created if it is missing. Replaces existing
+/// files atomically. Returns the paths.
 ///
 /// # Errors
-/// A file cannot be written.
+/// If a file cannot be written.
 pub fn write_plots(history: &History, directory: &Path) -> Result<Vec<PathBuf>, PlotError> {
     let error = |path: &Path| {
         let path = path.display().to_string();
@@ -45,12 +45,12 @@ const MARGIN: f64 = 16.0;
 const PANELS: usize = 2;
 const PANEL_WIDTH: f64 = (WIDTH - 3.0 * MARGIN) / PANELS as f64;
 const PANEL_HEIGHT: f64 = 204.0;
-/// Of a panel: what lies beside the curves.
+/// Margins of a panel around the curves.
 const LEFT: f64 = 48.0;
 const TOP: f64 = 38.0;
 const BOTTOM: f64 = 24.0;
 
-/// So many colours there are, and things that are shown.
+/// Number of colors, and so of subjects that are shown.
 const THINGS: usize = 8;
 const LEGEND_COLUMNS: usize = 4;
 const LEGEND_LETTERS: usize = 32;
@@ -128,7 +128,7 @@ fn heading(body: &mut String, sourced: &Sourced, all: &[&str], y: f64) {
     body.push_str("</text>\n");
 }
 
-/// Which colour is whose. Returns its height.
+/// Draws the legend of colors and returns its height.
 fn legend(body: &mut String, things: &[&str], top: f64) -> f64 {
     if things.len() < 2 {
         return 0.0;
@@ -149,17 +149,17 @@ fn legend(body: &mut String, things: &[&str], top: f64) -> f64 {
     things.len().div_ceil(LEGEND_COLUMNS) as f64 * LINE + 8.0
 }
 
-/// A figure of those things that are shown.
+/// One figure of the subjects that are shown.
 struct Panel<'h> {
     figure: &'h Figure,
-    /// The colour, whose it is, and its parts.
+    /// Index of the color, subject, and parts of the curve.
     curves: Vec<(usize, &'h str, Vec<Part>)>,
     least: f64,
     most: f64,
 }
 
 impl<'h> Panel<'h> {
-    /// `None`: nothing is known.
+    /// Creates a panel; `None` = no values.
     fn new(figure: &'h Figure, things: &[&'h str]) -> Option<Self> {
         let known = things
             .iter()
@@ -173,7 +173,7 @@ impl<'h> Panel<'h> {
         Some(Self { figure, curves, least, most })
     }
 
-    /// It is always the same, of all of them: nothing to draw.
+    /// Returns true if all values of all subjects are equal, so that a curve shows nothing.
     fn is_flat(&self) -> bool {
         self.least == self.most
     }
@@ -221,7 +221,7 @@ impl<'h> Panel<'h> {
                     let _ =
                         write!(path, "{letter}{:.1} {:.1}", at_x(second / seconds), at_y(value / unit.size));
                 }
-                // One look alone is a dot.
+                // A single read is drawn as a dot.
                 path.push_str(if part.len() == 1 { "h0" } else { "" });
             }
             let _ = writeln!(
@@ -233,12 +233,12 @@ impl<'h> Panel<'h> {
     }
 }
 
-/// Figures that stayed what they were, with their values, in lines.
+/// Returns lines of text with the constant figures and their values.
 fn unchanged(flat: &[Panel<'_>]) -> Vec<String> {
     let told = flat.iter().map(|panel| {
         let unit = Unit::new(panel.figure, panel.most);
         let gap = if unit.name.is_empty() || unit.name == "%" { "" } else { " " };
-        // Two digits behind the point are enough where nothing happens.
+        // Two decimals suffice for a constant value.
         let value = text(Some((panel.most / unit.size * 100.0).round() / 100.0));
         format!("{} {value}{gap}{}", panel.figure.name, unit.name)
     });
@@ -256,14 +256,14 @@ fn unchanged(flat: &[Panel<'_>]) -> Vec<String> {
     lines
 }
 
-/// In which a figure is shown: its name, and how much one is.
+/// Unit of a figure: its name and its size.
 struct Unit {
     name: &'static str,
     size: f64,
 }
 
 impl Unit {
-    /// As the names of figures say it: bytes in binary units, shares in percent.
+    /// Selects a unit by the name of the figure: bytes in binary units, shares in percent.
     fn new(figure: &Figure, most: f64) -> Self {
         const BYTES: [(&str, &str); 5] =
             [("B", "B/s"), ("KiB", "KiB/s"), ("MiB", "MiB/s"), ("GiB", "GiB/s"), ("TiB", "TiB/s")];
@@ -288,7 +288,7 @@ impl Unit {
     }
 }
 
-/// What people read well: its name, and how many seconds it has.
+/// Returns a readable unit of time: its name, and its length in seconds.
 fn time_unit(end_s: f64) -> (&'static str, f64) {
     match end_s {
         _ if end_s <= 600.0 => (" s", 1.0),
@@ -298,7 +298,7 @@ fn time_unit(end_s: f64) -> (&'static str, f64) {
     }
 }
 
-/// Names may hold anything; XML may not.
+/// Removes control characters, which names may contain but XML forbids.
 fn clean(text: &str) -> String {
     escaped(&text.replace(char::is_control, "?"))
 }
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(svg.matches("<path class=\"curve c0\"").count(), 2);
         assert_eq!(svg.matches("<title>much</title>").count(), 2);
         assert!(svg.contains("Unchanged all the time: limit 7"), "{svg}");
-        // The highest point is nearly at the top, the time goes from left to right.
+        // The highest point is nearly at the top, and time goes from left to right.
         let path = svg.split("class=\"curve c0\" d=\"").nth(1).unwrap().split('"').next().unwrap();
         let points: Vec<(f64, f64)> = path
             .split(['M', 'L'])

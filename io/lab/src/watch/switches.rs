@@ -1,4 +1,5 @@
-//! How often the threads of a process waited or were interrupted. The kernel counts it for each thread, and forgets it with the thread.
+//! Counts context switches of the threads of a process. The kernel counts them per thread, and drops the
+//! count when the thread ends.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,30 +8,31 @@ use std::{fs, io};
 use super::process_files::has_ended;
 use super::source::named;
 
-/// What is known of a process's threads.
+/// Context switches of a process's threads.
 #[derive(Debug, Default)]
 pub(super) struct Switches {
-    /// Of each thread that runs, by its number.
+    /// Counts of each running thread, by thread id.
     running: BTreeMap<u32, Counts>,
-    /// Of threads that have ended, as far as they were looked at.
+    /// Counts of ended threads, as of the last read before their end.
     ended: Counts,
 }
 
-/// Voluntary ones and involuntary ones.
+/// Voluntary and involuntary switches.
 pub(super) type Counts = [f64; 2];
 
 impl Switches {
-    /// All of the process of /proc/PID (`directory`), those of threads that have ended as they were at the last look.
+    /// Returns the switches of the process of /proc/PID (`directory`). Ended threads count as of the last
+    /// read.
     ///
     /// # Errors
-    /// It could not be looked at: then nothing is known to have ended.
+    /// If a file cannot be read. No thread counts as ended then.
     pub(super) fn read(&mut self, directory: &Path) -> io::Result<Counts> {
         threads(directory).map(|now| self.add(now))
     }
 
     fn add(&mut self, now: BTreeMap<u32, Counts>) -> Counts {
         for (thread, counts) in &self.running {
-            // It has ended; also if its number has gone to another that did less.
+            // The thread has ended, or a new thread with lower counts has its id.
             if now.get(thread).is_none_or(|now| now[0] < counts[0] || now[1] < counts[1]) {
                 self.ended = sum(self.ended, *counts);
             }

@@ -1,39 +1,39 @@
-//! What a source of figures says: rows of one shape.
+//! Rows of figures with columns, as a source returns them.
 
 use std::fmt::Write as _;
 
-/// What a column's figures mean.
+/// Meaning of a column's figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// How much there is now.
+    /// Present amount.
     Gauge,
-    /// How much there has been in all since something began; only grows, until it begins anew.
+    /// Total since some start. It only grows, until it restarts at 0.
     Counter,
-    /// The same in a number of 32 bits, which begins at 0 again after the largest.
+    /// Counter of 32 bits that wraps to 0.
     Counter32,
-    /// A counter that begins at 0 again after so much, which is said by the source beside it.
+    /// Counter that wraps to 0 at a limit, which the source provides per row.
     Wrapping,
-    /// Which one it is: a number that is no amount of anything.
+    /// Identifying number, which is not an amount.
     Id,
 }
 
 impl Kind {
-    /// Whether it counts: rates are made of it.
+    /// Returns true for a counter, from which rates are computed.
     pub(super) fn is_counter(self) -> bool {
         !matches!(self, Self::Gauge | Self::Id)
     }
 }
 
-/// A column.
+/// Column of figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// With its unit at the end, where it has one.
+    /// Name, with the unit at the end, if there is one.
     pub name: &'static str,
-    /// What its figures mean.
+    /// Meaning of the figures.
     pub kind: Kind,
-    /// For people.
+    /// Description for people.
     pub help: &'static str,
-    /// Whether people see it beside what follows from the figures.
+    /// True if tables for people show the column beside derived figures.
     pub is_shown: bool,
 }
 
@@ -42,79 +42,80 @@ impl Column {
         Self { name, kind, help, is_shown: false }
     }
 
-    /// The same where people look for it.
+    /// Makes the column visible in tables for people.
     #[must_use]
     pub const fn shown(self) -> Self {
         Self { is_shown: true, ..self }
     }
 
-    /// A figure of now.
+    /// Creates a column for a present amount.
     pub const fn gauge(name: &'static str, help: &'static str) -> Self {
         Self::new(name, Kind::Gauge, help)
     }
 
-    /// A number that says which one it is.
+    /// Creates a column for an identifying number.
     pub const fn id(name: &'static str, help: &'static str) -> Self {
         Self::new(name, Kind::Id, help)
     }
 
-    /// A figure that grows.
+    /// Creates a column for a counter.
     pub const fn counter(name: &'static str, help: &'static str) -> Self {
         Self::new(name, Kind::Counter, help)
     }
 
-    /// A figure that grows, of 32 bits.
+    /// Creates a column for a counter of 32 bits.
     pub const fn counter32(name: &'static str, help: &'static str) -> Self {
         Self::new(name, Kind::Counter32, help)
     }
 
-    /// A figure that grows to a bound of its own.
+    /// Creates a column for a counter with its own limit.
     pub const fn wrapping(name: &'static str, help: &'static str) -> Self {
         Self::new(name, Kind::Wrapping, help)
     }
 }
 
-/// One thing at one moment.
+/// Figures of one subject at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Which disk, process, interface ...
+    /// Name of the disk, process, interface or other subject.
     pub subject: String,
-    /// Tells this one from another that had the same name before: a process from a later one with its number.
+    /// Distinguishes the subject from an earlier one with the same name, for example a process from a later
+    /// one with the same id.
     pub incarnation: u64,
-    /// In the order of the columns; `None` = this system does not say.
+    /// Values in the order of the columns; `None` = unknown on this system.
     pub values: Vec<Option<f64>>,
-    /// Where its wrapping counters begin at 0 again; 0 = it has none.
+    /// Limit at which the wrapping counters restart at 0; 0 = no such counters.
     pub wraps_at: f64,
 }
 
 impl Row {
-    /// Of something whose figures are all of one life.
+    /// Creates a row of a subject that cannot be replaced by another with the same name.
     pub fn new(subject: impl Into<String>, values: Vec<Option<f64>>) -> Self {
         Self { subject: subject.into(), incarnation: 0, values, wraps_at: 0.0 }
     }
 }
 
-/// How a row is compared with the one before.
+/// Comparison of a row with the one before.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
     columns: &'a [Column],
     before: &'a Row,
     now: &'a Row,
-    /// Time between the two, in seconds.
+    /// Time between the two rows, in seconds.
     pub seconds: f64,
 }
 
-/// Half of what 32 bits can count: a number that has become smaller by less than this did not wrap, it began anew.
+/// Half of the range of 32 bits. A decrease below this value is a restart of the counter, not a wrap.
 const HALF_32_BITS: f64 = 2_147_483_648.0;
 
 impl<'a> Change<'a> {
-    /// From one row to the next of the same thing. `None` if it is not the same, or no time has passed.
+    /// Compares two rows of the same subject. `None` if the subjects differ, or if no time has passed.
     pub fn new(columns: &'a [Column], before: &'a Row, now: &'a Row, seconds: f64) -> Option<Self> {
         let same = before.subject == now.subject && before.incarnation == now.incarnation;
         (same && seconds > 0.0).then_some(Self { columns, before, now, seconds })
     }
 
-    /// By how much a counter has grown. `None`: it is not known, is no counter, or has begun anew.
+    /// Returns the growth of a counter. `None` if it is unknown, not a counter, or has restarted.
     pub fn growth(&self, name: &str) -> Option<f64> {
         let at = self.columns.iter().position(|column| column.name == name)?;
         let (before, now) = ((*self.before.values.get(at)?)?, (*self.now.values.get(at)?)?);
@@ -128,32 +129,34 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// The same for each second.
+    /// Returns the growth of a counter per second.
     pub fn rate(&self, name: &str) -> Option<f64> {
         self.growth(name).map(|growth| growth / self.seconds)
     }
 
-    /// What a figure is now.
+    /// Returns the present value of a figure.
     pub fn now(&self, name: &str) -> Option<f64> {
         let at = self.columns.iter().position(|column| column.name == name)?;
         *self.now.values.get(at)?
     }
 }
 
-/// A figure as text: whole numbers without a point, others with up to six digits behind it; nothing for what is unknown.
+/// Formats a figure: whole numbers without a decimal point, others with up to six decimals. Unknown values
+/// give an empty text.
 pub(super) fn text(value: Option<f64>) -> String {
     let mut text = String::new();
     append(&mut text, value);
     text
 }
 
-/// The same, behind what is there.
+/// Appends a figure in the format of [`text`].
 pub(super) fn append(text: &mut String, value: Option<f64>) {
-    /// Below it every whole number is one of i64, too.
+    /// Limit below which every whole f64 fits into i64.
     const WHOLE_BELOW: f64 = 9_007_199_254_740_992.0;
     let Some(value) = value.filter(|value| value.is_finite()) else { return };
     let begin = text.len();
-    // Writing to a string does not fail. Nearly all figures are counts, which are written many times as fast as fractions.
+    // Writing to a string cannot fail. Nearly all figures are counts, which are formatted many times faster
+    // as integers than as fractions.
     let _ = match value.fract() == 0.0 {
         true if value.abs() < WHOLE_BELOW => write!(text, "{}", value as i64),
         true => write!(text, "{value}"),

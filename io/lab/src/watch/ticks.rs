@@ -1,6 +1,6 @@
-//! The kernel's ticks.
+//! Converts the kernel's ticks.
 
-/// From what the kernel counts processors' time in (`sysconf(_SC_CLK_TCK)`, proc(5)).
+/// Converts ticks of CPU time (`sysconf(_SC_CLK_TCK)`, proc(5)) to seconds.
 pub(super) fn seconds(ticks: f64) -> f64 {
     ticks / rustix::param::clock_ticks_per_second() as f64
 }

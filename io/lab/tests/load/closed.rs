@@ -1,3 +1,5 @@
+//! Tests of the closed loop.
+
 use std::time::Duration;
 
 use weir_lab::Mode;
@@ -50,6 +52,6 @@ fn who_thinks_before_the_next_request_asks_less_often() {
     let mut load = load(origin.addr(), "/bytes/1", Mode::Closed { connections: 2, pause_s: 0.05 });
     load.duration = Some(Duration::from_millis(300));
     let summary = run(load).summary();
-    // One at the start and one after each pause, at most.
+    // At most one at the start and one after each pause.
     assert!((2..=14).contains(&summary.requests.sent), "{}", summary.requests.sent);
 }

@@ -1,4 +1,4 @@
-//! Loads against real servers. What is asserted is what was sent, counted and judged; never how fast anything was.
+//! Tests of loads against real servers. They check sent, counted and judged requests, and never the speed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -22,7 +22,7 @@ fn target(method: &str, url: impl Into<String>) -> TargetSpec {
     TargetSpec { method: method.to_owned(), url: url.into(), ..TargetSpec::default() }
 }
 
-/// GET of `path`, as `mode` says.
+/// Returns a load of GET requests for `path`.
 fn load(address: SocketAddr, path: &str, mode: Mode) -> Load {
     Load {
         targets: vec![target("GET", format!("http://{address}{path}"))],

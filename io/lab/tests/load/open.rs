@@ -1,3 +1,5 @@
+//! Tests of the open loop.
+
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -37,8 +39,8 @@ fn poisson_arrivals_are_as_many_for_the_same_seed_with_any_number_of_threads() {
     assert_eq!(sent(7, 1), sent(7, 2));
 }
 
-/// A run with a schedule that was kept, with the server that it was made on. On a machine that is too busy for that there is
-/// none after some tries: then the generator said of each of them that it is worth nothing, which is what it is to do.
+/// Returns a run that kept its schedule, with its server. On a machine that is too busy, returns `None` after
+/// three tries. In that case the generator has correctly declared each run invalid.
 fn kept(server: impl Fn() -> SlowServer, mode: &str) -> Option<(SlowServer, Run)> {
     (0..3).find_map(|_| {
         let server = server();
@@ -50,7 +52,7 @@ fn kept(server: impl Fn() -> SlowServer, mode: &str) -> Option<(SlowServer, Run)
 
 #[test]
 fn percentiles_are_those_of_the_servers_delays_within_one_percent() {
-    // 400 delays between 50 and 850 ms, in a mixed order.
+    // 400 delays between 50 and 850 ms, in mixed order.
     let delay = |number: u64| Duration::from_millis(50 + (number * 149 % 400) * 2);
     let server = || SlowServer::start(move |number, came| came + delay(number));
     let Some((server, run)) = kept(server, "200@2s") else {
@@ -61,13 +63,13 @@ fn percentiles_are_those_of_the_servers_delays_within_one_percent() {
     let latency = run.summary().latency_ms;
     for (share, seen_ms) in [(0.5, latency.p50), (0.9, latency.p90), (0.95, latency.p95), (0.99, latency.p99)]
     {
-        // What the server really took: on a busy machine it sleeps longer than it wants.
+        // The real time of the server, because a busy machine sleeps longer than requested.
         let true_ms = took[(share * 400.0) as usize - 1].as_secs_f64() * 1e3;
         assert!((seen_ms / true_ms - 1.0).abs() < 0.01, "{share}: {seen_ms} instead of {true_ms} ms");
     }
 }
 
-/// Stands still for a second, from 300 ms after the first request on.
+/// Starts a server that stalls for a second, from 300 ms after the first request.
 fn stalling() -> SlowServer {
     let first = OnceLock::new();
     SlowServer::start(move |_, came| {
@@ -83,7 +85,7 @@ fn a_stall_of_a_second_is_seen_by_all_who_came_in_it() {
         return weir_testkit::untested("the machine is too busy to keep the schedule");
     };
     let latency = run.summary().latency_ms;
-    // 100 of 200 came in it; half of these waited for more than half a second.
+    // 100 of 200 requests came during the stall. Half of them waited longer than half a second.
     assert!((latency.max - 1_000.0).abs() < 100.0, "{latency:?}");
     assert!(latency.p90 > 700.0 && latency.p90 < 900.0, "{latency:?}");
     let moments = run.summary().moments;
@@ -98,10 +100,10 @@ fn what_waited_for_the_only_connection_waited_nonetheless() {
     let run = run(load);
     let summary = run.summary();
     assert_eq!(summary.requests.answered, 200);
-    // From when sent, one request was slow; a generator that waits for answers sees no more.
+    // Measured from the start, only one request was slow. A closed-loop generator sees no more than that.
     assert!(summary.raw_latency_ms.p99 < 500.0, "{:?}", summary.raw_latency_ms);
     assert!(summary.latency_ms.p90 > 600.0, "{:?}", summary.latency_ms);
-    // And it says that it did not keep the schedule.
+    // The run also reports that it did not keep the schedule.
     assert!(kinds(&run).contains(&FlawKind::Late), "{:?}", run.flaws());
 }
 

@@ -1,3 +1,5 @@
+//! Tests of requests: bodies, mixes, redirects, checksums and result files.
+
 use std::io::BufReader;
 use std::sync::{Arc, Mutex};
 
@@ -171,7 +173,8 @@ fn a_run_that_was_stopped_says_so() {
 
 #[test]
 fn a_request_that_says_close_ends_its_connection() {
-    // The server does not say that it closes: a generator that used the connection again would make failures of its own.
+    // The server does not announce that it closes. A generator that reused the connection would cause
+    // failures itself.
     let server = RawServer::start(|peer| {
         peer.request()?;
         peer.respond("bye")

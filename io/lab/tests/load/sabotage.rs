@@ -1,4 +1,4 @@
-//! Each flaw of a generator or of a set-up that makes figures worthless must be found.
+//! Tests that each flaw of the generator or the setup that invalidates a run is detected.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -47,7 +47,8 @@ fn bytes_that_come_on_an_idle_connection_are_the_servers_failure_unless_they_clo
         let server = RawServer::start(move |peer| {
             peer.request()?;
             peer.send(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")?;
-            // The generator has taken the answer, and has nothing to ask until its next request is due, a second later.
+            // The generator has received the response and sends nothing until its next request is due, a
+            // second later.
             std::thread::sleep(Duration::from_millis(50));
             peer.send(late)?;
             peer.hold();
@@ -76,7 +77,7 @@ fn bodies_of_another_size_than_expected_make_a_run_invalid() {
 
 #[test]
 fn a_server_that_is_stuck_makes_a_run_invalid() {
-    // Connections are made by the kernel; nobody ever accepts them.
+    // The kernel completes connections, but the server never accepts them.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut load = load(listener.local_addr().unwrap(), "/", rate("20@500ms"));
     load.timeout = Duration::from_millis(300);
@@ -142,7 +143,7 @@ fn a_port_on_which_nobody_listens_makes_a_run_invalid() {
 
 #[test]
 fn servers_that_have_not_their_share_make_a_run_invalid() {
-    // Every third answer is b's.
+    // Every third response is from b.
     let numbers = std::sync::atomic::AtomicU64::new(0);
     let server = RawServer::responding(move |_| {
         let number = numbers.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -173,7 +174,7 @@ fn servers_that_have_not_their_share_make_a_run_invalid() {
 
 #[test]
 fn turns_are_judged_by_what_they_may_be_off_and_not_by_chance() {
-    // Three of five are a's.
+    // Three of five responses are from a.
     let numbers = std::sync::atomic::AtomicU64::new(0);
     let server = RawServer::responding(move |_| {
         let number = numbers.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -195,7 +196,7 @@ fn turns_are_judged_by_what_they_may_be_off_and_not_by_chance() {
     }
 }
 
-/// 300 requests one after another, whose servers are expected to be so.
+/// Runs 300 requests one after another with this expected balance.
 fn spread(server: &RawServer, balance: &str) -> Run {
     let mut load = load(server.addr(), "/", closed(1));
     load.requests_max = Some(300);

@@ -1,3 +1,5 @@
+//! Slow HTTP/1 server for tests.
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -5,21 +7,22 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Takes as long as it is told for each request, and notes how long it really took.
+/// Server that delays each response by a given time, and records the real time of each request.
 pub(crate) struct SlowServer {
     pub(crate) address: SocketAddr,
     took: Arc<Mutex<Vec<Duration>>>,
 }
 
 impl SlowServer {
-    /// `until` says when the answer to request `number`, which came at `Instant`, goes out.
+    /// Starts the server. `until` returns the time at which the response to request `number`, which came at
+    /// the given `Instant`, is sent.
     pub(crate) fn start(until: impl Fn(u64, Instant) -> Instant + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (took, until) = (Arc::new(Mutex::new(Vec::new())), Arc::new(until));
         let numbers = Arc::new(AtomicU64::new(0));
         let notes = Arc::clone(&took);
-        // Ends with the test program: it waits in accept.
+        // The thread waits in accept and ends with the test program.
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (Ok(stream), until, numbers, notes) =
@@ -33,7 +36,7 @@ impl SlowServer {
         Self { address, took }
     }
 
-    /// How long requests took, the shortest first.
+    /// Returns the times of requests, shortest first.
     pub(crate) fn took(&self) -> Vec<Duration> {
         let mut took = self.took.lock().unwrap().clone();
         took.sort();

@@ -1,3 +1,5 @@
+//! Tests of sessions.
+
 use weir_lab::{Arrivals, FlawKind, Load, Mode};
 use weir_origin::Origin;
 use weir_testkit::RawServer;
@@ -23,7 +25,7 @@ fn each_session_is_a_connection_with_its_calls() {
 #[test]
 fn connections_that_are_due_at_once_are_one_burst() {
     let origin = Origin::builder().start().unwrap();
-    // All within a third of a millisecond, which is less than as many connections take.
+    // All sessions start within a third of a millisecond, which is less than the connections take.
     let mode = Mode::Sessions { phases: phases("1000000"), arrivals: Arrivals::Even, calls: 1, pause_s: 0.0 };
     let many = run(Load { requests_max: Some(300), ..load(origin.addr(), "/bytes/1", mode) });
     let burst = many.facts.unwrap().connect_burst_max;

@@ -1,3 +1,5 @@
+//! Tests of loads over TLS.
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ use weir_testkit::certificates::{Authority, Request};
 
 use crate::{closed, load, run, target};
 
-/// Answers each request with a body of 100,000 bytes, after it has read the request's.
+/// Starts a server that reads each request's body and responds with a body of 100,000 bytes.
 fn serve(authority: &Authority) -> SocketAddr {
     let issued = authority.issue(&Request::names(&["localhost"]));
     let chain =
@@ -82,7 +84,7 @@ fn requests_and_answers_go_through_tls() {
     );
     assert_eq!(summary.connect_ms.count, 3);
 
-    // Without the authority the certificate is refused, unless nobody looks.
+    // Without its authority, the certificate is refused unless verification is off.
     load.tls.ca = None;
     load.targets[0].body = Body::Empty;
     load.tls.verify = false;

@@ -1,4 +1,4 @@
-//! What was sent is compared with what the server says it got.
+//! Tests of the comparison of uploads with the server's digests of the received bytes.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use weir_testkit::RawServer;
 use crate::http2::server::{Rules, Server};
 use crate::{closed, kinds, load, run};
 
-/// So many PUTs of this body, to be verified.
+/// Returns a load of `count` PUT requests with this body, to be verified.
 fn uploads(address: SocketAddr, path: &str, body: Body, count: u64) -> Load {
     let mut load = load(address, path, closed(2));
     load.targets[0] = TargetSpec { method: "PUT".to_owned(), body, ..load.targets[0].clone() };
@@ -26,7 +26,7 @@ fn digest(algorithm: Algorithm, content: &[u8]) -> Digest {
     hasher.finish()
 }
 
-/// Answers with these headers, made of what it got, and this content.
+/// Starts a server that responds with this content, and with headers made from the received body.
 fn storage(
     status: &'static str,
     content: &'static str,
@@ -43,7 +43,7 @@ fn adler(content: &[u8]) -> String {
     format!("Digest: {}\r\n", write_digest(&[digest(Algorithm::Adler32, content)]))
 }
 
-/// How many were verified, and how many were not.
+/// Returns the numbers of verified and unverified uploads.
 fn counts(run: &Run) -> Option<(u64, u64)> {
     run.summary().uploads.map(|Uploads { verified, unverified }| (verified, unverified))
 }
@@ -71,7 +71,7 @@ fn what_arrives_as_it_was_sent_is_verified_whatever_the_body_is_made_of() {
 fn a_server_that_says_that_it_got_something_else_makes_a_run_invalid() {
     let lies: [fn(&[u8]) -> String; 3] = [
         |_| "Digest: adler32=1\r\n".to_owned(),
-        // Of two that it says one is wrong.
+        // One of the two reported digests is wrong.
         |content| format!("{}Repr-Digest: sha-256=:{}:\r\n", adler(content), "A".repeat(43) + "="),
         |content| adler(&content[..content.len() - 1]),
     ];
@@ -91,9 +91,9 @@ fn a_server_that_says_that_it_got_something_else_makes_a_run_invalid() {
 fn what_a_server_says_nothing_of_is_counted_as_not_verified() {
     let silent: [fn(&[u8]) -> String; 4] = [
         |_| String::new(),
-        // Not asked for, and not computed.
+        // An algorithm that was not requested and not computed.
         |_| format!("Digest: {}\r\n", write_digest(&[digest(Algorithm::Md5, b"other")])),
-        // Of the answer.
+        // The digest of the response.
         |_| format!("Content-Digest: {}\r\n", write_repr_digest(&[digest(Algorithm::Sha256, b"stored")])),
         |_| adler(b"stored"),
     ];
@@ -125,7 +125,7 @@ fn what_is_refused_or_a_part_or_not_to_be_verified_is_not_compared() {
 #[test]
 fn uploads_are_verified_over_http_2_too() {
     let server = Server::start(Rules::default());
-    // Larger than what a server takes before it has said more.
+    // Larger than the initial flow-control window.
     let body = Body::Generated { bytes: 300_001 };
     for (path, verified) in
         [("/stored", Some((20, 0))), ("/stored-otherwise", None), ("/bytes/0", Some((0, 20)))]

@@ -1,4 +1,4 @@
-//! What an answer says of contents: of its own, and of what was uploaded.
+//! Verifies the digests in a response: digests of the response itself, and digests of an uploaded body.
 
 use weir_dav::digest::{Digest, Hasher, parse_digest, parse_repr_digest};
 
@@ -7,7 +7,7 @@ use crate::record::Fault;
 use crate::target::Verify;
 
 impl Answer {
-    /// The head has come, with these values by name: what contents must be like is known.
+    /// Reads the digests from a head with these header values, and so prepares the checks of the body.
     pub(super) fn expect<'v, V>(
         &mut self,
         verify: Option<&Verify>,
@@ -23,7 +23,8 @@ impl Answer {
             if (200..300).contains(&self.status) {
                 self.told = structured("repr-digest").chain(instance()).map(with_hasher).collect();
             }
-            // Whatever was sent, this is of the answer (RFC 9530 section 2).
+            // This digest always covers the content of the response, also after an upload (RFC 9530 section
+            // 2).
             self.check = structured("content-digest").next().filter(|_| self.status == 200).map(with_hasher);
         } else if self.status == 200 && !self.is_head {
             let digest = match verify {
@@ -37,7 +38,8 @@ impl Answer {
         Ok(())
     }
 
-    /// The answer is complete: is what it says of the upload so, of which these are the digests?
+    /// Compares the server's digests of an upload with those of the sent body, after the response is
+    /// complete.
     pub(in crate::engine) fn compare(&mut self, sent: &[Digest]) -> Result<(), Fault> {
         if !self.is_upload || !(200..300).contains(&self.status) {
             return Ok(());

@@ -1,12 +1,14 @@
+//! Reads HTTP/2 responses.
+
 use http::{HeaderMap, HeaderValue};
 
 use super::super::onward::is_onward;
 use super::{Answer, Reader, State};
 use crate::record::Fault;
 
-/// An answer over HTTP/2: its head and the pieces of its body come apart already.
+/// Reading of an HTTP/2 response, whose head and body pieces are already separate.
 impl Answer {
-    /// Takes in the head.
+    /// Reads the head.
     pub(in crate::engine) fn begin(
         &mut self,
         status: u16,
@@ -15,7 +17,8 @@ impl Answer {
     ) -> Result<(), Fault> {
         self.status = status;
         self.keep_alive = true;
-        // Before compression, with the status: what the server said, not how well it was packed.
+        // The size before compression, with the status, so that the figure does not depend on the
+        // compression.
         let bytes: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         self.head_bytes = u32::try_from(bytes + ":status200".len()).unwrap_or(u32::MAX);
         reader.note_software(|_| {
@@ -33,7 +36,7 @@ impl Answer {
         self.expect(reader.verify, values)
     }
 
-    /// Takes in a piece of the body.
+    /// Adds a piece of the body.
     pub(in crate::engine) fn take(&mut self, piece: &[u8]) {
         self.body_bytes += piece.len() as u64;
         for (hasher, _) in self.check.iter_mut().chain(&mut self.told) {
@@ -41,7 +44,7 @@ impl Answer {
         }
     }
 
-    /// There is no more of it.
+    /// Handles the end of the body.
     pub(in crate::engine) fn finish(&mut self) -> Result<(), Fault> {
         debug_assert!(matches!(self.state, State::Head), "an answer is read in one way or the other");
         self.complete()

@@ -1,3 +1,5 @@
+//! The byte stream below an HTTP/2 connection.
+
 use std::cell::Cell;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,15 +14,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::super::connection::{broken, receive_tls};
 use crate::record::Fault;
 
-/// What is known of a connection's socket, beside whoever reads and writes it.
+/// State of a connection's socket that its reader and its owner share.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
-    /// Nothing has been read to the end since the last event.
+    /// Set when the socket may have unread bytes since the last event.
     is_readable: Cell<bool>,
     has_hung_up: Cell<bool>,
-    /// Plaintext that has come so far.
+    /// Plaintext bytes that have arrived.
     bytes_in: Cell<u64>,
-    /// How it ended.
+    /// Reason of the end.
     ended: Cell<Option<Fault>>,
 }
 
@@ -39,17 +41,17 @@ impl Traffic {
         self.bytes_in.get()
     }
 
-    /// How the connection ended, if it did; without a sign of anything else it was closed.
+    /// Returns the reason why the connection ended. Without other evidence, it was closed.
     pub(super) fn end(&self) -> Fault {
         self.ended.get().unwrap_or(Fault::Closed)
     }
 
-    /// It has ended for this reason, whatever its streams say of it.
+    /// Sets the reason why the connection ended, which takes precedence over errors of its streams.
     pub(super) fn note_end(&self, fault: Fault) {
         self.ended.set(Some(fault));
     }
 
-    /// What an error of the protocol means for a request.
+    /// Maps a protocol error to the fault of a request.
     pub(super) fn fault(&self, error: &h2::Error) -> Fault {
         if error.is_io() {
             self.end()
@@ -65,7 +67,7 @@ impl Traffic {
     }
 }
 
-/// A socket, and TLS on it if there is any. It never registers a waker: its events come from the worker's epoll.
+/// Socket, with TLS if it is used. It never registers a waker, because the worker's epoll reports its events.
 #[derive(Debug)]
 pub(super) struct Channel {
     socket: TcpStream,
@@ -73,12 +75,12 @@ pub(super) struct Channel {
     traffic: Rc<Traffic>,
 }
 
-/// The most that is read at once.
+/// Maximum number of bytes per read.
 const READ_BYTES: usize = 256 << 10;
 
 impl Channel {
     pub(super) fn new(socket: TcpStream, tls: Option<Box<ClientConnection>>, traffic: Rc<Traffic>) -> Self {
-        // What came with the end of the handshake has had its event.
+        // Bytes that arrived with the end of the handshake cause no further event.
         traffic.is_readable.set(true);
         Self { socket, tls, traffic }
     }
@@ -88,7 +90,8 @@ impl Channel {
             Some(tls) => receive_tls(tls, &mut self.socket, room).map(|(bytes, _)| bytes),
             None => {
                 let bytes = self.socket.read(room)?;
-                // The socket is empty: the next bytes come with an event. An end that has come already has had its own.
+                // The socket is empty, and an event will report the next bytes. A hangup that has been
+                // reported causes no further event.
                 if bytes < room.len() && !self.traffic.has_hung_up.get() {
                     self.traffic.is_readable.set(false);
                 }
@@ -102,7 +105,7 @@ impl Channel {
         drain(tls, &mut self.socket)?;
         let taken = tls.writer().write_vectored(pieces)?;
         match drain(tls, &mut self.socket) {
-            // What was taken is taken: the rest leaves with the next call.
+            // TLS has accepted these bytes. The next call sends the rest.
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
             _ => Ok(taken),
         }
@@ -112,7 +115,7 @@ impl Channel {
         self.tls.as_mut().map_or(Ok(()), |tls| drain(tls, &mut self.socket))
     }
 
-    /// Nothing now is no error: there will be an event.
+    /// Converts a result to a poll. WouldBlock is not an error, because an event will follow.
     fn polled<T>(&self, done: io::Result<T>) -> Poll<io::Result<T>> {
         match done {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
@@ -130,7 +133,7 @@ impl Channel {
     }
 }
 
-/// Sends what is encrypted.
+/// Sends the encrypted bytes.
 fn drain(tls: &mut ClientConnection, socket: &mut TcpStream) -> io::Result<()> {
     while tls.wants_write() {
         tls.write_tls(socket)?;

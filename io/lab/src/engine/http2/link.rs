@@ -1,3 +1,5 @@
+//! HTTP/2 connections.
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -15,35 +17,35 @@ use super::stream::Stream;
 use super::wakes::Wakes;
 use crate::record::Fault;
 
-/// A connection that streams share.
+/// HTTP/2 connection that several streams share.
 #[derive(Debug)]
 pub(in crate::engine) struct Link {
     state: State,
-    /// The places of its streams' lanes.
+    /// Indices of the lanes of its streams.
     pub(in crate::engine) lanes: Vec<usize>,
-    /// So many of them have a request.
+    /// Number of lanes with a request.
     pub(in crate::engine) busy: usize,
-    /// Requests that are to be sent on it, by lane and number.
+    /// Requests to send, by lane and exchange id.
     pub(in crate::engine) asked: Vec<(usize, u64)>,
-    /// It waits for its turn to be polled.
+    /// Set while the connection is queued to be polled.
     pub(in crate::engine) is_due: bool,
-    /// It takes no new requests: those that it has are its last.
+    /// Set when the connection takes no new requests and ends with its current ones.
     pub(in crate::engine) is_retired: bool,
-    /// When bytes came last.
+    /// Time at which bytes last arrived.
     pub(in crate::engine) heard_ns: u64,
     bytes_seen: u64,
-    /// What the server allows at a time; 0 = it has not said yet.
+    /// Concurrent requests that the server allows; 0 = not announced yet.
     streams_allowed: usize,
     traffic: Rc<Traffic>,
     wakes: Arc<Wakes>,
     waker: Waker,
 }
 
-/// How far it has come.
+/// Progress of the connection.
 enum State {
-    /// The socket, and TLS on it.
+    /// Socket and TLS are connecting.
     Opening(Connection),
-    /// The preface leaves.
+    /// The HTTP/2 handshake is in progress.
     Greeting(Greeting),
     Open {
         requests: SendRequest<Bytes>,
@@ -54,15 +56,16 @@ enum State {
 
 type Greeting = Pin<Box<dyn Future<Output = Result<(SendRequest<Bytes>, H2<Channel, Bytes>), h2::Error>>>>;
 
-/// What a server may send of one body before we have read it.
+/// Flow-control window of one stream: bytes that the server may send before they are read.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
-/// The same of all bodies on a connection.
+/// Flow-control window of the whole connection.
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
-/// Requests that timed out are remembered for a while, so that what still comes for them is no error.
+/// Number of timed-out requests that are remembered for a while, so that late frames for them are not an
+/// error.
 const RESETS_REMEMBERED: usize = 1_000;
 
 impl Link {
-    /// On a connection that has just been begun.
+    /// Creates the link on a connection that has begun to connect.
     pub(in crate::engine) fn new(connection: Connection) -> Self {
         let wakes = Arc::new(Wakes::default());
         Self {
@@ -81,18 +84,18 @@ impl Link {
         }
     }
 
-    /// A stream for a lane; `at` is this connection's place.
+    /// Creates a stream for a lane; `at` is the index of this connection.
     pub(in crate::engine) fn stream(&self, at: usize, lane: usize) -> Stream {
         Stream::new(at, lane, &self.wakes, Rc::clone(&self.traffic))
     }
 
-    /// Events of its socket.
+    /// Records events of the socket.
     pub(in crate::engine) fn note(&self, flags: EventFlags) {
         self.traffic.note(flags);
     }
 
-    /// The server has said how many requests it takes at a time: now it gets them, and no earlier, for it would refuse those that
-    /// are too many.
+    /// Returns true if the server has announced its limit of concurrent requests. Earlier requests could
+    /// exceed the limit, and the server would refuse them.
     pub(in crate::engine) fn is_ready(&self) -> bool {
         self.streams_allowed > 0
     }
@@ -101,7 +104,7 @@ impl Link {
         self.streams_allowed
     }
 
-    /// Where requests are sent, once it is open.
+    /// Returns the sender of requests, if the connection is open.
     pub(in crate::engine) fn requests(&self) -> Option<&SendRequest<Bytes>> {
         match &self.state {
             State::Open { requests, .. } => Some(requests),
@@ -109,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Whether bytes have come since this was asked last.
+    /// Returns true if bytes have arrived since the last call.
     pub(in crate::engine) fn has_heard(&mut self, now: u64) -> bool {
         let bytes = self.traffic.bytes_in();
         let has_heard = bytes != self.bytes_seen;
@@ -119,17 +122,18 @@ impl Link {
         has_heard
     }
 
-    /// Whether it must be polled again without an event.
+    /// Returns true if the connection must be polled again without an event.
     pub(in crate::engine) fn take_woken(&self) -> bool {
         self.wakes.take_connection()
     }
 
-    /// Puts the lanes of streams that must be polled into `out`, which is empty.
+    /// Moves the lanes of streams that must be polled into `out`, which must be empty.
     pub(in crate::engine) fn take_woken_streams(&self, out: &mut Vec<usize>) {
         self.wakes.take_streams(out);
     }
 
-    /// Connects, sends and receives as far as the socket lets it. Ready when it is over, with the reason.
+    /// Connects, sends and receives as far as the socket permits. Returns the reason when the connection is
+    /// over.
     pub(in crate::engine) fn poll(&mut self) -> Poll<Fault> {
         let mut cx = Context::from_waker(&self.waker);
         loop {
@@ -183,7 +187,7 @@ fn greet(channel: Channel) -> Greeting {
         .initial_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_reset_streams(RESETS_REMEMBERED)
-        // Small frames are the server's affair: we measure it, and read what it sends at once.
+        // No limit for small frames: the generator measures the server and reads its frames at once.
         .data_frame_budget(usize::MAX)
         .max_local_error_reset_streams(None);
     Box::pin(builder.handshake::<_, Bytes>(channel))

@@ -1,3 +1,5 @@
+//! Streams of an HTTP/2 connection.
+
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -17,12 +19,12 @@ use crate::record::Fault;
 use crate::target::{Body, Http2Head, Sending, Target, Upload, head_bytes};
 use crate::url::Url;
 
-/// One of the streams that a connection may have at the same time: it carries a request, and then another.
+/// One of the concurrent streams of a connection. It carries one request after another.
 #[derive(Debug)]
 pub(in crate::engine) struct Stream {
-    /// The place of its connection.
+    /// Index of its connection.
     pub(in crate::engine) link: usize,
-    /// Where the request that is on it leads, if that is not where its target does.
+    /// URL of the current request, if it was redirected.
     pub(in crate::engine) onward: Option<Url>,
     wake: Arc<StreamWake>,
     waker: Waker,
@@ -30,10 +32,10 @@ pub(in crate::engine) struct Stream {
     flow: Option<Box<Flow>>,
 }
 
-/// What goes to and fro for one request.
+/// State of one request.
 #[derive(Debug)]
 struct Flow {
-    /// Until its head has come.
+    /// Response; set until its head has arrived.
     answer: Option<ResponseFuture>,
     body_in: Option<RecvStream>,
     body_out: SendStream<Bytes>,
@@ -42,7 +44,7 @@ struct Flow {
     sending: Sending,
 }
 
-/// Pieces of bodies that are sent at a time.
+/// Maximum size of a piece of a body that is sent at once.
 const PIECE_BYTES: usize = 64 << 10;
 
 impl Stream {
@@ -51,10 +53,10 @@ impl Stream {
         Self { link, onward: None, wake, waker, traffic, flow: None }
     }
 
-    /// Sends the head of a request; [`Self::poll`] comes next.
+    /// Sends the head of a request. The caller then calls [`Self::poll`].
     ///
     /// # Errors
-    /// The connection takes no more requests. Nothing of this one was sent.
+    /// If the connection accepts no more requests. This request was not sent.
     pub(in crate::engine) fn send(
         &mut self,
         requests: &SendRequest<Bytes>,
@@ -66,7 +68,8 @@ impl Stream {
         let head = head_bytes(&request);
         let body = &target.body;
         let has_body = body.bytes() > 0;
-        // A handle of its own: one handle has at most one request that waits for the server to allow another stream.
+        // A separate handle, because one handle can have only one request that waits for the server's limit
+        // of streams.
         let (answer, body_out) = requests.clone().send_request(request, !has_body)?;
         exchange.record.head_out = exchange.record.head_out.saturating_add(head);
         exchange.record.bytes_out += u64::from(head);
@@ -78,7 +81,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Goes on with the request. True when the answer is complete.
+    /// Continues the request. Returns true when the response is complete.
     pub(in crate::engine) fn poll(
         &mut self,
         exchange: &mut Exchange,
@@ -98,14 +101,14 @@ impl Stream {
         polled
     }
 
-    /// Forgets the request; if it is not over, the server is told (RST_STREAM) when its connection is polled next.
+    /// Drops the request. If it is incomplete, the next poll of the connection sends RST_STREAM.
     pub(in crate::engine) fn cancel(&mut self) {
         self.flow = None;
     }
 }
 
 impl Flow {
-    /// Sends as much of the body as the server has room for.
+    /// Sends as much of the body as the server's window permits.
     fn send_body(
         &mut self,
         cx: &mut Context<'_>,
@@ -121,7 +124,7 @@ impl Flow {
                 match self.body_out.poll_capacity(cx) {
                     Poll::Ready(Some(Ok(_))) => continue,
                     Poll::Pending => return Ok(()),
-                    // The server wants no more of it. What it answers counts.
+                    // The server stopped reading the body. Its response still counts.
                     Poll::Ready(None | Some(Err(_))) => break,
                 }
             }
@@ -141,7 +144,7 @@ impl Flow {
         Ok(())
     }
 
-    /// Takes in what has come of the answer. True when that is all.
+    /// Reads the available part of the response. Returns true when it is complete.
     fn receive(
         &mut self,
         cx: &mut Context<'_>,
@@ -162,7 +165,7 @@ impl Flow {
         loop {
             match body.poll_data(cx) {
                 Poll::Pending => return Ok(false),
-                // Trailers, if there are any, come with the end and say nothing that is asked for.
+                // Trailers come with the end and contain nothing that the run needs.
                 Poll::Ready(None) => break,
                 Poll::Ready(Some(piece)) => {
                     let piece = piece.map_err(|error| match traffic.fault(&error) {
@@ -170,7 +173,7 @@ impl Flow {
                         fault => fault,
                     })?;
                     exchange.answer.take(&piece);
-                    // Room for as much more, on the stream and on the connection.
+                    // Releases the same number of bytes in the windows of the stream and of the connection.
                     let released = body.flow_control().release_capacity(piece.len());
                     released.map_err(|error| traffic.fault(&error))?;
                 }

@@ -1,12 +1,15 @@
+//! Wakers of an HTTP/2 connection and its streams.
+
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-/// Who on a connection has something to do. Everything happens on one thread; a waker must be such that it need not.
+/// Record of the connection and streams that must be polled. Only one thread uses it, but a waker must be
+/// thread-safe.
 #[derive(Debug, Default)]
 pub(super) struct Wakes {
     connection: AtomicBool,
-    /// Streams, by their lanes.
+    /// Woken streams, by lane.
     streams: Mutex<Vec<usize>>,
 }
 
@@ -15,18 +18,18 @@ impl Wakes {
         Waker::from(Arc::clone(self))
     }
 
-    /// A waker for the stream on a lane, and what tells that it has been woken.
+    /// Returns a waker for the stream on a lane, and its state.
     pub(super) fn stream(self: &Arc<Self>, lane: usize) -> (Arc<StreamWake>, Waker) {
         let wake = Arc::new(StreamWake { all: Arc::clone(self), lane, is_woken: AtomicBool::new(false) });
         (Arc::clone(&wake), Waker::from(wake))
     }
 
-    /// Whether the connection was woken since this was asked last.
+    /// Returns true if the connection was woken since the last call.
     pub(super) fn take_connection(&self) -> bool {
         self.connection.swap(false, Relaxed)
     }
 
-    /// Puts the lanes of the streams that were woken into `out`, which is empty.
+    /// Moves the lanes of woken streams into `out`, which must be empty.
     pub(super) fn take_streams(&self, out: &mut Vec<usize>) {
         std::mem::swap(&mut *self.streams.lock().unwrap_or_else(PoisonError::into_inner), out);
     }
@@ -42,7 +45,7 @@ impl Wake for Wakes {
     }
 }
 
-/// Of one stream.
+/// Wake state of one stream.
 #[derive(Debug)]
 pub(super) struct StreamWake {
     all: Arc<Wakes>,
@@ -51,7 +54,7 @@ pub(super) struct StreamWake {
 }
 
 impl StreamWake {
-    /// It is looked at now: from here on it is woken anew.
+    /// Clears the state before a poll, so that later wake-ups count again.
     pub(super) fn clear(&self) {
         self.is_woken.store(false, Relaxed);
     }

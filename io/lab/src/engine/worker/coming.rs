@@ -1,4 +1,4 @@
-//! Events: connections that stand, bytes that come, time that is over.
+//! Handles events: established connections, received bytes, and timeouts.
 
 use rustix::event::epoll::EventFlags;
 
@@ -9,7 +9,7 @@ use super::{Step, Worker};
 use crate::record::Fault;
 
 impl Worker<'_> {
-    /// An event of the lane, or of the link, with this place and serial.
+    /// Handles an event of the lane or the link with this index and serial number.
     pub(super) fn on_event(&mut self, at: usize, serial: u32, flags: EventFlags) {
         if at & LINK != 0 {
             return self.on_link_event(at & !LINK, serial, flags);
@@ -47,7 +47,7 @@ impl Worker<'_> {
         {
             exchange.record.connected_ns = Some(self.clock.now());
         }
-        // A server may answer, and close, before it has read the whole body: the answer counts.
+        // A server may respond and close before it has read the whole body. Its response counts.
         let mut sent = 0;
         let is_sending = connection.is_sending();
         let flushed = if is_sending { connection.flush(&self.shared.pattern, &mut sent) } else { Ok(()) };
@@ -67,7 +67,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Bytes have come while requests are under way.
+    /// Records that bytes arrived while requests are in progress.
     pub(super) fn hear(&mut self, now: u64) {
         if let Some(since) = &mut self.silent_since {
             self.report.silence_ns = self.report.silence_ns.max(now.saturating_sub(*since));
@@ -89,7 +89,7 @@ impl Worker<'_> {
                 self.hear(now);
             }
             let Some(exchange) = exchange.as_mut() else {
-                // No request is under way: this is the end of the connection, or bytes that belong to no answer.
+                // No request is in progress: the connection has ended, or the bytes belong to no response.
                 return match received {
                     Received::Blocked => Step::Pending,
                     Received::Bytes(bytes, _) => {
@@ -130,7 +130,7 @@ impl Worker<'_> {
                     return Step::Failed(fault);
                 }
                 let keep = exchange.answer.keep_alive && !hangup && !connection.is_sending();
-                // The server may close such a connection without a word.
+                // The server may close such a connection without an announcement.
                 let closes = self.shared.targets[exchange.record.target as usize].1.closes;
                 return Step::Answered { keep: keep && !closes && self.shared.load.keep_alive };
             }
@@ -159,7 +159,8 @@ impl Worker<'_> {
     }
 }
 
-/// A server may say that it closes an idle connection (RFC 9110 section 15.5.9): that answers nothing, and is no surplus.
+/// Returns true if the bytes announce that the server closes an idle connection (RFC 9110 section 15.5.9).
+/// Such a message is neither a response to a request nor a surplus.
 fn is_idle_timeout(bytes: &[u8]) -> bool {
     bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408")
 }

@@ -1,4 +1,4 @@
-//! What follows when a request has ended.
+//! Handles the end of a request and starts the next one.
 
 use super::super::job::Job;
 use super::super::lane::Exchange;
@@ -9,7 +9,7 @@ use crate::record::{Fault, Record};
 use crate::url::Url;
 
 impl Worker<'_> {
-    /// The answer is complete.
+    /// Completes the request of a lane whose response is complete.
     pub(super) fn finish(&mut self, at: usize, keep: bool) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         let Some(exchange) = lane.exchange.take() else { return };
@@ -46,7 +46,7 @@ impl Worker<'_> {
         self.end_job(record);
     }
 
-    /// A lane has no request any more: it waits for the next one, unless it is of no more use.
+    /// Makes a lane without a request wait for the next one, or closes it if it cannot be reused.
     pub(super) fn rest(&mut self, at: usize, keep: bool) {
         let Some(lane) = self.lanes.get(at) else { return };
         if keep && self.may_stay(lane) {
@@ -57,7 +57,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Where an answer sends its request on to, if it goes there.
+    /// Returns the target of a redirect, if the request follows it.
     fn onward(
         &self,
         job: &Job,
@@ -73,7 +73,7 @@ impl Worker<'_> {
         self.shared.onward(location?, from)
     }
 
-    /// Asks there. When the request was due and started stays as it was.
+    /// Sends the request to that URL. The due time and the start time stay the same.
     fn go_to(&mut self, origin: usize, url: &Url, job: Job, record: Record, hops: u8) {
         let now = record.end_ns;
         let record = Record { first_byte_ns: None, ..record };
@@ -87,7 +87,7 @@ impl Worker<'_> {
         }
     }
 
-    /// The next request of a session.
+    /// Starts or schedules the next request of a session.
     pub(super) fn go_on(&mut self, at: usize, job: Job, keep: bool, now: u64) {
         let Mode::Sessions { pause_s, .. } = self.shared.load.mode else { return };
         let due_ns = now + (pause_s * 1e9) as u64;
@@ -103,12 +103,12 @@ impl Worker<'_> {
         }
     }
 
-    /// The server has ended a session before its last request.
+    /// Counts the requests of a session that the server ended early as unsent.
     pub(super) fn lose_calls(&mut self, job: Job) {
         self.report.unsent += u64::from(job.calls);
     }
 
-    /// The request on a lane has failed. A connection of HTTP/1 goes with it, a stream of HTTP/2 does not.
+    /// Ends the request of a lane with a fault. An HTTP/1 connection is closed, an HTTP/2 stream is kept.
     pub(super) fn fail(&mut self, at: usize, fault: Fault) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         let exchange = lane.exchange.take();
@@ -139,7 +139,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A job's last request has ended.
+    /// Completes a job after its last request.
     pub(super) fn end_job(&mut self, record: Record) {
         self.note(&record);
         let Mode::Closed { pause_s, .. } = self.shared.load.mode else { return };
@@ -157,7 +157,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Connections that have become free go to those who wait for one, the longest first.
+    /// Gives free connections to the waiting jobs, oldest first.
     pub(super) fn start_waiting(&mut self) {
         while let Some(job) = self.backlog.front() {
             let origin = self.shared.targets[self.shared.target_of(job)].0;
@@ -169,7 +169,7 @@ impl Worker<'_> {
             let Some(job) = self.backlog.pop_front() else { return };
             let now = self.clock.now();
             if now.saturating_sub(job.due_ns) > self.shared.timeout_ns {
-                // Who has waited as long as a request may take is not sent any more.
+                // A job that has waited as long as the timeout of a request is not sent.
                 self.report.unsent += u64::from(job.calls.max(1));
             } else {
                 self.start(job, now);
@@ -183,7 +183,7 @@ impl Worker<'_> {
         self.output.add(record);
     }
 
-    /// Whether a connection could be closed to make room for another.
+    /// Returns true if a connection can be closed to make room for another.
     fn has_idle_one(&self) -> bool {
         match self.shared.load.streams {
             None => self.idle.iter().any(|idle| !idle.is_empty()),
@@ -206,7 +206,7 @@ impl Worker<'_> {
         let Some(lane) = self.lanes.take(at) else { return };
         self.lanes.release(at);
         if lane.exchange.is_none() {
-            // Few are idle when one of them closes: those used last are at the end.
+            // Few lanes are idle when one of them closes. The lanes used last are at the end.
             let idle = &mut self.idle[lane.origin];
             if let Some(place) = idle.iter().rposition(|other| *other == at) {
                 idle.remove(place);

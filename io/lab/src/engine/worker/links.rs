@@ -1,4 +1,4 @@
-//! HTTP/2: lanes share a connection.
+//! Manages HTTP/2 connections, which several lanes share.
 
 use std::task::Poll;
 
@@ -12,13 +12,13 @@ use super::{Step, Worker};
 use crate::facts::Mode;
 use crate::record::{Fault, Record};
 
-/// In the place that an event tells: it is a link's, not a lane's.
+/// Flag in the index of an event: the index is of a link, not of a lane.
 pub(super) const LINK: usize = 1 << 31;
-/// A request that so many connections did not take is one that the server does not want.
+/// Maximum number of connections that may reject a request before the request fails.
 const MOVES_MAX: u8 = 5;
 
 impl Worker<'_> {
-    /// A connection with its lanes, and the first of them; the others are idle.
+    /// Adds a connection with its lanes. Returns the first lane; the others are idle.
     pub(super) fn add_link(
         &mut self,
         connection: Connection,
@@ -40,13 +40,13 @@ impl Worker<'_> {
             link.lanes.push(lane);
         }
         let first = link.lanes[0];
-        // From the end they are taken.
+        // Idle lanes are taken from the end.
         self.idle[origin].extend(link.lanes[1..].iter().rev());
         self.links.put(at, Box::new(link));
         Ok(first)
     }
 
-    /// How many lanes a connection has.
+    /// Returns the number of lanes per connection.
     pub(super) fn streams(&self) -> usize {
         let load = &self.shared.load;
         let is_alone = matches!(load.mode, Mode::Sessions { .. }) || !load.keep_alive;
@@ -63,7 +63,7 @@ impl Worker<'_> {
         self.touch(at);
     }
 
-    /// Something is to be done for a link before the next wait.
+    /// Queues a link for work before the next wait.
     fn touch(&mut self, at: usize) {
         if let Some(link) = self.links.get_mut(at)
             && !std::mem::replace(&mut link.is_due, true)
@@ -72,7 +72,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A request is on a lane: its link is to send it.
+    /// Queues the request of a lane on its link.
     pub(super) fn ask_link(&mut self, at: usize, lane: usize, id: u64) {
         if let Some(link) = self.links.get_mut(at) {
             link.asked.push((lane, id));
@@ -81,7 +81,7 @@ impl Worker<'_> {
         self.touch(at);
     }
 
-    /// A lane of a link has no request any more.
+    /// Records that a lane of a link has no request any more.
     pub(super) fn rest_link(&mut self, at: usize) {
         if let Some(link) = self.links.get_mut(at) {
             link.busy -= 1;
@@ -94,7 +94,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Does all that can be done for a link now.
+    /// Does all work that is possible for a link now.
     fn drive(&mut self, at: usize) {
         let serial = self.links.serial(at);
         let Some(mut link) = self.links.take(at) else { return };
@@ -105,7 +105,7 @@ impl Worker<'_> {
         self.links.put(at, link);
         if end.is_some() {
             self.report.closed_idle += u64::from(was_idle);
-            // Before its last requests are looked at: those that follow them go elsewhere.
+            // Before the handling of its last requests, so that the next requests use other connections.
             self.retire(at);
         }
         for (lane, step) in steps.drain(..) {
@@ -117,7 +117,7 @@ impl Worker<'_> {
             }
         }
         self.steps = steps;
-        // Whoever has its place by now is somebody else.
+        // Otherwise another link occupies the slot by now.
         if self.links.is_there(at, serial) {
             match end {
                 Some(fault) => self.end_link(at, fault),
@@ -126,7 +126,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Sends, receives, and says what became of requests. A reason if the connection is over.
+    /// Sends, receives, and reports the outcome of requests. Returns the reason if the connection is over.
     fn advance_link(&mut self, link: &mut Link, steps: &mut Vec<(usize, Step)>) -> Option<Fault> {
         loop {
             let was_ready = link.is_ready();
@@ -163,7 +163,7 @@ impl Worker<'_> {
         for (at, id) in asked.drain(..) {
             let Some(mut lane) = self.lanes.take(at) else { continue };
             let sent = match &mut lane.exchange {
-                // Else it has timed out meanwhile.
+                // Otherwise the request has timed out meanwhile.
                 Some(exchange) if exchange.id == id => self.send(link, &mut lane.carrier, exchange),
                 _ => Step::Pending,
             };
@@ -175,7 +175,7 @@ impl Worker<'_> {
         link.asked = asked;
     }
 
-    /// What has not been sent can go elsewhere.
+    /// Returns unsent requests, so that they can use another connection.
     fn give_back(&self, link: &mut Link, steps: &mut Vec<(usize, Step)>) {
         for (at, id) in link.asked.drain(..) {
             let exchange = self.lanes.get(at).and_then(|lane| lane.exchange.as_ref());
@@ -201,7 +201,7 @@ impl Worker<'_> {
         }
     }
 
-    /// From here on those who waited for the connection wait for their answers.
+    /// Records that requests which waited for the connection now wait for their responses.
     fn note_connected(&mut self, link: &Link, now: u64) {
         for (at, _) in &link.asked {
             if let Some(exchange) = self.lanes.get_mut(*at).and_then(|lane| lane.exchange.as_mut())
@@ -229,7 +229,7 @@ impl Worker<'_> {
         self.woken = woken;
     }
 
-    /// The request of a lane has failed, but not its connection.
+    /// Ends the failed request of a lane, but keeps its connection.
     pub(super) fn leave_stream(&mut self, at: usize, fault: Fault, exchange: Option<&Exchange>) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         let Carrier::Stream(stream) = &mut lane.carrier else { return };
@@ -237,17 +237,17 @@ impl Worker<'_> {
         let link = stream.link;
         let Some(exchange) = exchange else { return self.close(at) };
         self.rest_link(link);
-        // The server is to know that nobody waits for it any more.
+        // The link must tell the server that the request was cancelled.
         self.touch(link);
         let is_silent = self.links.get(link).is_some_and(|link| link.heard_ns < exchange.record.start_ns);
-        // Whoever comes next shall not wait for a connection that may be dead.
+        // The next request must not wait for a connection that may be dead.
         if fault == Fault::Timeout && is_silent {
             self.retire(link);
         }
         self.rest(at, self.shared.load.keep_alive && exchange.job.calls == 0);
     }
 
-    /// A request could not be sent on its connection, which takes no more: it goes to another one.
+    /// Moves a request to another connection, because its own accepts no more requests.
     fn move_on(&mut self, at: usize) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         let Some(exchange) = lane.exchange.take() else { return };
@@ -260,7 +260,7 @@ impl Worker<'_> {
         let now = self.clock.now();
         self.under_way_ended(now);
         let Exchange { job, record, hops, moves, .. } = exchange;
-        // A session is on its own connection, or over.
+        // A session cannot change its connection.
         let lane = if moves >= MOVES_MAX || job.calls > 0 {
             Err(Fault::GoAway)
         } else {
@@ -277,20 +277,20 @@ impl Worker<'_> {
                 }
             }
             Err(fault) => {
-                // What its session was still to send.
+                // The remaining requests of the session.
                 self.report.unsent += u64::from(job.calls.saturating_sub(1));
                 self.end_job(Record { fault: Some(fault), end_ns: now, ..record });
             }
         }
     }
 
-    /// A connection is over, and every request on it.
+    /// Ends a connection and every request on it.
     fn end_link(&mut self, at: usize, fault: Fault) {
         let Some(link) = self.links.get(at) else { return };
         let lanes = link.lanes.clone();
         let serial = self.links.serial(at);
         for lane in lanes {
-            // The last one takes the link with it, and what is in its place then is another.
+            // The last lane removes the link, and another link may then occupy the slot.
             let is_its = self.lanes.get(lane).is_some_and(|lane| lane.link() == Some(at));
             if is_its && self.links.is_there(at, serial) {
                 self.fail(lane, fault);
@@ -298,7 +298,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A connection takes no new requests, and ends with its last one.
+    /// Stops new requests on a connection. It ends with its last request.
     pub(super) fn retire(&mut self, at: usize) {
         let Some(link) = self.links.get_mut(at) else { return };
         if std::mem::replace(&mut link.is_retired, true) {
@@ -309,8 +309,9 @@ impl Worker<'_> {
         self.close_idle(&lanes, usize::MAX);
     }
 
-    /// In an open loop a connection has no more lanes than its server allows requests: those that are due find another one. In a
-    /// closed loop requests wait their turn, for nobody else sends them.
+    /// Closes lanes above the server's limit of concurrent requests. In an open loop, due requests then use
+    /// another connection. In a closed loop the lanes stay, and their requests wait, because no other user
+    /// would send them.
     fn fit(&mut self, at: usize) {
         let Some(link) = self.links.get(at) else { return };
         let (allowed, asked) = (link.streams_allowed(), self.streams());
@@ -326,7 +327,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Closes so many of these lanes that have no request.
+    /// Closes up to `count` of these lanes that have no request.
     fn close_idle(&mut self, lanes: &[usize], mut count: usize) {
         for lane in lanes {
             if count > 0 && self.lanes.get(*lane).is_some_and(|lane| lane.exchange.is_none()) {
@@ -336,20 +337,20 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether a lane may take another request.
+    /// Returns true if a lane may take another request.
     pub(super) fn may_stay(&self, lane: &Lane) -> bool {
         let Some(link) = lane.link().and_then(|at| self.links.get(at)) else { return true };
         let has_room = link.lanes.len() <= link.streams_allowed() || !self.shared.load.mode.has_schedule();
         !link.is_retired && (has_room || !link.is_ready())
     }
 
-    /// A connection of which no lane has a request.
+    /// Returns a connection whose lanes have no requests.
     pub(super) fn idle_link(&self) -> Option<usize> {
         let mut idle = self.idle.iter().flatten().filter_map(|at| self.lanes.get(*at)?.link());
         idle.find(|at| self.links.get(*at).is_some_and(|link| link.busy == 0))
     }
 
-    /// A lane is closed: the last one of a connection closes it.
+    /// Removes a closed lane from its connection. The last lane closes the connection.
     pub(super) fn leave_link(&mut self, at: usize, lane: usize) {
         let Some(link) = self.links.get_mut(at) else { return };
         link.lanes.retain(|other| *other != lane);

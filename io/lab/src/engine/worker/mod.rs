@@ -1,3 +1,5 @@
+//! The event loop of one thread that generates load.
+
 mod coming;
 mod following;
 mod links;
@@ -26,39 +28,39 @@ use crate::load::LoadError;
 use crate::record::Fault;
 use crate::tally::Tally;
 
-/// One thread: its connections, its part of the schedule, its clock.
+/// One thread with its connections, its part of the schedule, and its clock.
 pub(super) struct Worker<'l> {
     shared: &'l Shared,
     live: &'l LiveThread,
     epoll: OwnedFd,
     clock: Clock,
     jobs: Jobs<'l>,
-    /// Connections that have been begun since nothing was due.
+    /// Connections begun since the last time that no request was due.
     connect_burst: u64,
-    /// Due, and no connection to be had.
+    /// Due jobs that wait for a connection.
     backlog: VecDeque<Job>,
     lanes: Places<Lane>,
-    /// Lanes that stand and have no request, of each origin, the one used last at the end.
+    /// Established lanes without a request, per origin. The lane used last is at the end.
     idle: Vec<Vec<usize>>,
-    /// Connections that lanes share.
+    /// Connections that several lanes share.
     links: Places<Link>,
-    /// Those that something is to be done for before the next wait.
+    /// Links that need work before the next wait.
     due_links: Vec<usize>,
-    /// Buffers that are used again.
+    /// Reused buffers.
     woken: Vec<usize>,
     steps: Vec<(usize, Step)>,
-    /// When requests that are under way fail; those that have ended are still in it.
+    /// Deadlines of requests. Ended requests are removed later.
     deadlines: VecDeque<(u64, usize, u64)>,
-    /// Who thinks before the next request, and until when.
+    /// Pauses before the next request, with their ends.
     pauses: VecDeque<(u64, Pause)>,
     connections_max: usize,
-    /// Connections that take requests.
+    /// Connections that accept requests.
     open: usize,
     under_way: usize,
-    /// Requests are under way and nothing has come since then.
+    /// Time of the last received byte while requests are in progress.
     silent_since: Option<u64>,
     next_id: u64,
-    /// For requests of the closed loop.
+    /// Reserved numbers for requests of the closed loop.
     numbers: Range<u64>,
     next_source: usize,
     reader: Reader<'l>,
@@ -67,7 +69,7 @@ pub(super) struct Worker<'l> {
     pub(super) report: Report,
 }
 
-/// What a thread has to tell at its end.
+/// Result of a thread.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) tally: Tally,
@@ -87,7 +89,7 @@ pub(super) struct Report {
     pub(super) sessions: Sessions,
 }
 
-/// How sessions went.
+/// Statistics of sessions.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
     pub(super) lifetimes: weir_stats::NanosHistogram,
@@ -98,13 +100,13 @@ pub(super) struct Sessions {
 
 #[derive(Debug, Clone, Copy)]
 enum Pause {
-    /// Of a user of the closed loop.
+    /// Pause of a user in the closed loop.
     User,
-    /// Of the session on this lane.
+    /// Pause of the session on this lane.
     Session { lane: usize, serial: u32, job: Job },
 }
 
-/// What became of a request when its connection was looked at.
+/// Outcome of a request after its connection was polled.
 #[derive(Debug)]
 enum Step {
     Pending,
@@ -112,26 +114,28 @@ enum Step {
         keep: bool,
     },
     Failed(Fault),
-    /// It was not sent: the connection takes no more.
+    /// The request was not sent, because the connection accepts no more requests.
     Unsent,
-    /// There was none: the connection is of no more use.
+    /// The connection had no request and cannot be reused.
     Over {
-        /// The server sent something, and had not been asked for it.
+        /// True if the server sent bytes without a request.
         unasked: bool,
     },
 }
 
-/// Reads go here. Larger than what a socket holds, so that one read empties it.
+/// Size of the read buffer. It is larger than a socket's buffer, so that one read empties the socket.
 const SCRATCH_BYTES: usize = 512 << 10;
-/// Events that are taken at a time.
+/// Maximum number of events per wait.
 const EVENTS: usize = 256;
-/// Due requests that are started before answers are looked at.
+/// Maximum number of due requests that are started before responses are handled.
 const STARTS: usize = 64;
-/// Numbers that a thread of the closed loop takes at a time: the counter is everybody's, and its line of memory goes from core to core.
+/// Request numbers that a thread of the closed loop reserves at once. All threads share the counter, and each
+/// access moves its cache line between cores.
 const NUMBERS: u64 = 64;
-/// So many deadlines of requests that have ended are no burden.
+/// Number of deadlines below which those of ended requests are not removed.
 const DEADLINES_MIN: usize = 4_096;
-/// How long a user of the closed loop waits after a connection that could not be made: else it would do nothing but that.
+/// Minimum pause of a user in the closed loop after a failed connection attempt. Otherwise, a user would do
+/// nothing but connect.
 const RETRY_NS: u64 = 10_000_000;
 
 impl<'l> Worker<'l> {
@@ -197,7 +201,7 @@ impl<'l> Worker<'l> {
         })
     }
 
-    /// Does its part of the load.
+    /// Generates this thread's part of the load.
     pub(super) fn run(mut self) -> Result<Report, LoadError> {
         self.clock.wait_for_start();
         let begun = self.clock.now();
@@ -228,7 +232,7 @@ impl<'l> Worker<'l> {
         Ok(self.report)
     }
 
-    /// When something has to be started next, to the microsecond.
+    /// Returns the exact time of the next start.
     fn next_start(&mut self) -> Option<u64> {
         let job = self.jobs.peek().map(|job| job.due_ns);
         let pause = self.pauses.front().map(|(at, _)| *at);
@@ -248,7 +252,7 @@ impl<'l> Worker<'l> {
         if self.jobs.peek().is_some() || self.under_way > 0 || !self.pauses.is_empty() {
             return false;
         }
-        // Nothing is under way: nobody will give a connection back to those who wait for one.
+        // No request is in progress, so no connection will become free for the waiting jobs.
         self.report.unsent += self.waiting_requests();
         true
     }
@@ -257,7 +261,7 @@ impl<'l> Worker<'l> {
         self.backlog.iter().map(|job| u64::from(job.calls.max(1))).sum()
     }
 
-    /// The user has had enough: what is under way is lost.
+    /// Abandons the requests in progress after the user has stopped the run.
     fn abandon(&mut self) {
         self.report.unsent += self.waiting_requests();
         for at in 0..self.lanes.len() {

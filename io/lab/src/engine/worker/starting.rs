@@ -1,4 +1,4 @@
-//! Requests begin.
+//! Starts requests.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,7 +13,8 @@ use crate::record::{Fault, Record};
 use crate::tally::LATE_NS;
 use crate::url::Url;
 
-/// Everything, told once: whoever is told reads and writes until there is nothing more.
+/// Edge-triggered events of a socket. After each event, the worker reads and writes until the socket would
+/// block.
 pub(super) const EVENTS_OF_SOCKETS: EventFlags =
     EventFlags::IN.union(EventFlags::OUT).union(EventFlags::RDHUP).union(EventFlags::ET);
 
@@ -28,7 +29,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether nothing is due any more.
+    /// Starts due requests, up to a limit. Returns true if no more are due.
     fn start_some_due(&mut self) -> bool {
         for _ in 0..STARTS {
             let now = self.clock.now();
@@ -40,7 +41,7 @@ impl Worker<'_> {
         false
     }
 
-    /// Starts a job, on a kept connection if it need not have one of its own.
+    /// Starts a job, on a kept connection unless the job needs its own.
     pub(super) fn start(&mut self, job: Job, now: u64) {
         let target = self.shared.target_of(&job);
         let origin = self.shared.targets[target].0;
@@ -66,7 +67,7 @@ impl Worker<'_> {
         }
     }
 
-    /// A lane to an origin, on a new connection.
+    /// Opens a new connection to an origin and returns its lane.
     pub(super) fn connect(&mut self, origin: usize, now: u64) -> Result<usize, Fault> {
         let to = &self.shared.origins[origin];
         let sources = &self.shared.load.sources;
@@ -119,7 +120,8 @@ impl Worker<'_> {
         self.put(at, job, record, None, now);
     }
 
-    /// Puts a request on a connection: where its target leads, or where it has been sent on to, for the so-many-th time.
+    /// Puts a request on a connection. `onward` contains the URL and the number of redirects, if the request
+    /// was redirected.
     pub(super) fn put(&mut self, at: usize, job: Job, record: Record, onward: Option<(&Url, u8)>, now: u64) {
         let (_, target) = &self.shared.targets[record.target as usize];
         let Some(lane) = self.lanes.get_mut(at) else { return };
@@ -156,7 +158,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Deadlines of requests that have ended wait behind that of a slow one: they must not become ever more.
+    /// Removes the deadlines of ended requests, which would otherwise accumulate behind the deadline of a
+    /// slow request.
     pub(super) fn forget_ended(&mut self) {
         let lanes = &self.lanes;
         let is_under_way = |at: usize, id: u64| {
@@ -166,7 +169,7 @@ impl Worker<'_> {
         self.deadlines.retain(|(_, at, id)| is_under_way(*at, *id));
     }
 
-    /// A user of the closed loop sends its next request, if there is to be one.
+    /// Starts the next request of a user in the closed loop, unless the run is over.
     pub(super) fn start_user(&mut self) {
         let now = self.clock.now();
         if self.shared.is_time_up(now) {
@@ -178,11 +181,12 @@ impl Worker<'_> {
         self.start(Job { due_ns: now, number, target: None, calls: 0, starved: false }, now);
     }
 
-    /// The number of a user's next request; `None` = there have been enough.
+    /// Returns the number of a user's next request; `None` = the limit of requests is reached.
     fn next_number(&mut self) -> Option<u64> {
         let max = self.shared.load.requests_max;
         if self.numbers.is_empty() {
-            // One by one where they are counted: else a thread could have some left when the others have none.
+            // With a limit, numbers are reserved one by one. Otherwise a thread could have unused numbers
+            // when the other threads have none.
             let count = if max.is_some() { 1 } else { NUMBERS };
             let first = self.shared.next_number.fetch_add(count, Relaxed);
             self.numbers = first..first + count;

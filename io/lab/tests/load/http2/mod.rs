@@ -1,4 +1,4 @@
-//! Over HTTP/2, against the server side of the crate that the client is made with; other servers are asked by the end-to-end tests.
+//! Tests over HTTP/2 with the server side of the `h2` crate. The end-to-end tests use other servers.
 
 pub(crate) mod server;
 
@@ -17,7 +17,7 @@ fn http2(server: &Server, path: &str, mode: Mode, streams: usize) -> Load {
 #[test]
 fn bodies_go_both_ways_through_a_few_connections() {
     let server = Server::start(Rules::default());
-    // Larger than what a server takes before it has said more.
+    // Larger than the initial flow-control window.
     let mut load = http2(&server, "/echo", closed(3), 4);
     load.targets[0].method = "POST".to_owned();
     load.targets[0].body = Body::Generated { bytes: 300_001 };
@@ -31,14 +31,14 @@ fn bodies_go_both_ways_through_a_few_connections() {
     );
     assert!(summary.bytes.out > 60 * 300_001);
     assert_eq!((server.connections(), server.requests()), (3, 60));
-    // Those that were there before their connection was.
+    // The requests that were due before their connection was established.
     assert_eq!(summary.connect_ms.count, 12);
 }
 
 #[test]
 fn what_has_been_read_makes_room_for_more() {
     let server = Server::start(Rules::default());
-    // Three times what a connection may have under way.
+    // Three times the flow-control window of a connection.
     let mut load = http2(&server, "/bytes/2000000", closed(1), 4);
     load.requests_max = Some(24);
     let summary = run(load).summary();
@@ -158,7 +158,7 @@ fn the_server_hears_of_requests_that_took_too_long() {
     let run = run(load);
     assert_eq!(run.summary().faults, [(Fault::Timeout.to_string(), 6)]);
     assert!(kinds(&run).contains(&FlawKind::Stuck), "{:?}", run.flaws());
-    // Of the last ones it need not: they end with the run.
+    // The last ones end with the run, without a cancellation.
     wait_until("requests are cancelled", PATIENCE, || server.cancelled() >= 4);
 }
 

@@ -1,3 +1,5 @@
+//! HTTP/2 server for tests.
+
 use std::future::poll_fn;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -11,20 +13,20 @@ use http::{Request, Response};
 use tokio::sync::Barrier;
 use weir_dav::digest::{Algorithm, Hasher, write_repr_digest};
 
-/// A server of HTTP/2 without TLS, which does what a path asks it to do.
+/// HTTP/2 server without TLS, whose behavior the path of a request selects.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     seen: Arc<Seen>,
 }
 
-/// What it does beside that.
+/// Further behavior of the server.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Rules {
-    /// So many requests at a time on a connection.
+    /// Maximum number of concurrent requests per connection.
     pub(crate) streams: Option<u32>,
-    /// A connection ends in good order after so many.
+    /// Number of requests after which a connection is closed gracefully.
     pub(crate) requests: Option<u64>,
-    /// `/together` is answered when so many wait for it.
+    /// Number of waiting requests at which `/together` responds.
     pub(crate) together: usize,
 }
 
@@ -47,7 +49,7 @@ impl Server {
             together: Barrier::new(rules.together.max(1)),
         });
         let notes = Arc::clone(&seen);
-        // Ends with the test program: it waits in accept.
+        // The thread waits in accept and ends with the test program.
         thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async {
@@ -69,7 +71,7 @@ impl Server {
         self.seen.requests.load(SeqCst)
     }
 
-    /// Requests that the client gave up, and said so.
+    /// Returns the number of requests that the client cancelled.
     pub(crate) fn cancelled(&self) -> u64 {
         self.seen.cancelled.load(SeqCst)
     }
@@ -125,7 +127,7 @@ async fn answer(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
             Bytes::new()
         }
         "/announced" => {
-            // Adler-32 of it.
+            // Adler-32 of "hello".
             response = response.header("Digest", "adler32=062c0215");
             Bytes::from_static(b"hello")
         }
