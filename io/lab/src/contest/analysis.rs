@@ -1,4 +1,4 @@
-//! What may be said of results. The unit is the run; what is invalid says nothing.
+//! Statistical analysis of results. The unit is the run; invalid runs do not count.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,99 +12,100 @@ use weir_stats::compare::{
 
 use super::store::{Played, Results};
 
-/// Results, and what follows from them.
+/// Results with their statistics.
 #[derive(Debug)]
 pub struct Analysis {
-    /// What was played, as the file says.
+    /// Scenario, as stored in the file.
     pub scenario: Scenario,
-    /// What came of it.
+    /// Results of the file.
     pub results: Results,
-    /// Medians, of each case, rival and measure that has values.
+    /// Medians for each case, rival and measure that has values.
     pub cells: Vec<Cell>,
-    /// Comparisons by what the scenario judges by.
+    /// Comparisons by the measures of the scenario's `judge`.
     pub pairs: Vec<Pair>,
-    /// What the machine did meanwhile.
+    /// Noise of the machine.
     pub noise: Noise,
 }
 
-/// A figure of a table.
+/// One value of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// Which case.
+    /// Name of the case.
     pub case: String,
-    /// Whose.
+    /// Name of the rival.
     pub rival: String,
-    /// Which figure.
+    /// Measure of the value.
     pub measure: Measure,
     /// Median over repeats.
     pub estimate: Estimate,
-    /// Of so many valid runs.
+    /// Number of valid runs.
     pub runs: usize,
-    /// Share of the requests that were answered as expected.
+    /// Share of the requests with the expected response.
     pub success: f64,
 }
 
-/// Two that are compared.
+/// Comparison of two rivals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// By which figure.
+    /// Measure of the comparison.
     pub measure: Measure,
-    /// In which case; `None` = over all of them.
+    /// Name of the case; `None` = over all cases.
     pub case: Option<String>,
-    /// Whose figure is divided ...
+    /// Rival whose value is the numerator of the ratio.
     pub one: String,
-    /// ... by whose.
+    /// Rival whose value is the denominator of the ratio.
     pub other: String,
-    /// By how much they differ.
+    /// Difference between the two.
     pub difference: Difference,
-    /// A difference that does not matter, or that the machine's noise may have made: 0.05 = 5 percent.
+    /// Difference that does not matter or that the machine's noise may have caused: 0.05 = 5 percent.
     pub margin: f64,
-    /// What is left of its probability, as one of many (Holm).
+    /// P-value after Holm's correction for multiple comparisons.
     pub adjusted: f64,
-    /// The least that could be left of it with so many runs, however large the difference.
+    /// Lowest corrected p-value that is possible with this number of runs, however large the difference.
     pub least: f64,
-    /// Pairs of runs that there would be if every run were valid and had answers.
+    /// Number of pairs of runs if every run were valid and had responses.
     pub planned: usize,
 }
 
-/// What a comparison comes to.
+/// Outcome of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// The first is better.
+    /// The first rival is better.
     Better,
-    /// The other is.
+    /// The second rival is better.
     Worse,
-    /// Whatever difference there is, it does not matter.
+    /// A difference, if any, does not matter.
     Same,
-    /// Chance may have made the difference, or it may be too little to matter or not.
+    /// Undecided: the difference may be due to chance, or it is unclear if it matters.
     Open,
 }
 
-/// How steady the machine was.
+/// Stability of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Noise {
-    /// The fixed piece of work took so much longer in the slowest run than in the median one: 0.1 = a tenth.
+    /// Excess time of the fixed piece of work in the slowest run, relative to the median run: 0.1 = a tenth.
     pub worst: f64,
-    /// Runs in which it took over a fifth longer.
+    /// Number of runs in which the fixed piece of work took over a fifth longer.
     pub slow_runs: usize,
-    /// The second half of the time was slower by so much, beyond chance; `None` = it was not.
+    /// Slowdown in the second half of the runs, if it is significant; `None` = not significant.
     pub drift: Option<f64>,
-    /// Half of the runs lie within so much of each other, to either side: half the interquartile range, divided by the median.
+    /// Half the interquartile range of the fixed piece of work, divided by its median.
     pub spread: f64,
 }
 
 impl Noise {
-    /// A difference in speed that is not larger may be the machine's: 0.05 = 5 percent.
+    /// Returns the difference in speed up to which the machine may be the cause: 0.05 = 5 percent.
     pub fn floor(&self) -> f64 {
         rounded_up(self.drift.map_or(0.0, f64::abs).max(self.spread))
     }
 }
 
-/// With fewer answers as expected, who is fast may only be quick to refuse.
+/// Minimum share of expected responses. Below it, a rival may be fast only because it refuses requests
+/// quickly.
 pub(super) const SUCCESS_MIN: f64 = 0.99;
 
 impl Pair {
-    /// What it comes to.
+    /// Returns the outcome of the comparison.
     pub fn standing(&self) -> Standing {
         match (self.difference.outcome(self.adjusted, self.margin), self.measure.is_more_better()) {
             (Outcome::Undecided, _) => Standing::Open,
@@ -114,27 +115,28 @@ impl Pair {
         }
     }
 
-    /// There is a difference beyond chance, and it may be too little to matter.
+    /// Returns true if there is a significant difference that may be too small to matter.
     pub fn is_small(&self) -> bool {
         self.standing() == Standing::Open && self.adjusted < SIGNIFICANT && !self.is_torn()
     }
 
-    /// Chance is ruled out, but the test, the typical pair and its interval do not say the same: no verdict rests on that.
+    /// Returns true if the difference is significant, but the test, the median and its interval contradict
+    /// each other. Such a pair gets no verdict.
     pub fn is_torn(&self) -> bool {
         self.adjusted < SIGNIFICANT && self.difference.direction() == Ordering::Equal
     }
 
-    /// With so few runs no difference could be shown, however large.
+    /// Returns true if there are too few runs to show any difference, however large.
     pub fn is_hopeless(&self) -> bool {
         self.least >= SIGNIFICANT
     }
 }
 
 impl Analysis {
-    /// Of what a file holds.
+    /// Analyzes the content of a file.
     ///
     /// # Errors
-    /// The scenario in it is none.
+    /// If the stored scenario is invalid.
     pub fn of(results: Results) -> Result<Self, String> {
         let text = results.meta.get("scenario").ok_or("the file has no scenario")?;
         let name = results.meta.get("name").map_or("scenario", String::as_str);
@@ -149,36 +151,36 @@ impl Analysis {
         Ok(Self { scenario, results, cells, pairs, noise })
     }
 
-    /// A figure.
+    /// Returns a value of a table.
     pub fn cell(&self, case: &str, rival: &str, measure: Measure) -> Option<&Cell> {
         self.cells.iter().find(|cell| cell.case == case && cell.rival == rival && cell.measure == measure)
     }
 
-    /// A difference of this figure that does not matter, or that the machine's noise may have made.
+    /// Returns the difference of a measure that does not matter or that the machine's noise may have caused.
     pub fn margin_of(&self, measure: Measure) -> f64 {
         let pairs = self.pairs.iter().filter(|pair| pair.measure == measure && !self.is_control(pair));
         pairs.map(|pair| pair.margin).fold(self.scenario.margin_of(measure), f64::max)
     }
 
-    /// No balancer, twice.
+    /// Returns true if the pair compares two set-ups without a balancer.
     pub fn is_control(&self, pair: &Pair) -> bool {
         let mut rivals = self.scenario.rivals.iter();
         rivals.any(|rival| rival.name == pair.one && rival.product == Product::None)
     }
 
-    /// Runs that say nothing.
+    /// Returns the invalid runs.
     pub fn invalid(&self) -> impl Iterator<Item = &Played> {
         self.results.runs.iter().filter(|run| !run.is_valid())
     }
 }
 
-/// Valid figures by case, rival and measure, each with its repeat.
+/// Values of valid runs by case and rival.
 struct Values<'r> {
-    /// Of repeats: which, the figure, and the share of answers as expected.
+    /// Repeat, value, and share of expected responses.
     figures: BTreeMap<&'r str, BTreeMap<&'r str, OfRival>>,
 }
 
-/// By the measure's name.
+/// Values by the name of the measure.
 type OfRival = BTreeMap<&'static str, Vec<(u32, f64, f64)>>;
 
 impl<'r> Values<'r> {
@@ -200,9 +202,10 @@ impl<'r> Values<'r> {
         of_rival.and_then(|figures| figures.get(measure.name())).map_or(&[], Vec::as_slice)
     }
 
-    /// Of repeats in which both have a figure, and have answered.
+    /// Returns the values of repeats in which both rivals have a value and enough expected responses.
     fn shared(&self, case: &str, one: &str, other: &str, measure: Measure) -> (Vec<f64>, Vec<f64>) {
-        // Of who fails while something is lost it is asked how much, and for how long.
+        // In cases with trouble, failures are expected, and the amount and duration of failures are the
+        // measures.
         let success_min = if measure.is_of_trouble() { 0.0 } else { SUCCESS_MIN };
         let others: BTreeMap<u32, f64> = answered(self.get(case, other, measure), success_min).collect();
         answered(self.get(case, one, measure), success_min)
@@ -241,10 +244,11 @@ fn cells(scenario: &Scenario, values: &Values<'_>) -> Vec<Cell> {
     cells
 }
 
-/// Every two rivals, over all cases and in each. What is over all is one family of questions, what is in single cases another.
+/// Compares every two rivals, over all cases and in each case. The comparisons over all cases are one family
+/// for Holm's correction, those in single cases are another.
 fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure, noise: &Noise) -> Vec<Pair> {
     let (mut overall, mut single) = (Vec::new(), Vec::new());
-    // No balancer and itself: a control, whose questions are none of the others' family.
+    // Comparison of no balancer with itself: a control, which belongs to neither family.
     let mut control = Vec::new();
     for (at, one) in scenario.rivals.iter().enumerate() {
         for other in scenario.rivals[at + 1..].iter().filter(|other| is_asked(one, other)) {
@@ -276,7 +280,7 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure, noise: &Noi
     adjust(&mut overall);
     adjust(&mut single);
     adjust(&mut control);
-    // A verdict claims no less than the noise: of the machine, and between two set-ups that are the same.
+    // The margin is at least the noise of the machine, and the difference between two identical set-ups.
     let of_machine = if measure.is_of_speed() { noise.floor() } else { 0.0 };
     let of_control = control.iter().filter(|pair| pair.case.is_none()).filter_map(apart).fold(0.0, f64::max);
     for pair in overall.iter_mut().chain(&mut single) {
@@ -287,20 +291,20 @@ fn pairs(scenario: &Scenario, values: &Values<'_>, measure: Measure, noise: &Noi
     overall
 }
 
-/// By how much two differ, if it is said that they do.
+/// Returns the size of the difference, if the outcome is that the two differ.
 fn apart(pair: &Pair) -> Option<f64> {
     let ratio = pair.difference.ratio.median;
     matches!(pair.standing(), Standing::Better | Standing::Worse).then(|| ratio.max(ratio.recip()) - 1.0)
 }
 
-/// Whether anybody asks who of the two is better.
+/// Returns true if the two rivals are compared.
 fn is_asked(one: &Rival, other: &Rival) -> bool {
     match (one.product, other.product) {
-        // The same set-up twice: what is found between them would be found between any two.
+        // Two identical set-ups. A difference between them could occur between any two rivals.
         (Product::None, Product::None) => one.way == other.way,
-        // Without a balancer is no rival of balancers: it shows what they cost.
+        // A set-up without a balancer is no rival of a balancer. It shows the cost of balancers.
         (Product::None, _) | (_, Product::None) => false,
-        // What differs in product and algorithm both compares nothing.
+        // Rivals that differ in both product and algorithm are not comparable.
         _ => one.product == other.product || one.scheme == other.scheme,
     }
 }
@@ -328,7 +332,8 @@ fn adjust(pairs: &mut [Pair]) {
     let own: Vec<f64> = pairs.iter().map(|pair| pair.difference.evidence.probability).collect();
     let family = own.len() as f64;
     for (pair, adjusted) in pairs.iter_mut().zip(holm(&own)) {
-        // Where it is the only one that differs, it is compared with all of them.
+        // If only this pair is significant, Holm's correction multiplies its p-value by the size of the
+        // family.
         (pair.adjusted, pair.least) = (adjusted, (pair.least * family).min(1.0));
     }
 }
@@ -354,12 +359,12 @@ fn noise(runs: &[Played]) -> Noise {
     }
 }
 
-/// To a tenth of a percent, for people.
+/// Rounds up to a tenth of a percent, for people.
 fn rounded_up(share: f64) -> f64 {
     (share * 1_000.0).ceil() / 1_000.0
 }
 
-/// Half the interquartile range.
+/// Returns half the interquartile range.
 fn spread(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let at =

@@ -1,4 +1,4 @@
-//! The balancer of a turn: one, or an active one and a passive one with keepalived beside each.
+//! The balancer of a turn: one process, or an active and a passive one, each with keepalived.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -13,39 +13,39 @@ use super::rivals::{self, Program};
 use super::stage::{Family, Network, Place, Process, SHARED, Stop, fresh};
 use super::turn::{Ring, TurnError};
 
-/// What clients ask during a turn; it ends when this is dropped.
+/// Balancer of a turn, which ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Balancers {
-    /// Where clients ask.
+    /// Address that clients use.
     pub(crate) address: SocketAddr,
-    /// `None` = it has been killed.
+    /// Active balancer; `None` = killed.
     active: Option<Process>,
-    /// Of a pair: the passive one, and both keepaliveds.
+    /// Other processes of a pair: the passive balancer and both keepaliveds.
     others: Vec<Process>,
     /// Servers that the balancer has started, which end after it.
     _fleet: Option<Family>,
 }
 
-/// The directory of the active one.
+/// Name of the directory of the active balancer.
 pub(crate) const ACTIVE: &str = "balancer";
 
-/// A pair settles within a second or two; a machine under heavy load gets time.
+/// Maximum time until a pair has settled. Usually it takes one or two seconds, but longer on a busy machine.
 const SETTLE_MAX: Duration = Duration::from_secs(20);
 
 impl Balancers {
-    /// Every process of it.
+    /// Returns the ids of all its processes.
     pub(crate) fn members(&self) -> Vec<u32> {
         self.active.iter().chain(&self.others).flat_map(Process::members).collect()
     }
 
-    /// Tells the active one to read its configuration again.
+    /// Makes the active balancer reload its configuration.
     pub(crate) fn reload(&self, rival: &Rival) {
         if let (Some(active), Some(signal)) = (&self.active, rivals::reload_signal(rival.product)) {
             active.signal(signal);
         }
     }
 
-    /// Takes from the active one of a pair what a case wants it to lose.
+    /// Takes its machine or its program from the active balancer of a pair, as the case requires.
     pub(crate) fn lose(&mut self, loss: Loss, network: &Network) -> Result<(), String> {
         match loss {
             Loss::Machine => network.plug(Place::Balancer, false),
@@ -58,18 +58,19 @@ impl Balancers {
 }
 
 impl Ring<'_> {
-    /// Where balancers listen, and where clients ask. Over loopback that is another port each time.
+    /// Returns the address on which balancers listen, and the address that clients use. Over loopback, the
+    /// port differs each time.
     pub(crate) fn front(&self) -> std::io::Result<(SocketAddr, SocketAddr)> {
         let setup = &self.scenario.balancer;
         let own = self.network.address(Place::Balancer, setup.port)?;
         Ok(match setup.pair {
             None => (own, own),
-            // The passive one cannot listen on an address that it does not have.
+            // The passive balancer does not have the shared address yet, so it must listen on any address.
             Some(_) => ((Ipv4Addr::UNSPECIFIED, own.port()).into(), (SHARED, own.port()).into()),
         })
     }
 
-    /// Starts what a rival is in this scenario, and waits until it answers.
+    /// Starts the balancer of a rival and waits until it answers.
     pub(crate) fn start(
         &mut self,
         case: &Case,
@@ -80,7 +81,8 @@ impl Ring<'_> {
         let (bind, address) = self
             .front()
             .map_err(|cause| TurnError::Failed(format!("an address for {}: {cause}", rival.name)))?;
-        // A whole answer through to a server, where the probe speaks what the listener does.
+        // The readiness check needs a complete response from a server. It speaks plain HTTP, so a TLS
+        // listener is checked for a connection only.
         let is_plain = !self.scenario.balancer.tls_in;
         let path = is_plain.then_some(if case.method == "GET" { case.path.as_str() } else { "/" });
         self.forget_rules().map_err(TurnError::Failed)?;
@@ -88,7 +90,7 @@ impl Ring<'_> {
             let fleet = rival.fleet.as_ref().map(|_| Family::begin(&mut self.ledger)).transpose();
             let fleet = fleet.map_err(|cause| TurnError::Failed(format!("the ledger: {cause}")))?;
             let active = self.start_one((Place::Balancer, ACTIVE), bind, case, rival, program)?;
-            // From here on what it starts ends with it, whatever happens.
+            // From here on, all started processes end with this value, also after an error.
             let mut balancers =
                 Balancers { address, active: Some(active), others: Vec::new(), _fleet: fleet };
             if let Some(active) = &mut balancers.active {
@@ -111,7 +113,7 @@ impl Ring<'_> {
         Ok(Balancers { address, active: Some(active), others, _fleet: None })
     }
 
-    /// keepalived beside both, until the active one alone has the address.
+    /// Starts keepalived for both balancers and waits until only the active one has the address.
     fn keep(
         &mut self,
         pair: &PairSetup,
@@ -179,8 +181,8 @@ impl Ring<'_> {
             .map_err(TurnError::Rival)
     }
 
-    /// Takes away the rules that a kernel was given in a turn before: they stay when who gave them has ended, and would do the next
-    /// rival's work.
+    /// Removes the rules that an earlier turn gave to the kernel. They remain after their process ends, and
+    /// would then do the work of the next rival.
     fn forget_rules(&mut self) -> Result<(), String> {
         let Some((product, program)) = &self.told else { return Ok(()) };
         for (program, arguments) in rivals::forgetting(*product, program) {

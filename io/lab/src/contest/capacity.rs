@@ -1,35 +1,35 @@
-//! Between which rates the highest lies that keeps a goal, and the knee before it: by a search, of which both ends are then shown by loads
-//! of their own.
+//! Searches the highest rate that meets a goal, and the knee before it. Further loads then confirm both ends
+//! of the found interval.
 
 mod edge;
 
 use edge::Edge;
 
-/// What must hold at a rate.
+/// Criteria that must be met at a rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Goal {
-    /// Which quantile of latency, 0 to 1.
+    /// Quantile of latency, 0 to 1.
     pub quantile: f64,
-    /// How long it may be, in milliseconds.
+    /// Maximum latency of the quantile, in milliseconds.
     pub latency_ms: f64,
-    /// Share of requests that must be answered as expected.
+    /// Minimum share of requests with the expected response.
     pub success: f64,
 }
 
-/// What a load of some seconds at a rate came to.
+/// Result of a load of some seconds at one rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// Requests a second.
+    /// Requests per second.
     pub per_s: f64,
-    /// The goal's quantile, in milliseconds; `None` = nothing was answered.
+    /// Latency of the goal's quantile, in milliseconds; `None` = no response.
     pub latency_ms: Option<f64>,
-    /// Share of requests that were answered as expected.
+    /// Share of requests with the expected response.
     pub success: f64,
-    /// The generator did what it was asked to.
+    /// True if the generator kept its schedule.
     pub is_valid: bool,
 }
 
-/// A rate, asked several times.
+/// Results of the probes at one rate.
 #[derive(Debug, Clone, PartialEq)]
 struct Asked {
     per_s: f64,
@@ -38,44 +38,46 @@ struct Asked {
     latencies: Vec<f64>,
 }
 
-/// A search under way: says which rate to ask next, and is told what came of it.
+/// Search in progress. It returns the next rate to probe and receives the result.
 #[derive(Debug, Clone)]
 pub struct CapacitySearch {
     goal: Goal,
     max_per_s: f64,
-    /// A rate is decided when so many answers agree.
+    /// Number of agreeing probes that decide a rate.
     votes: u32,
     precision: f64,
-    /// How surely the capacity lies between the ends.
+    /// Confidence that the capacity lies between the ends.
     confidence: f64,
     asked: Vec<Asked>,
-    /// When the search is over: the lower end, and the upper one if a rate has missed the goal.
+    /// Ends of the interval after the search: the lower one, and the upper one if a rate missed the goal.
     edges: Vec<Edge>,
-    /// Probes in a row that say nothing, because the generator was the limit.
+    /// Consecutive probes that are invalid because the generator was the limit.
     invalid: u32,
 }
 
-/// What a search came to.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacity {
-    /// A rate below the capacity, which is the one at which a load keeps the goal as often as not; 0 = none was found.
+    /// Rate below the capacity; 0 = none was found. The capacity is the rate at which half of the loads meet
+    /// the goal.
     pub per_s: f64,
-    /// A rate above it; `None` = none was found, up to the highest that was asked.
+    /// Rate above the capacity; `None` = none was found up to the highest probed rate.
     pub missed_per_s: Option<f64>,
-    /// How surely the capacity lies between the two, 0 to 1, if loads do not depend on each other; each of them alone is on the wrong
-    /// side with half of the error. 0 = no rate was shown to be below it.
+    /// Confidence that the capacity lies between the two rates, 0 to 1, if loads are independent. Each rate
+    /// alone is wrong with half of the error. 0 = no rate was confirmed as below the capacity.
     pub confidence: f64,
-    /// Where latency begins to rise: the highest rate whose latency is at most twice that of the lowest; `None` = unknown.
+    /// Knee, where latency begins to rise: the highest rate whose latency is at most twice that of the lowest
+    /// rate. `None` = unknown.
     pub knee_per_s: Option<f64>,
-    /// Rates in order, each with its median latency in milliseconds and whether it kept the goal.
+    /// Rates in order, each with its median latency in milliseconds and true if it met the goal.
     pub rates: Vec<(f64, f64, bool)>,
 }
 
-/// So many in a row say that no more will come of it.
+/// Number of consecutive invalid probes that end the search.
 const INVALID_MAX: u32 = 5;
 
 impl Goal {
-    /// Whether a probe keeps it.
+    /// Returns true if a probe meets the goal.
     pub fn is_kept(&self, probe: &Probe) -> bool {
         probe.success >= self.success
             && probe.latency_ms.is_some_and(|latency_ms| latency_ms <= self.latency_ms)
@@ -83,9 +85,10 @@ impl Goal {
 }
 
 impl CapacitySearch {
-    /// From `start_per_s` upwards, to `max_per_s` at most, to within `precision` (0.05 = 5 percent). Each rate is decided by the first
-    /// `votes` answers that agree. Then, because the best of many may have been lucky, both ends are asked anew until it is shown that the
-    /// capacity is between them with `confidence` (0 to 1); where that cannot be shown, they move apart.
+    /// Starts a search at `start_per_s` that goes up to `max_per_s` and has a precision of `precision` (0.05
+    /// = 5 percent). The first `votes` agreeing probes decide a rate. The best of many rates may have met the
+    /// goal by luck. Therefore, both ends are then probed again, until the capacity lies between them with
+    /// `confidence` (0 to 1). If an end cannot be confirmed, it moves outwards.
     pub fn new(
         goal: Goal,
         (start_per_s, max_per_s): (f64, f64),
@@ -106,7 +109,7 @@ impl CapacitySearch {
         }
     }
 
-    /// The rate to ask next; `None` = it is over.
+    /// Returns the next rate to probe; `None` = the search is over.
     pub fn next(&self) -> Option<f64> {
         match self.edges.as_slice() {
             _ if self.invalid >= INVALID_MAX => None,
@@ -116,7 +119,7 @@ impl CapacitySearch {
         }
     }
 
-    /// The rate to ask next while the ends are not known.
+    /// Returns the next rate to probe while the ends are unknown.
     fn explore(&self) -> Option<f64> {
         if let Some(open) = self.asked.iter().find(|asked| self.verdict(asked).is_none()) {
             return Some(open.per_s);
@@ -125,15 +128,15 @@ impl CapacitySearch {
         match missed {
             None if kept >= self.max_per_s => None,
             None => Some((kept * 2.0).min(self.max_per_s)),
-            // Below the first rate: half of it, until there is hardly any.
+            // Below the first rate, halve the rate until it is close to zero.
             Some(missed) if kept == 0.0 => (missed > 1.0).then_some(missed / 2.0),
             Some(missed) if missed / kept <= 1.0 + self.precision => None,
-            // The middle of the logarithms.
+            // Geometric mean.
             Some(missed) => Some((kept * missed).sqrt()),
         }
     }
 
-    /// What the rate that was asked came to.
+    /// Records the result of a probe.
     pub fn tell(&mut self, probe: &Probe) {
         if !probe.is_valid {
             self.invalid += 1;
@@ -161,7 +164,7 @@ impl CapacitySearch {
         }
     }
 
-    /// The ends, as far as the search can tell; none if nothing keeps the goal.
+    /// Returns the found ends; empty if no rate met the goal.
     fn ends(&self) -> Vec<Edge> {
         let (kept, missed) = self.bounds();
         let edge = |per_s, keeps| Edge::new(per_s, keeps, self.precision, (1.0 - self.confidence) / 2.0);
@@ -170,10 +173,10 @@ impl CapacitySearch {
         low.into_iter().chain(high).collect()
     }
 
-    /// What it came to, when it is over.
+    /// Returns the result when the search is over.
     ///
     /// # Errors
-    /// The generator was the limit, again and again.
+    /// If the generator was the limit repeatedly.
     pub fn result(&self) -> Result<Capacity, String> {
         let (kept, missed) = self.bounds();
         if self.invalid >= INVALID_MAX {
@@ -202,12 +205,12 @@ impl CapacitySearch {
                 Some(low) => (low, others.first().and_then(Edge::shown), self.confidence),
             },
         };
-        // What was shown may be further down than what kept the goal at first.
+        // The confirmed rate may be lower than the rates that met the goal at first.
         let knee_per_s = knee.map(|knee| if per_s > 0.0 { knee.min(per_s) } else { knee });
         Ok(Capacity { per_s, missed_per_s, confidence, knee_per_s, rates })
     }
 
-    /// Whether it keeps the goal; `None` = it must be asked again.
+    /// Returns true if the rate meets the goal; `None` = it must be probed again.
     fn verdict(&self, asked: &Asked) -> Option<bool> {
         match (asked.kept >= self.votes, asked.missed >= self.votes) {
             (false, false) => None,
@@ -215,7 +218,8 @@ impl CapacitySearch {
         }
     }
 
-    /// The lowest rate that missed the goal, and the highest below it that kept it: one above a miss is luck.
+    /// Returns the highest rate that met the goal below the lowest rate that missed it, and that lowest rate.
+    /// A rate that met the goal above a missed one had luck.
     fn bounds(&self) -> (f64, Option<f64>) {
         let decided =
             |wanted: bool| self.asked.iter().filter(move |asked| self.verdict(asked) == Some(wanted));
@@ -233,7 +237,7 @@ mod tests {
 
     const GOAL: Goal = Goal { quantile: 0.99, latency_ms: 20.0, success: 0.99 };
 
-    /// A server whose latency is that of a queue with so much capacity: 1 / (capacity - rate).
+    /// Simulates a server with the latency of a queue with this capacity: 1 / (capacity - rate).
     fn queue(per_s: f64, capacity: f64) -> Probe {
         let latency_ms = if per_s < capacity { 1_000.0 / (capacity - per_s) } else { 10_000.0 };
         Probe { per_s, latency_ms: Some(latency_ms), success: 1.0, is_valid: true }
@@ -252,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_capacity_of_a_queue_is_found_from_below_and_from_above() {
-        // 20 ms are reached at 50/s below the capacity.
+        // A latency of 20 ms is reached at 50/s below the capacity.
         for start in [10.0, 5_000.0] {
             let (search, probes) = search(start, 1e6, |per_s| queue(per_s, 1_000.0));
             let found = search.result().unwrap();
@@ -285,7 +289,7 @@ mod tests {
             let mut search = CapacitySearch::new(GOAL, (100.0, 1e5), 0.05, 2, 0.95);
             let mut probes = 0;
             while let Some(per_s) = search.next() {
-                // A load keeps the goal with odds that fall by e with each 5 percent of the rate.
+                // The odds that a load meets the goal fall by a factor of e for each 5 percent of the rate.
                 let odds = (CAPACITY / per_s).powf(20.0);
                 let latency_ms = if rng.unit() < odds / (1.0 + odds) { 10.0 } else { 50.0 };
                 search.tell(&Probe { per_s, latency_ms: Some(latency_ms), success: 1.0, is_valid: true });
@@ -297,7 +301,7 @@ mod tests {
             wrong += u32::from(found.per_s > CAPACITY || missed < CAPACITY);
             widths.push(missed / found.per_s);
         }
-        // 5 percent of 400, and three deviations of 4.4.
+        // 5 percent of 400, and three standard deviations of 4.4.
         assert!(wrong <= 33, "{wrong} of {SEARCHES}");
         let width = weir_stats::compare::median(&widths).unwrap();
         assert!(width < 1.6, "{width}");

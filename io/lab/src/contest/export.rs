@@ -1,7 +1,9 @@
-//! Results as one small JSON file, to keep beside a page or to send on: the measured values of every run, and what they were measured with.
+//! Exports results as one small JSON file, to store beside a page or to send: the values of every run and the
+//! facts about the setup.
 //!
-//! Reports and comparisons read it like the SQLite file. It has no histograms, no load summaries and no samples of monitors: a report of an
-//! export has no plots over time, and its CSV no columns beyond those of the measures.
+//! Reports and comparisons read an export like the SQLite file. It has no histograms, load summaries or
+//! monitor samples. A report of an export therefore has no plots over time, and its CSV has only the columns
+//! of the measures.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +18,7 @@ use super::store::{Configured, Growth, Losses, Played, Results};
 /// Version of the format.
 const FORMAT: u32 = 1;
 
-/// Why a file is not an export that this program reads.
+/// Reason why a file is not an export that this program reads.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// It is not JSON, or a field is missing, unknown or of another type.
@@ -39,10 +41,10 @@ pub enum ExportError {
     },
 }
 
-/// Writes results as JSON: one line for each fact, rival and run, so that a diff shows which of them changed.
+/// Writes results as JSON: one line per fact, rival and run, so that a diff shows the changes.
 ///
 /// # Errors
-/// A value has no JSON form.
+/// If a value has no JSON form.
 pub fn to_json(analysis: &Analysis) -> Result<String, serde_json::Error> {
     let Results { meta, rivals, runs, losses, growth, .. } = &analysis.results;
     let facts = meta.iter().map(|(name, value)| {
@@ -61,10 +63,10 @@ pub fn to_json(analysis: &Analysis) -> Result<String, serde_json::Error> {
     Ok(format!("{{\n{}\n}}\n", fields.join(",\n")))
 }
 
-/// Reads what [`to_json`] wrote. The verdict in it is not used: it follows from the runs.
+/// Reads the output of [`to_json`]. Ignores the stored verdict, because it follows from the runs.
 ///
 /// # Errors
-/// It is not an export, or has another format.
+/// If the input is not an export, or has another format.
 pub fn from_json(json: &[u8]) -> Result<Results, ExportError> {
     let Format { format } = serde_json::from_slice(json)?;
     if format != FORMAT {
@@ -75,7 +77,7 @@ pub fn from_json(json: &[u8]) -> Result<Results, ExportError> {
     Ok(Results { meta, rivals, runs, losses, growth, ..Results::default() })
 }
 
-/// Read first: of another format, no other field is known.
+/// Version, read first: the other fields depend on it.
 #[derive(Deserialize)]
 struct Format {
     format: u32,
@@ -122,7 +124,7 @@ struct Run {
 
 impl Run {
     fn of(run: &Played) -> Self {
-        // JSON has no other values, and neither has the SQLite file.
+        // JSON and the SQLite file have only finite values.
         let figures = run.figures.iter().filter(|(_, value)| value.is_finite());
         let figures = figures.map(|(measure, value)| (measure.name().to_owned(), rounded(*value)));
         let servers = run.servers.iter().map(|(name, requests, bytes)| (name.clone(), (*requests, *bytes)));
@@ -178,12 +180,13 @@ fn shortened(growth: &Growth) -> Growth {
     Growth { mean: rounded(growth.mean), ..growth.clone() }
 }
 
-/// Nine significant digits: more than a measurement has, and few enough that every JSON parser reads the same number back.
+/// Rounds to nine significant digits: more than a measurement has, and few enough that every JSON parser
+/// reads the same number back.
 fn rounded(value: f64) -> f64 {
     format!("{value:.8e}").parse().unwrap_or(value)
 }
 
-/// A field that holds a list, each item on a line of its own.
+/// Formats a field with a list, with each item on its own line.
 fn list<T: Serialize>(name: &str, items: impl IntoIterator<Item = T>) -> Result<String, serde_json::Error> {
     let lines = items.into_iter().map(|item| Ok(format!("\n{}", serde_json::to_string(&item)?)));
     let lines = lines.collect::<Result<Vec<_>, serde_json::Error>>()?;

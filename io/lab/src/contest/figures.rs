@@ -1,4 +1,4 @@
-//! What is measured of a run.
+//! Computes the measures of a run.
 
 use serde_json::{Value, json};
 use weir_config::lab::Measure;
@@ -6,7 +6,7 @@ use weir_config::lab::Measure;
 use crate::summary::{Summary, Times};
 use crate::tally::Tally;
 
-/// What is known of a run besides its summary.
+/// Data about a run in addition to its summary.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
     /// The balancer's CPU time, in seconds.
@@ -19,15 +19,15 @@ pub(crate) struct Seen {
     pub(crate) memory: Option<f64>,
     /// The servers' memory, in bytes.
     pub(crate) server_memory: Option<f64>,
-    /// Servers that ran, on average, where they come and go.
+    /// Mean number of running servers, if they come and go.
     pub(crate) servers: Option<f64>,
-    /// Where something is lost or reloaded: the longest time without an answer, in milliseconds ...
+    /// In cases with trouble: the longest time without a response, in milliseconds.
     pub(crate) outage_ms: Option<f64>,
-    /// ... and that from the first request that failed to the last.
+    /// In cases with trouble: the time from the first failed request to the last, in milliseconds.
     pub(crate) recovery_ms: Option<f64>,
 }
 
-/// Every measure that the run has a figure for.
+/// Returns every measure for which the run has a value.
 pub(crate) fn of(summary: &Summary, seen: Seen) -> Vec<(Measure, f64)> {
     let mean = |times: &Times| (times.count > 0).then_some(times.mean);
     let latency = &summary.latency_ms;
@@ -69,8 +69,8 @@ pub(crate) fn of(summary: &Summary, seen: Seen) -> Vec<(Measure, f64)> {
     Measure::ALL.into_iter().filter_map(figure).collect()
 }
 
-/// Every distribution by name, as buckets of nanoseconds: from, to, how many. `latency` counts from when a request was due, `raw` from when it was sent,
-/// `failed` is of those that were not answered.
+/// Returns every distribution by name, as buckets in nanoseconds: from, to, count. `latency` counts from the
+/// due time of a request, `raw` from its start. `failed` has the requests without a response.
 pub(crate) fn histograms(tally: &Tally) -> Value {
     let all = [
         ("latency", &tally.all.latency),

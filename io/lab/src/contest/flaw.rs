@@ -1,33 +1,34 @@
-//! Why a run may not be believed, and by whose fault: who was measured must answer for their own alone.
+//! Reasons why a run is invalid, and the party at fault. Rivals answer only for their own faults.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a run may not be believed.
+/// Reason why a run is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunFlaw {
-    /// What is wrong, with figures.
+    /// Explanation with figures.
     pub text: String,
-    /// Whose fault it is.
+    /// Party at fault.
     pub whose: Whose,
 }
 
-/// Whose fault a flaw is.
+/// Party at fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Whose {
-    /// The lab's: its generator's, its monitors', its scenario's, or the machine's under it. Nothing is known of who was measured.
+    /// The lab: its generator, monitors or scenario, or the machine below it. The run says nothing about the
+    /// measured rival.
     Lab,
-    /// Of who was measured, balancer or servers.
+    /// The measured balancer or its servers.
     Measured,
 }
 
 impl RunFlaw {
-    /// One of the lab.
+    /// Creates a flaw of the lab.
     pub fn of_lab(text: impl Into<String>) -> Self {
         Self { text: text.into(), whose: Whose::Lab }
     }
 
-    /// One of who was measured.
+    /// Creates a flaw of the measured rival.
     pub fn of_measured(text: impl Into<String>) -> Self {
         Self { text: text.into(), whose: Whose::Measured }
     }

@@ -1,4 +1,4 @@
-//! Servers that come and go with demand: what a balancer is told of them, how many there were, and their end.
+//! Servers that come and go with demand: the assignment of a balancer, the number of servers, and their end.
 
 use std::fs;
 use std::path::Path;
@@ -12,17 +12,17 @@ use super::stage::{FAMILY_VARIABLE, Ledger};
 use super::store::Sample;
 use super::turn::Ring;
 
-/// What a fleet writes down, in the directory of its balancer.
+/// File that a fleet writes in the directory of its balancer.
 pub(crate) const HISTORY: &str = "fleet.csv";
 
 impl Ring<'_> {
-    /// What a balancer is told of its fleet.
+    /// Returns the assignment of a balancer for its fleet.
     pub(crate) fn fleet(&self, setup: &FleetSetup) -> FleetAssignment {
         let servers = &self.scenario.servers;
         let words = ["origin", "--bind", "{address}:{port}", "--name", "{machine}"].map(str::to_owned);
         let mut command = vec![self.park.own().display().to_string()];
         command.extend(words);
-        // All of them are alike.
+        // All servers are alike.
         command.extend(service(servers, 0));
         if setup.boot.0 > 0 {
             let sleep = format!("sleep {}; exec \"$0\" \"$@\"", setup.boot.duration().as_secs_f64());
@@ -32,7 +32,7 @@ impl Ring<'_> {
         FleetAssignment { setup: setup.clone(), command, environment }
     }
 
-    /// Servers that ran, on average; of all rivals, where one of them has a fleet.
+    /// Returns the mean number of running servers. If one rival has a fleet, all rivals have this figure.
     pub(crate) fn servers_that_ran(
         &self,
         case: &Case,
@@ -48,7 +48,7 @@ impl Ring<'_> {
     }
 }
 
-/// What the fleet of a balancer with this directory wrote of a run that began then and took so long.
+/// Reads the file of the fleet in this directory, for a run with this start and duration.
 pub(crate) fn samples(directory: &Path, started_unix_s: f64, seconds: f64) -> Vec<Sample> {
     let text = fs::read_to_string(directory.join(HISTORY)).unwrap_or_default();
     let rows: Vec<(f64, Row)> = text
@@ -57,7 +57,7 @@ pub(crate) fn samples(directory: &Path, started_unix_s: f64, seconds: f64) -> Ve
         .map(|row| (row.timestamp - started_unix_s, row))
         .filter(|(at_s, _)| *at_s <= seconds)
         .collect();
-    // How it stood when the run began is what was written last before.
+    // The last line before the start of the run has the state at the start.
     let first = rows.iter().rposition(|(at_s, _)| *at_s <= 0.0).unwrap_or(0);
     let sample = |at_s: f64, figure, value: f64| Sample {
         at_s: at_s.max(0.0),
@@ -78,7 +78,7 @@ pub(crate) fn samples(directory: &Path, started_unix_s: f64, seconds: f64) -> Ve
         .collect()
 }
 
-/// Each number holds until the next one.
+/// Returns the mean number of running servers. Each number holds until the next one.
 fn mean(samples: &[Sample], seconds: f64) -> Option<f64> {
     let running: Vec<(f64, f64)> = samples
         .iter()
@@ -103,7 +103,7 @@ mod tests {
         let lines: String = rows.iter().map(|row| format!("{row}\n")).collect();
         fs::write(directory.path().join(HISTORY), format!("timestamp\n{lines}")).unwrap();
         let seen = samples(directory.path(), 1_000.0, 10.0);
-        // 2 for 4 s, 6 for 2 s, 4 for 4 s.
+        // 2 servers for 4 s, 6 for 2 s, 4 for 4 s.
         assert_eq!(mean(&seen, 10.0), Some((8.0 + 12.0 + 16.0) / 10.0));
         assert_eq!(mean(&samples(Path::new("/nowhere"), 0.0, 1.0), 1.0), None);
     }

@@ -1,5 +1,6 @@
-//! What decides about figures beside the scenario: programs, kernel, machine. Runs of one file must have it in common, or a file that
-//! is gone on with after a change compares one rival before it with another after it.
+//! Facts that influence the figures besides the scenario: programs, kernel, machine. All runs of a file must
+//! agree in them. Otherwise, a continued file would compare one rival before a change with another one after
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,10 +18,10 @@ use super::servers::usual_names;
 use super::stage::Place;
 use super::store::Store;
 
-/// Under this name it is kept.
+/// Key under which the identity is stored.
 pub(super) const KEY: &str = "identity";
 
-/// Notes it in a file without runs, and compares it in one that has some.
+/// Stores the identity in a file without runs, and compares it with a file that has runs.
 pub(super) fn compare(
     store: &Store,
     play: &Play<'_>,
@@ -50,7 +51,7 @@ pub(super) fn compare(
     Ok(store.set_meta(KEY, &text)?)
 }
 
-/// By name.
+/// Returns the identity as names and values.
 fn of(
     play: &Play<'_>,
     rivals: &[(Rival, Program)],
@@ -90,7 +91,7 @@ fn of(
         (None, kind) => in_path(usual_names(kind)),
     };
     if let Some(program) = servers {
-        // One that is not there is told where servers are started.
+        // The start of servers reports a missing program.
         let checksum = match at(Place::Server(0)) {
             Some(host) => host.checksum(&program),
             None => of_program(&program),
@@ -102,7 +103,7 @@ fn of(
     Ok(identity)
 }
 
-/// Each name that has another value, with both.
+/// Returns each name with different values, and both values.
 fn differences(there: &BTreeMap<String, String>, own: &BTreeMap<String, String>) -> String {
     let names: BTreeSet<&String> = there.keys().chain(own.keys()).collect();
     let shown = |all: &BTreeMap<String, String>, name: &str| {
@@ -113,7 +114,7 @@ fn differences(there: &BTreeMap<String, String>, own: &BTreeMap<String, String>)
     told.collect::<Vec<_>>().join("; ")
 }
 
-/// The beginning of a program's SHA-256: two versions may call themselves the same.
+/// Returns the beginning of a program's SHA-256, because two builds may report the same version.
 pub(super) fn checksum(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let mut context = Context::new(&SHA256);
@@ -175,7 +176,7 @@ mod tests {
         let bench = Bench::new();
         let mut store = Store::open(&bench.directory.path().join("x")).unwrap();
         let versions = ["", "1.0", "2.0"];
-        // Without runs nothing can be mixed.
+        // A file without runs cannot mix different identities.
         bench.compare(&store, &versions, "loopback").unwrap();
         bench.compare(&store, &versions, "namespaces").unwrap();
         store.add(&Played::default()).unwrap();
@@ -187,7 +188,7 @@ mod tests {
         assert!(said.contains("rival haproxy was 2.0 ") && !said.contains("kernel"), "{said}");
         let said = refused(&["", "1.0"], "namespaces");
         assert!(said.contains(", is not there"), "{said}");
-        // A program that calls itself the same, built anew.
+        // Another build of a program with the same version.
         std::fs::write(bench.directory.path().join("weir"), "another").unwrap();
         let said = refused(&versions, "namespaces");
         assert!(said.contains("program weir was ") && said.contains("rival weir was 1.0 "), "{said}");

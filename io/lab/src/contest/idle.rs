@@ -1,5 +1,5 @@
-//! Connections that have had an answer, and say nothing more. Whether they are still there in the end is looked at: who hangs up has
-//! less to carry.
+//! Connections that have received a response and are then idle. Their presence at the end is checked, because
+//! a rival that closes them has less work.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,8 @@ use super::flaw::RunFlaw;
 use super::rivals::HOST;
 use super::stage::{Network, Place};
 
-/// As many as a case asks for, or fewer if the user wants an end; they are closed when this is dropped.
+/// Opens the number of idle connections that a case requires, or fewer if the user stops the lab. They close
+/// when the result is dropped.
 pub(crate) fn hold(
     network: &Network,
     case: &Case,
@@ -35,11 +36,11 @@ pub(crate) fn hold(
     network.within(Place::Client, open).map_err(|cause| failed(0, &cause))?
 }
 
-/// The answer to a HEAD has no body: its end is that of its head.
+/// Opens one connection. The response to HEAD has no body and ends with its head.
 fn one(path: &str, address: SocketAddr) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
-    // In one piece: a second would wait for the acknowledgement of the first.
+    // In one write, because a second one would wait for the acknowledgement of the first.
     stream.write_all(format!("HEAD {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes())?;
     let mut reader = BufReader::with_capacity(2_048, &stream);
     let (mut line, mut head) = (String::new(), String::new());
@@ -60,11 +61,11 @@ fn one(path: &str, address: SocketAddr) -> std::io::Result<TcpStream> {
     }
 }
 
-/// Why these were not idle connections all the time; none if they were.
+/// Returns a flaw if some of the connections were not idle all the time.
 pub(crate) fn flaw(held: &[TcpStream]) -> Option<RunFlaw> {
     let is_gone = |stream: &&TcpStream| {
         let seen = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
-        // Nothing to read yet: it is as it was.
+        // No data to read: the connection is still open and idle.
         !seen.is_err_and(|cause| cause.kind() == ErrorKind::WouldBlock)
     };
     let gone = held.iter().filter(is_gone).count();
@@ -80,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers so, and returns the connection.
+    /// Starts a server that sends this response, and returns both ends of the connection.
     fn answered(answer: &'static str) -> (std::io::Result<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

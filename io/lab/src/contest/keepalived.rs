@@ -1,4 +1,4 @@
-//! keepalived: which of two balancers has the address that clients ask.
+//! keepalived, which gives the shared address to one of two balancers.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,10 +11,10 @@ use super::rivals::{Program, in_path, version_in};
 use super::stage::{Network, Place, SHARED};
 use super::store::Sample;
 
-/// Finds its program: the one that is named, or by its name.
+/// Finds the program: the named one, or `keepalived` in PATH.
 ///
 /// # Errors
-/// It is not there, or does not run; the text says what was looked for.
+/// If it is missing or does not run. The text contains the searched name.
 pub(crate) fn find(named: Option<&Path>) -> Result<Program, String> {
     let path = match named {
         Some(path) => path.to_owned(),
@@ -28,8 +28,8 @@ pub(crate) fn find(named: Option<&Path>) -> Result<Program, String> {
     Ok(Program { path, version })
 }
 
-/// What one of the two is told, beside the balancer with this process id. Its checks run once a second at most often: it knows no
-/// fractions there.
+/// Returns the configuration for one balancer of the pair, with this process id. Its checks run at most once
+/// a second, because keepalived has no fractions for that interval.
 pub(crate) fn config(place: Place, interval: Duration, balancer: u32) -> String {
     let priority = if place == Place::Spare { 190 } else { 200 };
     format!(
@@ -62,7 +62,8 @@ vrrp_instance pair {{
     )
 }
 
-/// In the foreground, with what it writes in a directory of its own: others on this machine are not disturbed.
+/// Returns the arguments: in the foreground, with all files in its own directory, so that other instances on
+/// this machine are not disturbed.
 pub(crate) fn arguments(directory: &Path) -> Vec<String> {
     let file = |name: &str| directory.join(name).display().to_string();
     let options = ["--dont-fork", "--log-console", "--no-syslog", "--vrrp", "--use-file"].map(str::to_owned);
@@ -71,7 +72,7 @@ pub(crate) fn arguments(directory: &Path) -> Vec<String> {
     [options.to_vec(), own.to_vec()].concat()
 }
 
-/// Who of a pair has the address, as their networks show it: so it is known whom clients reach.
+/// Owners of the shared address, as their networks show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Owners {
     pub(crate) active: bool,
@@ -79,12 +80,12 @@ pub(crate) struct Owners {
 }
 
 impl Owners {
-    /// Looks now.
+    /// Reads the present owners.
     pub(crate) fn look(network: &Network) -> Self {
         Self { active: network.has_shared(Place::Balancer), passive: network.has_shared(Place::Spare) }
     }
 
-    /// For the file of results.
+    /// Returns samples for the file of results.
     pub(crate) fn samples(self, at_s: f64) -> [Sample; 2] {
         [("active", self.active), ("passive", self.passive)].map(|(subject, has)| Sample {
             at_s,
@@ -96,8 +97,8 @@ impl Owners {
     }
 }
 
-/// Why what is lost was not taken over; none if it was. Who has lost its machine may think that it still has the address: nobody
-/// reaches it there.
+/// Returns a flaw if the passive balancer did not take over. A balancer that has lost its machine may still
+/// have the address, but clients cannot reach it.
 pub(crate) fn flaw(loss: Loss, before: Owners, after: Owners) -> Option<RunFlaw> {
     let said = match (before, after) {
         (Owners { active: false, .. }, _) => "the active one did not have the address before it was lost",
@@ -149,7 +150,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("keepalived.conf");
         std::fs::write(&path, config(Place::Balancer, Duration::from_millis(200), 1)).unwrap();
-        // It wants to see the interface, and none of loopback.
+        // keepalived requires an interface other than loopback.
         let script =
             "ip link add name eth0 type veth peer name other && exec \"$0\" --config-test --use-file \"$1\"";
         let mut command = Command::new("unshare");

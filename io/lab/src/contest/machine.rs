@@ -1,10 +1,10 @@
-//! What a comparison was made on: figures of other machines are other figures.
+//! Facts about the machine of a comparison. Figures of different machines are not comparable.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Settings that decide how TCP behaves.
+/// Kernel settings that influence TCP.
 const SETTINGS: [&str; 8] = [
     "net.core.somaxconn",
     "net.ipv4.ip_local_port_range",
@@ -16,7 +16,7 @@ const SETTINGS: [&str; 8] = [
     "net.ipv4.tcp_wmem",
 ];
 
-/// Names and values, for the report.
+/// Returns names and values for the report.
 pub(crate) fn facts() -> Vec<(String, String)> {
     let mut facts = vec![("weir".to_owned(), env!("CARGO_PKG_VERSION").to_owned())];
     facts.extend(lasting());
@@ -26,11 +26,11 @@ pub(crate) fn facts() -> Vec<(String, String)> {
     facts
 }
 
-/// Under this name stands the commit of the directory in which a lab was started. What programs were built from nobody knows: they are
-/// known by version and checksum, see [`super::identity`].
+/// Key of the commit of the directory in which the lab was started. The programs may be built from other
+/// commits. They are identified by version and checksum; see [`super::identity`].
 pub(super) const DIRECTORY_COMMIT: &str = "directory-commit";
 
-/// Of a directory in a clone of a repository, and whether files differ from it.
+/// Returns the commit of a directory in a Git repository, and a note if files differ from it.
 fn commit(directory: &Path) -> Option<String> {
     let mut command = Command::new("git");
     command.args(["describe", "--always", "--dirty=, with changes", "--abbrev=40", "--exclude=*"]);
@@ -38,7 +38,7 @@ fn commit(directory: &Path) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Of these, what must not change between the runs of one file.
+/// Returns the facts that must not change between the runs of one file.
 pub(crate) fn lasting() -> Vec<(String, String)> {
     let processors = std::thread::available_parallelism().map_or(String::new(), |count| count.to_string());
     let mut facts = vec![
@@ -65,13 +65,14 @@ fn named(path: &str, name: &str) -> String {
     value.unwrap_or_default()
 }
 
-/// Seconds since 1970, as a text.
+/// Returns the seconds since 1970 as text.
 fn now() -> String {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(String::new(), |since| since.as_secs().to_string())
 }
 
-/// How long a fixed piece of work takes, in nanoseconds: when this grows, the machine has become slower, and not who was measured.
+/// Returns the time of a fixed piece of work, in nanoseconds. If it grows, the machine has become slower, and
+/// not the measured rival.
 pub(crate) fn calibrate() -> u64 {
     let start = std::time::Instant::now();
     let mut sum = 0;
@@ -103,7 +104,7 @@ mod tests {
         assert!(git(&["add", "file"]) && git(&["commit", "--quiet", "--message", "one"]));
         let clean = commit(directory.path()).unwrap();
         assert!(clean.len() == 40 && clean.bytes().all(|byte| byte.is_ascii_hexdigit()), "{clean}");
-        // A tag is no commit.
+        // A tag must not replace the commit.
         assert!(git(&["tag", "v1"]));
         assert_eq!(commit(directory.path()), Some(clean.clone()));
         fs::write(directory.path().join("file"), "two").unwrap();

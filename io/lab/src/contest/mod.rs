@@ -1,7 +1,9 @@
-//! Comparisons of balancers: a scenario's servers and rivals take turns under load, and what comes of it is kept, judged and told.
+//! Comparisons of balancers. The servers and rivals of a scenario run alternately under load, and the results
+//! are stored, judged and reported.
 //!
-//! [`play`] plays a scenario into a [`Store`] (one SQLite file); [`Analysis`] says what may be said of it, and [`report`] writes
-//! that down, [`export`] what it is made of. Nothing that it starts outlives it: [`Ledger`].
+//! [`play`] plays a scenario into a [`Store`] (one SQLite file). [`Analysis`] computes the statistics,
+//! [`report`] formats them, and [`export`] writes the underlying values. No process, file or network outlives
+//! the lab: see [`Ledger`].
 
 mod analysis;
 mod balancers;

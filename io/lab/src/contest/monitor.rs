@@ -1,4 +1,4 @@
-//! What balancer, servers and host do during a run.
+//! Monitors of balancer, servers and host during a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::watch::{
     Disks, Energy, Host, Interfaces, Moment, Processes, Source, Tcp, Watch, WatchError, Which,
 };
 
-/// What samples are of: processes of the balancer and of the servers, TCP of the networks that these are in, the machine; and what a scenario
-/// may ask for besides.
+/// Sources of samples: processes of the balancer and of the servers, TCP of their networks, and the machine.
+/// A scenario may add disks, interfaces and energy.
 pub(crate) const SOURCES: [&str; 8] =
     ["balancer", "servers", "balancer-tcp", "servers-tcp", "host", "disks", "interfaces", "energy"];
 
-/// A thread that looks at even times, at the beginning and at the end.
+/// Thread that takes samples at regular intervals, at the beginning and at the end.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     stop: Sender<()>,
@@ -26,7 +26,7 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Begins to look.
+    /// Starts the monitor.
     pub(crate) fn start(
         every: Duration,
         further: Vec<Watched>,
@@ -57,19 +57,21 @@ impl Monitor {
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
-            // The machine first, and last at the beginning: what looking at processes costs is not between its two ends.
+            // Reads the machine first at the end, and last at the beginning. The cost of reading processes is
+            // therefore outside the measured interval.
             for (name, watch) in watches.iter_mut().rev() {
                 add(&mut samples, name, &watch.read()?);
             }
             Ok(samples)
         };
         let thread = std::thread::Builder::new().name("monitor".to_owned()).spawn(look)?;
-        // The first look is before the first request; one that fails is told at the end.
+        // Waits for the first sample before the first request. `finish` reports a failure of the first
+        // sample.
         let _ = is_ready.recv();
         Ok(Self { stop, thread })
     }
 
-    /// Looks once more, and tells what was seen.
+    /// Takes the last sample and returns all of them.
     pub(crate) fn finish(self) -> Result<Vec<Sample>, String> {
         let _ = self.stop.send(());
         let seen = self.thread.join().map_err(|_| "it has panicked".to_owned())?;
@@ -77,7 +79,7 @@ impl Monitor {
     }
 }
 
-/// Without a balancer interfaces are those of the machine.
+/// Returns a source. Without a balancer, the interfaces are those of the machine.
 fn source(what: Watched, balancer: &[u32]) -> Result<Box<dyn Source>, WatchError> {
     Ok(match what {
         Watched::Disks => Box::new(Disks::new(Vec::new())?),
@@ -93,7 +95,7 @@ fn watch(source: Box<dyn Source>) -> Watch {
     Watch::new(vec![source])
 }
 
-/// TCP of the networks that these processes are in, each network once.
+/// Returns TCP sources for the networks of these processes, each network once.
 fn tcp(balancer: &[u32], servers: &[u32]) -> Vec<(&'static str, Watch)> {
     let network = |pid: &u32| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
     let of = |pids: &[u32]| pids.iter().find_map(|pid| Some((Tcp::of(*pid).ok()?, network(pid)?)));
@@ -105,7 +107,7 @@ fn tcp(balancer: &[u32], servers: &[u32]) -> Vec<(&'static str, Watch)> {
         .collect()
 }
 
-/// Those that are still there: the number of one that has ended may go to another.
+/// Watches the processes that still exist. The id of an ended process may belong to another one.
 fn processes(pids: &[u32]) -> Box<dyn Source> {
     let is_there = |pid: &&u32| Path::new("/proc").join(pid.to_string()).exists();
     Box::new(Processes::new(pids.iter().filter(is_there).map(|pid| Which::Pid(*pid)).collect()))
@@ -129,7 +131,7 @@ fn add(samples: &mut Vec<Sample>, source: &'static str, moment: &Moment) {
     }
 }
 
-/// CPU seconds that all subjects of a source used between the first look and the last.
+/// Returns the CPU seconds that all subjects of a source used between the first sample and the last.
 pub(crate) fn cpu_seconds(samples: &[Sample], source: &str) -> Option<f64> {
     let mut ends: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
     for sample in samples.iter().filter(|it| it.source == source && it.figure == "cpu_s") {
@@ -140,9 +142,9 @@ pub(crate) fn cpu_seconds(samples: &[Sample], source: &str) -> Option<f64> {
     (!ends.is_empty()).then(|| ends.values().map(|(first, last)| last - first).sum())
 }
 
-/// CPU seconds of the whole machine between the first look and the last: all time of its processors but that without work, and that which
-/// a hypervisor gave to others. Not the sum of what was spent: kernels count that by looking at each tick, and time without work to the
-/// microsecond.
+/// Returns the CPU seconds of the whole machine between the first sample and the last: all time of its
+/// processors without idle and steal time. Does not sum the busy modes, because kernels count those per tick,
+/// but idle time to the microsecond.
 pub(crate) fn machine_cpu_seconds(samples: &[Sample], processors: usize) -> Option<f64> {
     let spent = |figure: &str| {
         let mut own = samples.iter().filter(|it| it.source == "host" && it.figure == figure);
@@ -151,12 +153,12 @@ pub(crate) fn machine_cpu_seconds(samples: &[Sample], processors: usize) -> Opti
         Some((last.value - first.value, last.at_s - first.at_s))
     };
     let (idle_s, seconds) = spent("cpu_idle_s")?;
-    // Old kernels tell no more than that.
+    // Old kernels do not report these two.
     let others = ["cpu_iowait_s", "cpu_steal_s"].into_iter().filter_map(spent).map(|(spent_s, _)| spent_s);
     (processors > 0).then(|| (seconds * processors as f64 - idle_s - others.sum::<f64>()).max(0.0))
 }
 
-/// Processors of the machine, whether this program may use them or not. 0 = the kernel does not say.
+/// Returns the number of processors of the machine, whether this program may use them or not. 0 = unknown.
 pub(crate) fn processors() -> usize {
     let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     let is_one = |line: &&str| {
@@ -165,18 +167,18 @@ pub(crate) fn processors() -> usize {
     text.lines().filter(is_one).count()
 }
 
-/// Memory of all subjects of a source at the last look, pages that they share counted once.
+/// Returns the memory of all subjects of a source in the last sample. Shared pages count once.
 pub(crate) fn memory_bytes(samples: &[Sample], source: &str) -> Option<f64> {
     let mut last: BTreeMap<&str, f64> = BTreeMap::new();
     for figure in ["resident_bytes", "proportional_bytes"] {
         let own = samples.iter().filter(|it| it.source == source && it.figure == figure);
-        // What is shared in proportion is better known, where it may be read.
+        // Proportional memory is more exact, if it can be read.
         last.extend(own.map(|sample| (sample.subject.as_str(), sample.value)));
     }
     (!last.is_empty()).then(|| last.values().sum())
 }
 
-/// Why samples say nothing of a run of so many seconds; none if they do.
+/// Returns a reason if the samples do not cover a run of `seconds` seconds.
 pub(crate) fn flaw(samples: &[Sample], seconds: f64, every: Duration) -> Option<String> {
     let mut looks: Vec<f64> =
         samples.iter().filter(|sample| sample.source == "host").map(|it| it.at_s).collect();
@@ -185,12 +187,12 @@ pub(crate) fn flaw(samples: &[Sample], seconds: f64, every: Duration) -> Option<
     if looks.len() < 2 || (looks.len() as f64) < expected * 0.5 {
         return Some(format!("monitors looked {} times, not {expected:.0}", looks.len()));
     }
-    // They begin just before the load, and end just after.
+    // Samples begin just before the load and end just after it.
     let outside = looks.iter().filter(|at| **at > seconds + 2.0).count();
     (outside > 0).then(|| format!("{outside} of {} looks of monitors lie outside of the run", looks.len()))
 }
 
-/// Who had as many descriptors open as it may: what it could not do then is not its speed.
+/// Returns a process that reached its limit of file descriptors. Its figures then do not show its speed.
 pub(crate) fn out_of_descriptors(samples: &[Sample]) -> Option<String> {
     let most = |subject: &str, figure: &str| {
         let own = samples.iter().filter(|it| it.subject == subject && it.figure == figure);
@@ -265,7 +267,7 @@ mod tests {
             value: 1.0,
         };
         let every = Duration::from_secs(1);
-        // The last look comes when the run is over, on a busy machine a moment later.
+        // The last sample comes after the run, on a busy machine a moment later.
         assert_eq!(flaw(&[0.0, 1.0, 2.0, 3.0, 3.5].map(look), 3.0, every), None);
         let said = flaw(&[0.0, 1.0, 2.0, 3.0, 3.5, 7.0, 8.0].map(look), 3.0, every).unwrap();
         assert_eq!(said, "2 of 7 looks of monitors lie outside of the run");

@@ -10,21 +10,21 @@ use super::remote::Host;
 use super::stage::{Network, Place};
 use super::store::Sample;
 
-/// They look from when this is made until it is asked for what they saw.
+/// Monitors that run from creation until their samples are collected.
 #[derive(Debug)]
 pub(crate) struct Monitors {
     here: Monitor,
     there: Vec<Arc<Host>>,
 }
 
-/// What other machines do is kept under this name, each by its own.
+/// Source name of samples from other machines.
 const OTHERS: &str = "hosts";
 
 impl Monitors {
-    /// Begins with the balancer's processes and the servers', each on the machine that it is on.
+    /// Starts with the processes of the balancer and of the servers, each on its own machine.
     ///
     /// # Errors
-    /// A machine cannot watch them.
+    /// If a machine cannot watch them.
     pub(crate) fn start(
         network: &Network,
         (every, further): (Duration, &[Watched]),
@@ -54,10 +54,10 @@ impl Monitors {
         Ok(Self { here, there })
     }
 
-    /// What they saw of a run of so many seconds, and why that says nothing.
+    /// Returns the samples of a run of `seconds` seconds, and the reasons why they are not valid.
     ///
     /// # Errors
-    /// A machine cannot say.
+    /// If a machine cannot return its samples.
     pub(crate) fn finish(self, seconds: f64, every: Duration) -> Result<(Vec<Sample>, Vec<String>), String> {
         let mut samples = self.here.finish()?;
         let mut flaws: Vec<String> = monitor::flaw(&samples, seconds, every).into_iter().collect();
@@ -72,7 +72,7 @@ impl Monitors {
     }
 }
 
-/// With the name of its machine: numbers of processes are each machine's own.
+/// Adds the name of the machine to the subject, because process ids are unique only per machine.
 fn of(host: &str, sample: Sample) -> Sample {
     match sample.source {
         "host" => Sample { source: OTHERS, subject: host.to_owned(), ..sample },

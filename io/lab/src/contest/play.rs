@@ -1,4 +1,4 @@
-//! Plays a scenario: every case with every rival, again and again, in an order drawn from the seed.
+//! Plays a scenario: every case with every rival, repeatedly, in a random order from the seed.
 
 use std::fs;
 use std::path::Path;
@@ -17,61 +17,61 @@ use super::{identity, keepalived, machine};
 use crate::engine::raise_descriptor_limit;
 use crate::rng::Rng;
 
-/// What is played, and with what.
+/// Scenario to play, and its options.
 #[derive(Debug, Clone, Copy)]
 pub struct Play<'a> {
-    /// The scenario.
+    /// Scenario.
     pub scenario: &'a Scenario,
-    /// Its text, for complaints, and to know it again.
+    /// Text of the scenario, for error messages and to recognize it.
     pub source: &'a Source,
-    /// Whether it is the quick form.
+    /// True for the quick form.
     pub quick: bool,
-    /// The program of Weir.
+    /// Path of the program of Weir.
     pub own: &'a Path,
 }
 
-/// What happens meanwhile.
+/// Event during a play.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Labs that were killed had left something.
+    /// Remains of killed labs were removed.
     Cleaned(Cleaned),
-    /// Something at a line of the scenario.
+    /// Warning about a line of the scenario.
     Warning(Diagnostic),
     /// A rival is left out.
     LeftOut {
-        /// Who.
+        /// Name of the rival.
         rival: &'a str,
-        /// Why.
+        /// Reason.
         why: &'a str,
     },
-    /// Everybody is there.
+    /// The preparation is complete.
     Ready {
-        /// Runs in all.
+        /// Total number of runs.
         runs: usize,
-        /// Of these, those that the file has already.
+        /// Runs that the file already contains.
         done: usize,
     },
-    /// A run is over.
+    /// A run has ended.
     Ran {
-        /// It.
+        /// The run.
         run: &'a Played,
-        /// Runs that are there now.
+        /// Number of completed runs.
         done: usize,
-        /// Runs in all.
+        /// Total number of runs.
         runs: usize,
-        /// How long the others will take, by those so far.
+        /// Estimated time of the remaining runs.
         left: Duration,
     },
 }
 
-/// Why a scenario was not played to its end.
+/// Reason why a scenario was not played to its end.
 #[derive(Debug)]
 pub enum PlayError {
-    /// Something that the scenario asks for at a line.
+    /// Error at a line of the scenario.
     At(Box<Diagnostic>),
-    /// Something else.
+    /// Other error.
     Other(String),
-    /// The user wanted an end. What was played is kept.
+    /// The user stopped the lab. Completed runs are kept.
     Stopped,
 }
 
@@ -81,11 +81,12 @@ impl From<StoreError> for PlayError {
     }
 }
 
-/// Plays what `store` does not have yet. `stop` is asked often. Returns the names of rivals that were left out on the way, because
-/// they did not start or did not take what they should: the report says why.
+/// Plays the runs that `store` does not contain. Calls `stop` often. Returns the names of rivals that were
+/// left out during the play, because they did not start or did not accept their configuration. The report
+/// says why.
 ///
 /// # Errors
-/// The scenario cannot be played on this machine, or the user wants an end.
+/// If the scenario cannot be played on this machine, or if the user stops the lab.
 pub fn play(
     play: Play<'_>,
     store: &mut Store,
@@ -94,7 +95,7 @@ pub fn play(
 ) -> Result<Vec<String>, PlayError> {
     let Play { scenario, source, quick, own } = play;
     is_the_same(store, source, quick)?;
-    // Servers and balancers have it from here; those whose own limit is lower raise it themselves, or do not.
+    // Servers and balancers inherit the limit. A program may still set another limit itself.
     raise_descriptor_limit();
     let ledgers = Ledger::directory();
     let cleaned = Ledger::clean(&ledgers);
@@ -142,7 +143,7 @@ pub fn play(
         Err(_) if stop() => return Err(PlayError::Stopped),
         park => park.map_err(|cause| at_line(source, scenario.servers.mark, cause))?,
     };
-    // What was made last goes first: servers before their network and their files.
+    // Fields are dropped in this order: servers before their network and their files.
     let mut ring =
         Ring { scenario, directory: directory.path(), network, certificates, park, ledger, told: None };
     keep_facts(&play, &ring, &rivals, &left_out, store)?;
@@ -150,7 +151,7 @@ pub fn play(
     take_turns(&play, &mut ring, &rivals, store, stop, tell)
 }
 
-/// Plays the turns that are not in the file yet. Returns who was left out on the way.
+/// Plays the turns that are not in the file. Returns the rivals that were left out meanwhile.
 fn take_turns(
     play: &Play<'_>,
     ring: &mut Ring<'_>,
@@ -171,7 +172,7 @@ fn take_turns(
     let mut count = runs - open.len();
     tell(Event::Ready { runs, done: count });
     let (begun, mut played) = (Instant::now(), 0_u32);
-    // Places of those who are left out from here on.
+    // Indices of the rivals that are left out from here on.
     let mut ended: Vec<usize> = Vec::new();
     for (at, (place, turn)) in open.iter().enumerate() {
         if ended.contains(&turn.rival) {
@@ -180,7 +181,7 @@ fn take_turns(
         let (case, (rival, program)) = (&scenario.cases[turn.case], &rivals[turn.rival]);
         let ran = match ring.play(case, rival, program, stop) {
             Ok(ran) => ran,
-            // What was waited for in vain because of that, too.
+            // A stop also makes pending waits fail, so such errors count as a stop.
             Err(TurnError::Stopped) => return Err(PlayError::Stopped),
             Err(TurnError::Failed(_) | TurnError::Rival(_)) if stop() => return Err(PlayError::Stopped),
             Err(TurnError::Failed(cause)) => {
@@ -216,7 +217,7 @@ fn take_turns(
     Ok(ended.into_iter().map(|at| rivals[at].0.name.clone()).collect())
 }
 
-/// Whose turn it is.
+/// One turn of a rival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Turn {
     repeat: u32,
@@ -224,8 +225,8 @@ struct Turn {
     rival: usize,
 }
 
-/// All of them: repeats one after another, in each every case, in each of these every rival in an order of its own. What changes
-/// slowly on the machine meets all alike.
+/// Returns all turns: repeats in order, in each repeat every case, in each case every rival in random order.
+/// Slow changes of the machine therefore affect all rivals alike.
 fn turns(scenario: &Scenario, rivals: usize) -> impl Iterator<Item = Turn> {
     let mut rng = Rng::new(scenario.seed);
     let (repeats, cases) = (scenario.repeats, scenario.cases.len());
@@ -239,7 +240,7 @@ fn turns(scenario: &Scenario, rivals: usize) -> impl Iterator<Item = Turn> {
     })
 }
 
-/// Results of another scenario are not gone on with; nor are those of another state of things, see [`identity`].
+/// Refuses to continue results of another scenario. [`identity`] checks the programs and the machine.
 fn is_the_same(store: &Store, source: &Source, quick: bool) -> Result<(), PlayError> {
     let form = if quick { "quick" } else { "full" };
     for (key, own) in [("scenario", source.text.as_str()), ("form", form)] {
@@ -257,7 +258,7 @@ fn is_the_same(store: &Store, source: &Source, quick: bool) -> Result<(), PlayEr
     Ok(())
 }
 
-/// Those whose program is there, and of the others the name and why they are left out.
+/// Rivals with an existing program, and the names of the others with the reasons.
 type Rivals = (Vec<(Rival, Program)>, Vec<(String, String)>);
 
 fn find_rivals(
@@ -282,7 +283,7 @@ fn find_rivals(
         };
         match program {
             Ok(program) => found.push((rival.clone(), program)),
-            // Who names a program wants that one.
+            // A program that the scenario names must exist.
             Err(why) if rival.program.is_some() => return Err(at_line(play.source, rival.mark, why)),
             Err(why) => {
                 tell(Event::LeftOut { rival: &rival.name, why: &why });
@@ -298,7 +299,7 @@ fn find_rivals(
     Ok((found, left_out))
 }
 
-/// Whether the parties get networks of their own.
+/// Returns true if the parties get separate network namespaces.
 fn has_namespaces(scenario: &Scenario) -> bool {
     matches!(scenario.topology, Topology::Namespaces(_)) && is_root()
 }
@@ -322,7 +323,7 @@ fn make_network(
         .map_err(|cause| at_line(source, scenario.topology_mark, cause))
 }
 
-/// Certificates for all machines.
+/// Copies the certificates to all machines.
 fn give(pem: &Certificates, hosts: &Hosts) -> Result<(), String> {
     for path in [&pem.site, &pem.authority] {
         let text = fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
@@ -333,20 +334,20 @@ fn give(pem: &Certificates, hosts: &Hosts) -> Result<(), String> {
     Ok(())
 }
 
-/// In memory where there is such a directory: files of servers must not wait for disks.
+/// Creates the work directory in memory if possible, so that servers' files do not wait for disks.
 pub(super) fn work_directory(ledger: &mut Ledger) -> Result<tempfile::TempDir, String> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     let failed = |cause: std::io::Error| format!("a directory in {}: {cause}", parent.display());
     let directory = tempfile::Builder::new().prefix("weir-lab-").tempdir_in(&parent).map_err(failed)?;
     ledger.work_directory(directory.path()).map_err(failed)?;
-    // Workers of rivals run as another user.
+    // Workers of rivals may run as another user.
     let all_may_read = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);
     fs::set_permissions(directory.path(), all_may_read).map_err(failed)?;
     Ok(directory)
 }
 
-/// What the report tells of scenario, machine and rivals.
+/// Stores the facts about scenario, machine and rivals for the report.
 fn keep_facts(
     play: &Play<'_>,
     ring: &Ring<'_>,

@@ -1,18 +1,20 @@
-//! One end of the interval that holds the capacity: shown by loads of its own, with a stated chance of being wrong.
+//! One end of the interval that contains the capacity. Separate loads confirm it with a known probability of
+//! error.
 
-/// A rate, and on which side of the capacity it is to be.
+/// Rate, and the side of the capacity on which it should be.
 ///
-/// The capacity is the rate at which a load keeps the goal as often as not. That a rate is below it is shown by betting: of
-/// a wealth of 1 a share is put, at even odds, on each load that it keeps the goal. If the rate is not below, that is no better
-/// than fair, and by Ville's inequality (1939) such a wealth ever reaches 1 / p with a probability of at most p, whenever one
-/// stops (Shafer, 2021, "Testing by betting"). Loads must not depend on each other but by the rate. A rate that cannot be shown makes
-/// way for one further out, which must be shown more surely, so that all attempts of an edge together are wrong with no more than its error.
+/// The capacity is the rate at which half of the loads meet the goal. A betting test shows that a rate is
+/// below it. Of a wealth of 1, a share is bet at even odds on each load that it meets the goal. If the rate
+/// is not below the capacity, the bet is at best fair. By Ville's inequality (1939), such a wealth reaches 1
+/// / p with a probability of at most p, regardless of the stopping time (Shafer, 2021, "Testing by betting").
+/// Loads must be independent except for the rate. If a rate cannot be confirmed, a rate further out is tried
+/// with a stricter level. All attempts of an edge together are wrong with at most its error probability.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Edge {
     per_s: f64,
-    /// Loads are to keep the goal; else to miss it.
+    /// True if loads should meet the goal at this rate, false if they should miss it.
     keeps: bool,
-    /// Further out in the next attempt, as a factor of the rate: to the power of 1, 2, 4, ...
+    /// Factor by which the next attempt moves the rate outwards, to the power of 1, 2, 4, ...
     step: f64,
     error: f64,
     attempt: i32,
@@ -25,44 +27,47 @@ pub(super) struct Edge {
 enum State {
     Open,
     Shown,
-    /// Not even far out.
+    /// Given up: even a rate far out could not be confirmed.
     Given,
 }
 
-/// Of the wealth, on each load: 7 loads that agree show an edge of an interval of 95 percent, and with one in ten that does not, 10 do.
+/// Share of the wealth that is bet on each load. 7 agreeing loads confirm an edge of an interval of 95
+/// percent. If one in ten disagrees, 10 loads do.
 const STAKE: f64 = 0.8;
-/// With so little an attempt is lost.
+/// Wealth below which an attempt fails.
 const RUIN: f64 = 0.1;
-/// With so many loads, too: they agree hardly more often than not.
+/// Maximum number of loads of an attempt. Then they agree hardly more often than not, and the attempt fails.
 const LOADS_MAX: u32 = 24;
-/// The last is 12 times as far out as the first, where a step is 2 percent, and beyond all reason where it is 5.
+/// Maximum number of attempts. With a step of 2 percent, the last one is at 12 times the first rate. With a
+/// step of 5 percent, it is beyond any useful rate.
 const ATTEMPTS_MAX: i32 = 8;
-/// Lower rates take too long to ask.
+/// Minimum rate. A probe of a lower rate takes too long.
 const PER_S_MIN: f64 = 0.1;
 
 impl Edge {
-    /// At `per_s` at first, below the capacity if loads are to keep the goal, else above it; wrong with a probability of at most `error`.
+    /// Creates an edge that begins at `per_s`: below the capacity if `keeps`, else above it. It is wrong with
+    /// a probability of at most `error`.
     pub(super) fn new(per_s: f64, keeps: bool, precision: f64, error: f64) -> Self {
         let step = if keeps { 1.0 / (1.0 + precision) } else { 1.0 + precision };
         Self { per_s, keeps, step, error, attempt: 0, wealth: 1.0, loads: 0, state: State::Open }
     }
 
-    /// The rate to ask next; `None` = it is over.
+    /// Returns the next rate to probe; `None` = the edge is decided.
     pub(super) fn next(&self) -> Option<f64> {
         (self.state == State::Open).then_some(self.per_s)
     }
 
-    /// The rate that is on this side of the capacity; `None` = none is known.
+    /// Returns the rate that is confirmed to be on this side of the capacity; `None` = none is known.
     pub(super) fn shown(&self) -> Option<f64> {
         (self.state == State::Shown).then_some(self.per_s)
     }
 
-    /// No rate could be shown to be on this side.
+    /// Returns true if no rate could be confirmed to be on this side.
     pub(super) fn is_given_up(&self) -> bool {
         self.state == State::Given
     }
 
-    /// What a load came to. No rate beyond `max_per_s` is asked.
+    /// Records the outcome of a load. Limits the next rate to `max_per_s`.
     pub(super) fn tell(&mut self, kept: bool, max_per_s: f64) {
         self.loads += 1;
         self.wealth *= if kept == self.keeps { 1.0 + STAKE } else { 1.0 - STAKE };
@@ -78,8 +83,8 @@ impl Edge {
         }
     }
 
-    /// How probably this attempt may be wrong: three quarters of the error for the first, and a quarter of that for each one more, which
-    /// is all of it in the end.
+    /// Returns the permitted error probability of this attempt. The first attempt may use three quarters of
+    /// the error, and each further one a quarter of the one before. The sum is the whole error.
     fn level(&self) -> f64 {
         self.error * 0.75 * 0.25_f64.powi(self.attempt)
     }
@@ -123,7 +128,7 @@ mod tests {
     fn a_rate_that_is_not_below_the_capacity_is_hardly_ever_shown_to_be() {
         let mut rng = Rng::new(1);
         let wrong = (0..4_000).filter(|_| {
-            // Precisely at it, at every attempt.
+            // Exactly at the capacity in each attempt.
             let mut edge = Edge::new(100.0, true, 0.05, ERROR);
             while edge.next().is_some() {
                 edge.tell(rng.unit() < 0.5, 1e6);
@@ -131,7 +136,7 @@ mod tests {
             edge.shown().is_some()
         });
         let wrong = wrong.count();
-        // 2.5 percent of 4,000, and three deviations of 10.
+        // 2.5 percent of 4,000, and three standard deviations of 10.
         assert!(wrong <= 130, "{wrong}");
     }
 }

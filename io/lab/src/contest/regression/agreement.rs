@@ -1,23 +1,25 @@
-//! Whether two plays of a scenario come to the same verdicts.
+//! Compares the verdicts of two plays of a scenario.
 
 use super::super::analysis::{Analysis, Pair, Standing};
 
-/// What both files say of who is better, over all cases.
+/// Verdicts of both files over all cases.
 ///
-/// The same is: both name the same one, or both show that there is no difference that matters, or both are undecided. Weaker is
-/// what only one of them could show: the other does not deny it. Contradictory are two who are both sure, and of something else.
+/// Two verdicts are the same if both name the same rival, both show no difference that matters, or both are
+/// undecided. A verdict is weaker if only one file shows it, because the other does not contradict it.
+/// Verdicts are contradictory if both files show a result, and the results differ.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdicts {
-    /// So many are the same.
+    /// Number of equal verdicts.
     pub same: usize,
-    /// Those that one file shows and the other does not, a sentence each.
+    /// Verdicts that only one file shows, one sentence each.
     pub weaker: Vec<String>,
-    /// Those that one file shows and the other denies, a sentence each.
+    /// Verdicts that the other file contradicts, one sentence each.
     pub contradictory: Vec<String>,
 }
 
 impl Verdicts {
-    /// Of every two that the first file compares; not of those of whom it shows nothing and the second has nothing.
+    /// Compares every pair of the first file. Skips pairs that are undecided there and absent in the second
+    /// file.
     pub(super) fn of(before: &Analysis, after: &Analysis) -> Self {
         let mut verdicts = Self::default();
         for old in before.pairs.iter().filter(|pair| pair.case.is_none()) {
@@ -31,7 +33,7 @@ impl Verdicts {
                 verdicts.same += 1;
                 continue;
             }
-            // Nothing is shown by either.
+            // Neither file shows a result.
             if standing == Standing::Open && new.is_none() {
                 continue;
             }
@@ -52,7 +54,7 @@ impl Verdicts {
         verdicts
     }
 
-    /// How many there are.
+    /// Returns the number of verdicts.
     pub fn count(&self) -> usize {
         self.same + self.weaker.len() + self.contradictory.len()
     }

@@ -1,7 +1,8 @@
-//! Whether one file of results is worse than another: a gate for changes.
+//! Detects if one file of results is worse than another: a gate for changes.
 //!
-//! Who answers with errors is quick, and who does not answer has no latency at all: failures and what is missing are looked at first.
-//! What the lab itself is to blame for says nothing of who was measured: it closes no gate, and opens none.
+//! A rival that responds with errors is quick, and a rival that does not respond has no latency. Therefore
+//! failures and missing results are checked first. Faults of the lab say nothing about the rival, so they
+//! neither close nor open the gate.
 
 mod agreement;
 mod sameness;
@@ -15,82 +16,84 @@ use super::analysis::{Analysis, SUCCESS_MIN};
 use super::store::Played;
 pub use agreement::Verdicts;
 
-/// What the second file is, measured by the first.
+/// Comparison of a second file with a first one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Comparison {
-    /// Figures that both have.
+    /// Measures that both files have.
     pub figures: Vec<Regression>,
-    /// Requests that failed, of each case and rival that both have.
+    /// Failed requests of each case and rival that both files have.
     pub failures: Vec<Failures>,
-    /// What the first file has and the second cannot be measured by, a sentence each. Each is a reason to stop.
+    /// Parts of the first file that are missing in the second, one sentence each. Each of them makes the
+    /// second file worse.
     pub missing: Vec<String>,
-    /// What the second file does not say, by the lab's own fault, a sentence each: it may be worse or not.
+    /// Parts that are unknown in the second file through a fault of the lab, one sentence each. They may be
+    /// worse or not.
     pub unknown: Vec<String>,
-    /// Runs of the second file that are not measured for that reason, a sentence each.
+    /// Runs of the second file that are not measured through a fault of the lab, one sentence each.
     pub unmeasured: Vec<String>,
     /// Verdicts over all cases.
     pub verdicts: Verdicts,
-    /// What else is to be known of the comparison.
+    /// Further notes about the comparison.
     pub notes: Vec<String>,
 }
 
-/// One figure of one case of one rival, in both files.
+/// One measure of one case and rival in both files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Regression {
-    /// Which case.
+    /// Name of the case.
     pub case: String,
-    /// Who.
+    /// Name of the rival.
     pub rival: String,
-    /// By which figure.
+    /// Measure.
     pub measure: Measure,
-    /// In the first file.
+    /// Value in the first file.
     pub before: Estimate,
-    /// In the second.
+    /// Value in the second file.
     pub after: Estimate,
-    /// By the test, how the first stands to the second.
+    /// Result of the test of the first file against the second.
     pub evidence: Evidence,
-    /// How likely chance alone makes such a difference, as one of many.
+    /// P-value after correction for multiple comparisons.
     pub adjusted: f64,
-    /// The least that this could be with so many runs, however large the difference.
+    /// Lowest corrected p-value that is possible with this number of runs, however large the difference.
     pub least: f64,
 }
 
-/// Requests of one case of one rival that failed, in both files.
+/// Failed requests of one case and rival in both files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failures {
-    /// Which case.
+    /// Name of the case.
     pub case: String,
-    /// Who.
+    /// Name of the rival.
     pub rival: String,
-    /// Share of the requests in the first file, of all runs.
+    /// Share of failed requests in all runs of the first file.
     pub before: f64,
-    /// In the second.
+    /// Share of failed requests in all runs of the second file.
     pub after: f64,
-    /// By the test, how the first stands to the second.
+    /// Result of the test of the first file against the second.
     pub evidence: Evidence,
-    /// How likely chance alone makes such a difference, as one of many.
+    /// P-value after correction for multiple comparisons.
     pub adjusted: f64,
-    /// The least that this could be with so many runs, however large the difference.
+    /// Lowest corrected p-value that is possible with this number of runs, however large the difference.
     pub least: f64,
-    /// Something is lost or reloaded in this case: requests may fail, and by how much differs from run to run.
+    /// Set when the case has trouble: requests may fail, and their share varies between runs.
     pub is_by_design: bool,
 }
 
-/// A share of failed requests that is larger by this much is worse, whatever chance may do.
+/// Increase of the share of failed requests that is always worse, without a test.
 const FAILED_MORE: f64 = 0.01;
-/// One that is larger by this much is worse if runs say so beyond chance.
+/// Increase of the share of failed requests that is worse if it is significant.
 const FAILED_MORE_SURELY: f64 = 0.001;
 
 impl Comparison {
-    /// Whether the second file is worse: a figure beyond chance and by more than `tolerance` (0.02 = 2 percent), more failures, or
-    /// something is missing.
+    /// Returns true if the second file is worse: a measure differs significantly and by more than `tolerance`
+    /// (0.02 = 2 percent), more requests failed, or results are missing.
     pub fn is_worse(&self, tolerance: f64) -> bool {
         !self.missing.is_empty()
             || self.failures.iter().any(Failures::is_worse)
             || self.figures.iter().any(|one| one.is_worse(tolerance))
     }
 
-    /// Of something there are so few runs that it could not be shown to be worse, however much it is.
+    /// Returns true if some results have too few runs to be shown as worse, however much worse they are.
     pub fn is_hopeless(&self) -> bool {
         !self.unknown.is_empty()
             || self.figures.iter().any(Regression::is_hopeless)
@@ -99,54 +102,58 @@ impl Comparison {
 }
 
 impl Regression {
-    /// The second file's median / the first's.
+    /// Returns the median of the second file divided by that of the first.
     pub fn ratio(&self) -> f64 {
         self.after.median / self.before.median
     }
 
-    /// The two differ beyond chance, by more than `tolerance` (0.02 = 2 percent), and median and test say the same.
+    /// Returns true if the difference is significant and larger than `tolerance` (0.02 = 2 percent), and
+    /// median and test agree.
     pub fn differs(&self, tolerance: f64) -> bool {
         let is_agreed = self.before.median.partial_cmp(&self.after.median) == Some(self.evidence.direction);
         self.adjusted < SIGNIFICANT && is_agreed && (self.ratio() - 1.0).abs() > tolerance
     }
 
-    /// The second file is worse, beyond chance and by more than `tolerance`.
+    /// Returns true if the second file is worse, significantly and by more than `tolerance`.
     pub fn is_worse(&self, tolerance: f64) -> bool {
         self.differs(tolerance) && (self.ratio() > 1.0) != self.measure.is_more_better()
     }
 
-    /// With so few runs no difference could be shown, however large.
+    /// Returns true if there are too few runs to show any difference, however large.
     pub fn is_hopeless(&self) -> bool {
         self.least >= SIGNIFICANT
     }
 }
 
 impl Failures {
-    /// None did in either file: nothing is asked of chance.
+    /// Returns true if no request failed in either file, so that no test is necessary.
     pub fn is_none(&self) -> bool {
         self.before == 0.0 && self.after == 0.0
     }
 
-    /// The second file is worse: by so much that nobody asks, unless requests may fail; or beyond chance.
+    /// Returns true if the second file is worse. A large increase is always worse, unless requests may fail
+    /// in this case. A smaller one is worse if it is significant.
     pub fn is_worse(&self) -> bool {
         let is_sure = self.adjusted < SIGNIFICANT && self.evidence.direction == Ordering::Less;
         let more = self.after - self.before;
         (!self.is_by_design && more > FAILED_MORE) || (is_sure && more > FAILED_MORE_SURELY)
     }
 
-    /// Requests may fail, and with so few runs it could not be shown that more do, however many.
+    /// Returns true if requests may fail in this case, and there are too few runs to show any increase.
     pub fn is_hopeless(&self) -> bool {
         self.is_by_design && !self.is_none() && self.least >= SIGNIFICANT
     }
 }
 
-/// Measures the second file by the first, by what the first one's scenario judges by. They were made at different times, so that
-/// nothing is paired (Mann and Whitney), and all that is asked is one family (Holm): figures, and shares of failed requests where
-/// there are any. Latencies of runs with under 99% of the answers as expected are not compared: such runs are counted as failures.
-/// Where something is lost or reloaded requests fail by design, and how many do and for how long is what is compared.
+/// Compares the second file with the first, by the measures of the first scenario's `judge`.
+///
+/// The files are from different times, so runs are not paired (Mann-Whitney test). All comparisons are one
+/// family (Holm's correction): measures, and the shares of failed requests that are not zero. Latencies of
+/// runs with under 99% expected responses are not compared, because such runs count as failures. In cases
+/// with trouble, requests fail by design, and the number and duration of failures are compared.
 pub fn compare(before: &Analysis, after: &Analysis) -> Comparison {
     let mut compared = Comparison { notes: notes(before, after), ..Comparison::default() };
-    // Without root it is another than the scenario asks for.
+    // Without root, the topology is not the one that the scenario requests.
     let played = |analysis: &Analysis| analysis.results.meta.get("topology").cloned().unwrap_or_default();
     let (old, new) = (played(before), played(after));
     if old != new {
@@ -186,7 +193,7 @@ pub fn compare(before: &Analysis, after: &Analysis) -> Comparison {
 }
 
 impl Comparison {
-    /// One rival in one case.
+    /// Compares one rival in one case.
     fn add(&mut self, before: &Analysis, after: &Analysis, case: &Case, rival: &str) {
         let name = case.name.as_str();
         let (old, new) = (valid(before, name, rival), valid(after, name, rival));
@@ -206,7 +213,7 @@ impl Comparison {
                 "{name}, {rival}: {} valid runs in the first file, none in the second ({why})",
                 old.len()
             );
-            // One that was measured is enough to know that something is wrong.
+            // One measured run suffices to show a fault of the rival.
             let is_labs = !unmeasured.is_empty() && unmeasured.len() == runs(after, name, rival).count();
             if is_labs {
                 self.unknown.push(said)
@@ -221,7 +228,8 @@ impl Comparison {
             self.notes
                 .push(format!("{name}, {rival}: {invalid} of {all} runs of the second file are invalid"));
         }
-        // Also of invalid runs: a server that is stuck makes its worst ones invalid. But not of those that the lab has spoilt.
+        // Includes invalid runs, because a stuck server makes its worst runs invalid. Excludes runs that the
+        // lab made invalid.
         let all = |analysis| runs(analysis, name, rival).filter(|run| run.is_measured()).collect::<Vec<_>>();
         self.failures.push(failures(case, rival, &all(before), &all(after)));
         for measure in &before.scenario.judge {
@@ -241,7 +249,7 @@ impl Comparison {
                     adjusted: 1.0,
                     least: least_ranked(old.len(), new.len()),
                 }),
-                // How many fail is compared by itself.
+                // The number of failures is compared separately.
                 (Some(_), None) if case.has_trouble() && !measure.is_of_trouble() => self.notes.push(said()),
                 (Some(_), None) => self.missing.push(said()),
                 (None, _) => {}
@@ -249,7 +257,7 @@ impl Comparison {
         }
     }
 
-    /// What is left of probabilities, as those of one family.
+    /// Corrects the p-values as one family.
     fn adjust(&mut self) {
         let failures = self.failures.iter_mut().filter(|one| !one.is_none());
         let figures = self.figures.iter_mut().map(|one| (&one.evidence, &mut one.adjusted, &mut one.least));
@@ -258,7 +266,8 @@ impl Comparison {
         let own: Vec<f64> = family.iter().map(|(evidence, ..)| evidence.probability).collect();
         let count = own.len() as f64;
         for ((_, adjusted, least), own) in family.into_iter().zip(holm(&own)) {
-            // Where it is the only one that is worse, it is compared with all of them.
+            // If only this one is significant, Holm's correction multiplies its p-value by the size of the
+            // family.
             (*adjusted, *least) = (own, (*least * count).min(1.0));
         }
     }
@@ -285,14 +294,14 @@ fn why_none(analysis: &Analysis, case: &str, rival: &str) -> String {
     }
 }
 
-/// Of runs that were answered; what is of trouble, of all.
+/// Returns the values of runs with enough expected responses. For measures of trouble, all runs count.
 fn figures(runs: &[&Played], measure: Measure) -> Vec<f64> {
     let answered = runs.iter().filter(|run| measure.is_of_trouble() || 1.0 - failed(run) >= SUCCESS_MIN);
     let figure = |run: &&Played| run.figures.iter().find(|(it, _)| *it == measure).map(|(_, value)| *value);
     answered.filter_map(figure).collect()
 }
 
-/// Share of a run's requests.
+/// Returns the share of failed requests of a run.
 fn failed(run: &Played) -> f64 {
     1.0 - run.succeeded as f64 / run.sent.max(1) as f64
 }
@@ -303,7 +312,7 @@ fn failures(case: &Case, rival: &str, old: &[&Played], new: &[&Played]) -> Failu
         1.0 - sum(|run| run.succeeded) as f64 / sum(|run| run.sent).max(1) as f64
     };
     let each = |runs: &[&Played]| runs.iter().map(|run| failed(run)).collect::<Vec<_>>();
-    // What went wrong in runs that do not count must not let later ones fail.
+    // Failures in invalid runs of the first file must not excuse failures in the second.
     let sound: Vec<&Played> = old.iter().copied().filter(|run| run.is_valid()).collect();
     Failures {
         case: case.name.clone(),
@@ -317,7 +326,7 @@ fn failures(case: &Case, rival: &str, old: &[&Played], new: &[&Played]) -> Failu
     }
 }
 
-/// Facts of the machines that differ, and rivals' versions.
+/// Returns notes about different facts of the machines, and different versions of rivals.
 fn notes(before: &Analysis, after: &Analysis) -> Vec<String> {
     let mut notes = Vec::new();
     let fact = |analysis: &Analysis, name: &str| analysis.results.meta.get(name).cloned().unwrap_or_default();
@@ -327,7 +336,7 @@ fn notes(before: &Analysis, after: &Analysis) -> Vec<String> {
             "verdicts: differences up to {old} do not matter in the first file, up to {new} in the second"
         ));
     }
-    // What looks costs time of the machine, too.
+    // Monitors also use CPU time of the machine.
     let monitors = |analysis: &Analysis| {
         let names = analysis.scenario.monitors.iter().map(|what| what.name());
         format!("{:?}", names.collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! Whether two files were asked the same: every key of their scenarios that decides about figures, by name.
+//! Compares the scenarios of two files by every key that influences the figures.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use weir_config::lab::{Case, Rival, Scenario};
 
-/// What all cases have in common, and differs: a sentence each. Where a program lies is no matter; versions are told elsewhere.
+/// Returns differences that all cases share, one sentence each. Ignores paths of programs. Other notes
+/// compare versions.
 pub(super) fn of_all(old: &Scenario, new: &Scenario) -> Vec<String> {
     [
         ("servers", differences(&old.servers, &new.servers, &["program"])),
@@ -19,24 +20,25 @@ pub(super) fn of_all(old: &Scenario, new: &Scenario) -> Vec<String> {
     .collect()
 }
 
-/// What differs between two rivals of one name; empty = nothing.
+/// Returns the differences between two rivals with the same name; empty = none.
 pub(super) fn of_rivals(old: &Rival, new: &Rival) -> String {
     differences(old, new, &["program"])
 }
 
-/// What differs between two cases of one name; empty = nothing.
+/// Returns the differences between two cases with the same name; empty = none.
 pub(super) fn of_cases(old: &Case, new: &Case) -> String {
     differences(old, new, &[])
 }
 
-/// Whatever there is of both by name, so that a key that is new is not forgotten here; keys `but` are, at every level.
+/// Compares the serialized fields of both, so that new keys are included automatically. Ignores the keys
+/// `but` at every level.
 fn differences(old: &impl Serialize, new: &impl Serialize, but: &[&str]) -> String {
     let value = |of: Result<Value, serde_json::Error>| without(of.unwrap_or_default(), but);
     let (old, new) = (value(serde_json::to_value(old)), value(serde_json::to_value(new)));
     let (Value::Object(old), Value::Object(new)) = (&old, &new) else {
         return if old == new { String::new() } else { said(&old, &new) };
     };
-    // One that only one of them has is not written in the other.
+    // A key may exist in only one of the two.
     let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let of = |all: &Map<String, Value>, key: &String| all.get(key).cloned().unwrap_or_default();
     let values = keys.into_iter().map(|key| (key, of(old, key), of(new, key)));
