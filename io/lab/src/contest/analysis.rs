@@ -87,7 +87,7 @@ pub struct Noise {
     pub worst: f64,
     /// Number of runs in which the fixed piece of work took over a fifth longer.
     pub slow_runs: usize,
-    /// Slowdown in the second half of the runs, if it is significant; `None` = not significant.
+    /// Slowdown in the second half of the runs (negative: speedup), if it is significant and over 2 percent.
     pub drift: Option<f64>,
     /// Half the interquartile range of the fixed piece of work, divided by its median.
     pub spread: f64,

@@ -143,8 +143,8 @@ pub(crate) fn cpu_seconds(samples: &[Sample], source: &str) -> Option<f64> {
 }
 
 /// Returns the CPU seconds of the whole machine between the first sample and the last: all time of its
-/// processors without idle and steal time. Does not sum the busy modes, because kernels count those per tick,
-/// but idle time to the microsecond.
+/// processors minus idle, I/O wait and steal time. Does not sum the busy modes, because kernels count those
+/// per tick, but idle time to the microsecond.
 pub(crate) fn machine_cpu_seconds(samples: &[Sample], processors: usize) -> Option<f64> {
     let spent = |figure: &str| {
         let mut own = samples.iter().filter(|it| it.source == "host" && it.figure == figure);

@@ -5,8 +5,8 @@
 ///
 /// The capacity is the rate at which half of the loads meet the goal. A betting test shows that a rate is
 /// below it. Of a wealth of 1, a share is bet at even odds on each load that it meets the goal. If the rate
-/// is not below the capacity, the bet is at best fair. By Ville's inequality (1939), such a wealth reaches 1
-/// / p with a probability of at most p, regardless of the stopping time (Shafer, 2021, "Testing by betting").
+/// is not below the capacity, the bet is at best fair. By Ville's inequality (1939), such a wealth reaches
+/// 1/p with a probability of at most p, regardless of the stopping time (Shafer, 2021, "Testing by betting").
 /// Loads must be independent except for the rate. If a rate cannot be confirmed, a rate further out is tried
 /// with a stricter level. All attempts of an edge together are wrong with at most its error probability.
 #[derive(Debug, Clone, PartialEq)]

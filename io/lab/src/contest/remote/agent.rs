@@ -1,4 +1,4 @@
-//! The other machine's side: does what it is asked, until nobody asks any more.
+//! The agent on another machine, which executes the lab's requests until the connection ends.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
@@ -18,14 +18,15 @@ use super::super::{identity, machine, play, servers};
 use super::words::{Answer, Ask, Hello, Seen, Start};
 use crate::engine::raise_descriptor_limit;
 
-/// Serves one lab on another machine, which asks over `input`: until that ends. Then nothing is left of what was started here.
+/// Serves one lab that sends requests over `input`, until the input ends. Then ends and removes everything
+/// that was started here.
 ///
 /// # Errors
-/// It cannot begin, or cannot answer.
+/// If the agent cannot begin, or cannot respond.
 pub fn serve(own: &Path, input: impl BufRead, mut output: impl Write) -> Result<(), String> {
     raise_descriptor_limit();
     let ledgers = Ledger::directory();
-    // What an agent left that was killed.
+    // Removes the remains of killed agents.
     Ledger::clean(&ledgers);
     let mut ledger =
         Ledger::open(&ledgers).map_err(|cause| format!("a ledger in {}: {cause}", ledgers.display()))?;
@@ -45,7 +46,7 @@ pub fn serve(own: &Path, input: impl BufRead, mut output: impl Write) -> Result<
         said.map_err(|cause| format!("standard output: {cause}"))
     };
     say(serde_json::to_string(&hello))?;
-    // Processes end before the ledger that knows them.
+    // Processes are dropped before the ledger that records them.
     let mut agent = Agent { own, network, ledger, processes: BTreeMap::new(), monitor: None };
     for line in input.lines() {
         let line = line.map_err(|cause| format!("standard input: {cause}"))?;
@@ -63,7 +64,7 @@ struct Agent<'a> {
     own: &'a Path,
     network: Network,
     ledger: Ledger,
-    /// By the number of their leader.
+    /// Processes by the id of their group's leader.
     processes: BTreeMap<u32, Process>,
     monitor: Option<Monitor>,
 }
@@ -139,7 +140,7 @@ fn at(path: &Path) -> impl FnOnce(io::Error) -> String + '_ {
     move |cause| format!("{}: {cause}", path.display())
 }
 
-/// Where a program is that may be only a name.
+/// Returns the path of a program that may be given as a name.
 fn found(program: &Path) -> Result<PathBuf, String> {
     match program.to_str().filter(|name| !name.contains('/')) {
         None => Ok(program.to_owned()),

@@ -1,4 +1,4 @@
-//! This side of another machine: asks, and waits for answers.
+//! This side of another machine: sends requests to its agent and waits for the responses.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -22,25 +22,25 @@ pub(crate) struct Hosts {
     servers: Vec<Arc<Host>>,
 }
 
-/// Another machine, as long as the connection to it stands. What was started there ends with that.
+/// Another machine while its connection is open. Everything that was started there ends with the connection.
 #[derive(Debug)]
 pub(crate) struct Host {
-    /// As the scenario calls it.
+    /// Name in the scenario.
     pub(crate) name: String,
-    /// Where others reach it.
+    /// Address at which other machines reach it.
     address: IpAddr,
-    /// Where files of this lab lie there.
+    /// Directory of this lab's files there.
     pub(crate) directory: PathBuf,
-    /// The program of Weir there.
+    /// Path of the program of Weir there.
     pub(crate) own: PathBuf,
     link: Mutex<Link>,
 }
 
 impl Hosts {
-    /// Connects to all of them, and takes `own` there: the program of Weir.
+    /// Connects to all machines, and copies `own` to them: the program of Weir.
     ///
     /// # Errors
-    /// One cannot be reached, or Weir does not run there; the text names it.
+    /// If a machine cannot be reached, or if Weir does not run there. The text names the machine.
     pub(crate) fn connect(hosts: &lab::Hosts, own: &Path, stop: Stop<'_>) -> Result<Self, String> {
         let mut known: Vec<(&lab::Host, Arc<Host>)> = Vec::new();
         let (config, silence_max) = (hosts.ssh_config.as_deref(), hosts.timeout.duration());
@@ -62,7 +62,7 @@ impl Hosts {
         Ok(Self { balancer: of(&hosts.balancer)?, servers })
     }
 
-    /// Who is where; the client is on this machine.
+    /// Returns the machine of a place; `None` = this machine, which runs the client.
     pub(crate) fn at(&self, place: Place) -> Option<&Arc<Host>> {
         match place {
             Place::Client | Place::Spare => None,
@@ -71,7 +71,7 @@ impl Hosts {
         }
     }
 
-    /// Each once.
+    /// Returns each machine once.
     pub(crate) fn each(&self) -> Vec<&Arc<Host>> {
         let mut each = vec![&self.balancer];
         for host in &self.servers {
@@ -115,7 +115,7 @@ impl Host {
         answer.map_err(|cause| format!("{}: {cause}", self.name))
     }
 
-    /// Where somebody may listen: at this port, or at a free one for 0.
+    /// Returns an address to listen on: with this port, or with a free one for 0.
     pub(crate) fn address(&self, port: u16) -> io::Result<SocketAddr> {
         let address = SocketAddr::new(self.address, port);
         match port {
@@ -152,7 +152,7 @@ impl Host {
         self.ask(&Ask::Checksum { program: program.to_owned() })
     }
 
-    /// Names and values of what this machine is.
+    /// Returns names and values of the facts about this machine.
     pub(crate) fn facts(&self) -> Result<Vec<(String, String)>, String> {
         let facts: Vec<(String, String)> = self.ask(&Ask::Facts)?;
         Ok(facts.into_iter().map(|(name, value)| (format!("{}: {name}", self.name), value)).collect())
@@ -162,7 +162,7 @@ impl Host {
         self.ask(&Ask::Calibrate)
     }
 
-    /// Starts a program, and says which process it is.
+    /// Starts a program and returns its process id.
     pub(crate) fn start(&self, start: Start) -> Result<u32, String> {
         self.ask(&Ask::Start(start))
     }
@@ -202,7 +202,7 @@ impl Host {
         self.ask(&Ask::Watch { every_ms, further, balancer, servers })
     }
 
-    /// What monitors saw since [`Self::watch`].
+    /// Returns the samples since [`Self::watch`].
     pub(crate) fn seen(&self) -> Result<Vec<Sample>, String> {
         let seen: Vec<Seen> = self.ask(&Ask::Seen)?;
         Ok(seen.into_iter().filter_map(Seen::sample).collect())
@@ -217,7 +217,7 @@ mod tests {
 
     fn hosts(destination: &str) -> lab::Hosts {
         let host = |destination: &str| lab::Host { destination: destination.to_owned(), address: None };
-        // Nothing of the user's, and nobody's name.
+        // An SSH configuration that is independent of the user's.
         lab::Hosts {
             balancer: host(destination),
             servers: vec![host(destination)],

@@ -1,4 +1,5 @@
-//! The connection to another machine: one `ssh`, over which first the program of Weir goes, then questions and answers.
+//! The connection to another machine: one `ssh` that first transfers the program of Weir, then requests and
+//! responses.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -15,30 +16,30 @@ use rustix::io::Errno;
 
 use super::words::{Answer, Ask, Hello};
 
-/// The connection.
+/// Connection to another machine.
 #[derive(Debug)]
 pub(super) struct Link {
     ssh: Child,
-    /// `None` = it is being ended.
+    /// Input of ssh; `None` = the connection is being closed.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// What ssh complains about.
+    /// Standard error of ssh.
     complaints: File,
-    /// Whoever takes nothing and says nothing for so long is stuck.
+    /// Time without any progress after which the machine counts as stuck.
     silence_max: Duration,
-    /// It was: what there is to say of it, however often it is asked again.
+    /// Error text of a stuck machine, which all further requests return.
     stuck: Option<String>,
 }
 
-/// More lines than this nobody's login greets with.
+/// Maximum number of lines that a login may print before the agent starts.
 const GREETINGS_MAX: usize = 200;
-/// What an agent may take to end what it has started; a machine under heavy load gets time.
+/// Maximum time for an agent to end what it has started. A busy machine needs more time.
 const END_MAX: Duration = Duration::from_secs(20);
-/// So much a pipe that has room takes at once (PIPE_BUF, pipe(7)).
+/// Number of bytes that a pipe with room accepts at once (PIPE_BUF, pipe(7)).
 const PIECE_BYTES: usize = 4_096;
 
-/// What the other machine's shell does: puts the first bytes that come into a file of its own, starts that, and takes it away when it
-/// has ended. In quotes that every login shell understands.
+/// Returns the script for the remote shell. It writes the first bytes of the input to a file, runs that file,
+/// and removes it after its end. Every login shell understands its quotes.
 fn script(program_bytes: u64) -> String {
     format!(
         "exec sh -c 'd=$(mktemp -d \"${{TMPDIR:-/tmp}}/weir-lab-program-XXXXXX\") || exit 1; trap \"rm -rf \\\"$d\\\"\" EXIT; \
@@ -47,10 +48,11 @@ fn script(program_bytes: u64) -> String {
 }
 
 impl Link {
-    /// Connects, and takes `own` there: the program of Weir.
+    /// Connects, and copies `own` to the machine: the program of Weir.
     ///
     /// # Errors
-    /// It cannot be reached, does not take the program, or is silent for longer than `silence_max`; the text has what ssh said.
+    /// If the machine cannot be reached, does not accept the program, or is silent for longer than
+    /// `silence_max`. The text contains the output of ssh.
     pub(super) fn open(
         destination: &str,
         config: Option<&Path>,
@@ -61,7 +63,7 @@ impl Link {
         let mut program = File::open(own).map_err(failed)?;
         let size = program.metadata().map_err(failed)?.len();
         let mut command = Command::new("ssh");
-        // Nobody is there to be asked, and a machine that has gone is noticed within seconds.
+        // Disables prompts, because no user can answer them, and detects a lost machine within seconds.
         for option in ["BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=5", "ServerAliveCountMax=3"]
         {
             command.args(["-o", option]);
@@ -81,7 +83,8 @@ impl Link {
         let failed = |what: &'static str| move |cause: io::Error| format!("{what}: {cause}");
         let complaints = tempfile::tempfile().map_err(failed("a temporary file"))?;
         let stderr = complaints.try_clone().map_err(failed("a temporary file"))?;
-        // A group of its own: Ctrl-C in the terminal is for the lab, which ends the others in order.
+        // A separate process group: Ctrl-C in the terminal must reach only the lab, which ends the others in
+        // order.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr).process_group(0);
         let mut ssh = command.spawn().map_err(failed("ssh"))?;
         let (Some(input), Some(output)) = (ssh.stdin.take(), ssh.stdout.take()) else {
@@ -97,7 +100,7 @@ impl Link {
         })
     }
 
-    /// What the agent says first. Logins may greet before.
+    /// Reads the first message of the agent. The login may print other lines before.
     pub(super) fn greeting(&mut self) -> Result<Hello, String> {
         for _ in 0..GREETINGS_MAX {
             if let Ok(hello) = serde_json::from_str(&self.line()?) {
@@ -114,7 +117,7 @@ impl Link {
         serde_json::from_str(&line).map_err(|cause| format!("{cause}: {line}"))
     }
 
-    /// Sends all of it, and says how many bytes that were.
+    /// Sends the whole content and returns the number of bytes.
     fn send(&mut self, content: &mut dyn Read) -> Result<u64, String> {
         let mut piece = [0; PIECE_BYTES];
         let mut sent = 0;
@@ -137,7 +140,7 @@ impl Link {
         }
     }
 
-    /// The next line, without its end.
+    /// Returns the next line without its end.
     fn line(&mut self) -> Result<String, String> {
         let mut line = Vec::new();
         loop {
@@ -161,25 +164,26 @@ impl Link {
         }
     }
 
-    /// With what ssh, or the other machine's shell, has said of it.
+    /// Returns the error text of ssh or the remote shell, or else `cause`.
     fn lost(&self, cause: &str) -> String {
         let said = self.complained();
         if said.is_empty() { cause.to_owned() } else { said }
     }
 
-    /// It is stuck, and not waited for any more: the connection ends. If its agent ever goes on, it sees that, and ends, too.
+    /// Closes the connection of a stuck machine and returns the error text. If its agent ever continues, it
+    /// sees the end and ends, too.
     fn silent(&mut self) -> String {
         self.input = None;
         let _ = self.ssh.kill();
         let said = self.complained();
-        // What ssh has said before may be a greeting, and does not tell why.
+        // Earlier output of ssh may be a greeting and not the cause.
         let said = if said.is_empty() { said } else { format!("; ssh had said: {said}") };
         let text = format!("no answer within {:?}{said}", self.silence_max);
         self.stuck = Some(text.clone());
         text
     }
 
-    /// The end of what ssh has said.
+    /// Returns the end of the output of ssh.
     fn complained(&self) -> String {
         let mut said = vec![0; 4096];
         let length = self.complaints.metadata().map_or(0, |metadata| metadata.len());
@@ -191,7 +195,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // The agent sees the end of it, and ends.
+        // The agent sees the end of its input and ends.
         self.input = None;
         let until = Instant::now() + END_MAX;
         while let Ok(None) = self.ssh.try_wait() {
@@ -205,7 +209,7 @@ impl Drop for Link {
     }
 }
 
-/// Waits until something comes, or can be sent; false = it did not within this time.
+/// Waits until data can be read or sent. Returns false if the time is over before.
 fn is_ready(what: impl AsFd, flags: PollFlags, within: Duration) -> bool {
     let until = Instant::now() + within;
     loop {
@@ -213,7 +217,7 @@ fn is_ready(what: impl AsFd, flags: PollFlags, within: Duration) -> bool {
         let Ok(left) = Timespec::try_from(left) else { return true };
         match poll(&mut [PollFd::new(&what, flags)], Some(&left)) {
             Err(Errno::INTR) => {}
-            // What else is wrong is told by whoever reads or writes next.
+            // The next read or write reports other errors.
             ready => return ready != Ok(0),
         }
     }
@@ -225,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell in place of ssh.
+    /// Returns a link with a shell in place of ssh.
     fn link(script: &str) -> Link {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -236,13 +240,13 @@ mod tests {
 
     #[test]
     fn a_machine_that_does_not_answer_is_waited_for_as_long_as_was_said_and_left() {
-        // It stops in the middle of an answer.
+        // The agent stops in the middle of a response.
         let mut link = link("echo 'welcome' >&2; printf '{}\\n{\"done\":'; exec sleep 600");
         assert_eq!(link.line().unwrap(), "{}");
         link.silence_max = MOMENT;
         let said = link.exchange(&Ask::Calibrate).unwrap_err();
         assert_eq!(said, "no answer within 50ms; ssh had said: welcome");
-        // Nobody waits for it at the end, and nothing more is asked.
+        // ssh has been killed, and further requests fail at once.
         wait_until("the end of ssh", PATIENCE, || link.ssh.try_wait().unwrap().is_some());
         assert_eq!(link.exchange(&Ask::Calibrate).unwrap_err(), said);
     }
@@ -251,7 +255,7 @@ mod tests {
     fn a_machine_that_takes_nothing_is_left_as_well() {
         let mut link = link("exec sleep 600");
         link.silence_max = MOMENT;
-        // More than the pipe to it holds.
+        // More than the pipe to the shell can hold.
         let said = link.send(&mut io::repeat(0).take(1 << 24)).unwrap_err();
         assert_eq!(said, "no answer within 50ms");
     }

@@ -1,9 +1,10 @@
 //! Other machines of a scenario, reached over SSH.
 //!
-//! One `ssh` for each machine carries everything: first the program of Weir itself, which is put into a directory of its own there and
-//! started ([`agent`]), then questions and answers, a line of JSON each ([`words`]). When that connection ends, however it ends, the
-//! agent ends what it has started and takes its files away; the shell around it takes the program away. [`Host`] is this side of it,
-//! [`link`] the way there. A machine that says nothing for too long is left, and named.
+//! One `ssh` per machine carries all data. First it transfers the program of Weir, which the remote shell
+//! stores in a temporary directory and starts ([`agent`]). Then it carries requests and responses, one line
+//! of JSON each ([`words`]). When the connection ends for any reason, the agent ends what it has started and
+//! removes its files, and the shell removes the program. [`Host`] is this side, and [`link`] is the
+//! connection. A machine that is silent for too long is disconnected and named.
 
 mod agent;
 mod host;

@@ -1,4 +1,4 @@
-//! What is asked of another machine, and how it answers.
+//! Requests to another machine and its responses.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,73 +10,73 @@ use super::super::monitor::SOURCES;
 use super::super::store::Sample;
 use crate::watch::figure_name;
 
-/// The first thing that an agent says.
+/// First message of an agent.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// Where it keeps its files.
+    /// Directory of its files.
     pub(super) directory: PathBuf,
-    /// Its own program.
+    /// Path of its own program.
     pub(super) program: PathBuf,
-    /// Where ssh has reached it, if it says.
+    /// Address at which ssh has reached it, if known.
     pub(super) address: Option<String>,
 }
 
-/// A question.
+/// Request to an agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "kebab-case")]
 pub(super) enum Ask {
-    /// An empty directory; one that is there loses what is in it.
+    /// Creates an empty directory. Deletes the content of an existing one.
     Fresh { path: PathBuf },
-    /// A file with this text.
+    /// Writes a file with this text.
     Write { path: PathBuf, text: String },
-    /// The files that servers serve: one for each size.
+    /// Creates the files that servers serve, one per size.
     Files { directory: PathBuf, sizes: Vec<u64> },
-    /// A port of this address at which nobody listens.
+    /// Returns a free port of this address.
     FreePort { address: SocketAddr },
-    /// Whether one can listen there.
+    /// Checks that a listener is possible at this address.
     Listen { address: SocketAddr },
-    /// The program of a product, by name.
+    /// Finds the program of a product by name.
     Find { product: String, named: Option<PathBuf> },
-    /// The beginning of a file's checksum.
+    /// Returns the beginning of a file's checksum.
     Checksum { program: PathBuf },
-    /// A program, which goes on.
+    /// Starts a program in the background.
     Start(Start),
-    /// How a program that was started has ended; null = it has not.
+    /// Returns how a started program has ended; null = it runs.
     Ended { process: u32 },
-    /// What it has said last.
+    /// Returns the last output of a program.
     LastWords { process: u32 },
-    /// It and all that it has started.
+    /// Returns the ids of a process and of all that it has started.
     Members { process: u32 },
-    /// A signal for it.
+    /// Sends a signal to a process.
     Signal { process: u32, signal: i32 },
-    /// Its end, and that of all that it has started.
+    /// Ends a process and all that it has started.
     End { process: u32 },
-    /// Whether somebody answers there.
+    /// Checks that a server answers at this address.
     Answers { address: SocketAddr, path: Option<String> },
-    /// Monitors begin, with further ones by name.
+    /// Starts monitors, with further ones by name.
     Watch { every_ms: u64, further: Vec<String>, balancer: Vec<u32>, servers: Vec<u32> },
-    /// Monitors end, and say what they saw.
+    /// Ends the monitors and returns their samples.
     Seen,
-    /// How long the fixed piece of work takes.
+    /// Returns the time of the fixed piece of work.
     Calibrate,
-    /// What machine it is.
+    /// Returns the facts about the machine.
     Facts,
 }
 
-/// How a program is started.
+/// Program to start.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Start {
-    /// What it is called in messages.
+    /// Name in messages.
     pub(crate) name: String,
-    /// Its path, or its name.
+    /// Path or name of the program.
     pub(crate) program: String,
     pub(crate) arguments: Vec<String>,
     pub(crate) environment: Vec<(String, String)>,
-    /// Where it runs, and where what it says goes.
+    /// Working directory, which also gets the output.
     pub(crate) directory: PathBuf,
 }
 
-/// An answer: something, or why not.
+/// Response: a value, or the reason of a failure.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
@@ -84,7 +84,7 @@ pub(super) enum Answer {
     Failed(String),
 }
 
-/// What a monitor saw: when, of what, of whom, which figure, how much.
+/// Sample in transit: time, source, subject, figure, value.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Seen(f64, String, String, String, f64);
 
@@ -95,7 +95,7 @@ impl From<Sample> for Seen {
 }
 
 impl Seen {
-    /// `None`: it is of a figure or a source that this Weir does not know.
+    /// Returns the sample; `None` = this version of Weir does not know the figure or the source.
     pub(super) fn sample(self) -> Option<Sample> {
         let Self(at_s, source, subject, figure, value) = self;
         let source = SOURCES.into_iter().find(|name| *name == source)?;

@@ -1,16 +1,16 @@
-//! What each case asks for.
+//! Describes the load of each case.
 
 use weir_config::lab::{Case, Demand, Loss, Scenario, ServerKind, Topology};
 
 use super::document::Table;
 
-/// A row for each case.
+/// Returns a table with one row per case.
 pub(super) fn cases(scenario: &Scenario) -> Table {
     let head =
         ["case", "asks for", "servers", "concurrency", "requests", "connections", "links", "what happens"];
     let mut rows: Vec<Vec<String>> = scenario.cases.iter().map(|case| row(scenario, case)).collect();
     let mut head = head.map(str::to_owned).to_vec();
-    // Most scenarios lose and reload nothing.
+    // Most scenarios have no trouble, so this column would be empty.
     if rows.iter().all(|row| row.last().is_some_and(String::is_empty)) {
         head.pop();
         rows.iter_mut().for_each(|row| drop(row.pop()));
@@ -124,7 +124,7 @@ fn trouble(case: &Case) -> String {
     said.join(", ")
 }
 
-/// Bytes, in the largest unit in which they are a whole number.
+/// Formats bytes in the largest unit that gives a whole number.
 fn size(bytes: u64) -> String {
     const UNITS: [(u64, &str); 6] = [
         (1 << 30, "GiB"),

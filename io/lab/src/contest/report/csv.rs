@@ -1,3 +1,5 @@
+//! Writes results as CSV.
+
 use serde_json::Value;
 use weir_config::lab::Measure;
 use weir_stats::mean;
@@ -6,8 +8,8 @@ use super::super::analysis::Analysis;
 use super::super::flaw::{RunFlaw, Whose};
 use super::super::store::Played;
 
-/// A line for each run, with every figure that it has, and requests and bytes of each server as `s1=50;s2=50` (RFC 4180): what is judged,
-/// then what ApacheBench, httperf and vegeta say of a run.
+/// Returns a line per run (RFC 4180). It contains every measure, and requests and bytes of each server as
+/// `s1=50;s2=50`. Further columns are the figures that ApacheBench, httperf and vegeta report.
 pub fn csv(analysis: &Analysis) -> String {
     let measures = Measure::ALL.map(Measure::name).join(",");
     let mut out = format!(
@@ -42,7 +44,7 @@ pub fn csv(analysis: &Analysis) -> String {
     out
 }
 
-/// Why a run counts for nothing, each reason with whose fault it is.
+/// Returns the reasons why a run is invalid, each with the party at fault.
 fn flaws(run: &Played) -> String {
     let said = |flaw: &RunFlaw| {
         format!("{}: {}", if flaw.whose == Whose::Lab { "lab" } else { "measured" }, flaw.text)
@@ -50,11 +52,11 @@ fn flaws(run: &Played) -> String {
     run.flaws.iter().map(said).collect::<Vec<_>>().join("; ")
 }
 
-/// Distributions of a summary, and what is known of each, all in milliseconds.
+/// Distributions of a summary and their statistics, in milliseconds.
 const TIMES: [&str; 6] = ["latency", "raw_latency", "connect", "waiting", "processing", "transfer"];
 const OF_TIMES: [&str; 9] = ["min", "mean", "deviation", "p50", "p90", "p95", "p99", "p999", "max"];
 
-/// Columns by where a summary has them. `session` is a connection with all its calls.
+/// Columns, with their JSON pointers in a summary. `session` is a connection with all its calls.
 const NUMBERS: [(&str, &str); 16] = [
     ("answered", "/requests/answered"),
     ("late", "/requests/late"),
@@ -81,7 +83,7 @@ fn names_of_more() -> Vec<String> {
     times.chain(numbers).chain(rates).chain(["statuses".to_owned(), "faults".to_owned()]).collect()
 }
 
-/// In the order of [`names_of_more`]; what a summary does not have is empty.
+/// Returns the values in the order of [`names_of_more`]. A value that a summary does not have is empty.
 fn more(summary: &str) -> Vec<String> {
     let summary: Value = serde_json::from_str(summary).unwrap_or_default();
     let at = |pointer: &str| summary.pointer(pointer).filter(|value| value.is_number()).map(Value::to_string);
@@ -89,7 +91,7 @@ fn more(summary: &str) -> Vec<String> {
     let numbers = NUMBERS.iter().map(|(_, pointer)| at(pointer));
     let mut more: Vec<String> = times.chain(numbers).map(Option::unwrap_or_default).collect();
     more.extend(of_reply_rates(&summary));
-    // Pairs of what and how often, as servers are written.
+    // Formats pairs of name and count in the same way as servers.
     let pairs = |name: &str| {
         let pair = |pair: &Value| {
             let what = pair.get(0)?;
@@ -103,7 +105,8 @@ fn more(summary: &str) -> Vec<String> {
     more
 }
 
-/// The least, the mean, the most and the standard deviation, as httperf has them of its samples of five seconds.
+/// Returns the minimum, the mean, the maximum and the standard deviation, as httperf computes them from its
+/// samples of five seconds.
 fn of_reply_rates(summary: &Value) -> [String; 4] {
     let rates = summary.get("reply_rates").and_then(Value::as_array).into_iter().flatten();
     let rates: Vec<f64> = rates.filter_map(Value::as_f64).collect();

@@ -1,4 +1,4 @@
-//! What a report says, before it is written in some form.
+//! Content of a report, independent of its format.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,28 @@ use super::super::rivals::ConfigSize;
 use super::verdict::{self, Finding};
 use super::{cases, grid, plots, tables};
 
-/// A piece of a report.
+/// Block of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Block {
     Title(String),
     Heading(String),
-    /// Who wins what, and by how much.
+    /// Table of winners and their advantage.
     Grid(Table),
-    /// What the verdict says of one figure, an entry each.
+    /// Verdict about one measure, one entry per finding.
     Verdict(Vec<String>),
-    /// Reasons to doubt, a sentence each.
+    /// Reasons to doubt the results, one sentence each.
     Warning(Vec<String>),
     Text(String),
     List(Vec<String>),
     Table(Table),
-    /// An SVG, for forms that can show it.
+    /// SVG, for formats that can show it.
     Plot(String),
-    /// What is not needed at once.
+    /// Content that is hidden until the reader opens it.
     Fold {
         title: String,
         blocks: Vec<Block>,
     },
-    /// Somebody's configuration.
+    /// Configuration of a rival.
     Config {
         name: String,
         text: String,
@@ -45,8 +45,8 @@ pub(super) struct Table {
     pub(super) rows: Vec<Vec<String>>,
 }
 
-/// What decides stands first and open: who wins what, whether that may be believed, and what was played. The rest is folded away, where a
-/// form can do so.
+/// Returns the report. The grid of winners, doubts, and the description of the play come first and are
+/// visible. The rest is folded, if the format supports that.
 pub(super) fn of(analysis: &Analysis) -> Vec<Block> {
     let scenario = &analysis.scenario;
     let meta = |key: &str| analysis.results.meta.get(key).cloned().unwrap_or_default();
@@ -133,7 +133,7 @@ fn fold(title: &str, blocks: Vec<Block>, to: &mut Vec<Block>) {
     }
 }
 
-/// Reasons to doubt what stands above, or that the machine gave none.
+/// Returns reasons to doubt the results, or a note that the machine gave none.
 fn doubts(analysis: &Analysis, findings: &[Finding]) -> Vec<Block> {
     let noise = analysis.noise;
     let mut said: Vec<String> = Vec::new();
@@ -167,12 +167,12 @@ fn doubts(analysis: &Analysis, findings: &[Finding]) -> Vec<Block> {
     warning.into_iter().chain(is_known.then_some(Block::Text(steady))).collect()
 }
 
-/// `4.3%`, for people.
+/// Formats a share for people, such as `4.3%`.
 fn share(share: f64) -> String {
     format!("{:.1}%", share * 100.0)
 }
 
-/// What was played, with whom.
+/// Adds the description of the play and its rivals.
 fn played(analysis: &Analysis, blocks: &mut Vec<Block>) {
     let scenario = &analysis.scenario;
     let topology = analysis.results.meta.get("topology").cloned().unwrap_or_default();
@@ -207,7 +207,7 @@ fn played(analysis: &Analysis, blocks: &mut Vec<Block>) {
     )));
 }
 
-/// Those over all cases; those in single ones by themselves, as they are many.
+/// Adds comparisons over all cases. Those in single cases are folded, because there are many.
 fn comparisons(analysis: &Analysis, blocks: &mut Vec<Block>) {
     if analysis.pairs.is_empty() {
         return;
@@ -227,10 +227,10 @@ fn comparisons(analysis: &Analysis, blocks: &mut Vec<Block>) {
     }
 }
 
-/// More invalid runs are folded away.
+/// Number of invalid runs that are listed. Further ones are folded.
 const LISTED_MAX: usize = 8;
 
-/// What was left out.
+/// Adds a list of rivals and runs that were left out.
 fn trust(analysis: &Analysis, blocks: &mut Vec<Block>) {
     blocks.push(Block::Heading("What was left out".to_owned()));
     let mut list: Vec<String> = Vec::new();
@@ -293,13 +293,14 @@ fn machine(analysis: &Analysis) -> Vec<Block> {
         .meta
         .iter()
         .filter(|(key, value)| !hidden.contains(&key.as_str()) && !value.is_empty());
-    // Programs that were measured, each with the beginning of its SHA-256: two versions may call themselves the same.
+    // Measured programs, each with the beginning of its SHA-256, because two builds may report the same
+    // version.
     let identity = analysis.results.meta.get(identity::KEY).and_then(|text| serde_json::from_str(text).ok());
     let identity: BTreeMap<String, String> = identity.unwrap_or_default();
     let builds = identity
         .into_iter()
         .filter_map(|(key, value)| Some(vec![format!("build of {}", key.strip_prefix("rival ")?), value]));
-    // Older files call it the commit, as if it were the programs'.
+    // Older files call the key "commit", as if it were the commit of the programs.
     let named = |key: &String| match key.as_str() {
         "commit" | DIRECTORY_COMMIT => {
             "commit of the directory in which it was started (programs may be of another)".to_owned()

@@ -1,14 +1,15 @@
-//! Who wins what, and by how much, in one table.
+//! Table of winners and their advantage.
 
 use super::super::analysis::{Analysis, Pair, Standing};
 use super::document::Table;
 use super::tables::percent;
 use super::verdict::Winner;
 
-/// More rows are left out, if they decide nothing.
+/// Maximum number of rows. Undecided rows are left out first.
 const ROWS_MAX: usize = 24;
 
-/// A row for each two rivals that are compared, a column for each figure that is judged by, over all cases. `None` = nobody is compared.
+/// Returns a table with a row per pair of rivals and a column per measure, over all cases. `None` = no rivals
+/// are compared.
 pub(super) fn grid(analysis: &Analysis) -> Option<Table> {
     let overall: Vec<&Pair> = analysis.pairs.iter().filter(|pair| pair.case.is_none()).collect();
     let mut who: Vec<(&str, &str)> = Vec::new();
@@ -65,7 +66,7 @@ fn cell(pair: &Pair) -> String {
     }
 }
 
-/// `20% less`, or `25% more`; from twice on as a multiple.
+/// Formats a ratio as `20% less` or `25% more`, from 2 on as a multiple.
 fn change(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 2.0 => format!("{ratio:.1} times as much"),
@@ -74,7 +75,7 @@ fn change(ratio: f64) -> String {
     }
 }
 
-/// The least change first.
+/// Formats a range, with the smaller change first.
 fn range(low: f64, high: f64) -> String {
     let (near, far) = if low < 1.0 { (high, low) } else { (low, high) };
     format!("{} to {}", change(near), change(far)).replacen("% less to", "% to", 1).replacen(

@@ -1,3 +1,5 @@
+//! Writes a report as HTML.
+
 use weir_sim::chart::{STYLE, escaped};
 
 use super::document::{Block, Table};
@@ -73,7 +75,8 @@ fn rows(table: &Table) -> String {
     )
 }
 
-/// A figure, and in small letters below it what stands behind it in brackets: so that a table of eight cases fits into a page.
+/// Formats a value with its interval in a smaller font below it, so that a table of eight cases fits on a
+/// page.
 fn two_lines(text: &str) -> String {
     match text.split_once(" (") {
         None => escaped(text),

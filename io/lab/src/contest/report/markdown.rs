@@ -1,3 +1,5 @@
+//! Writes a report as Markdown.
+
 use super::document::{Block, Table};
 
 pub(super) fn render(blocks: &[Block]) -> String {
@@ -37,7 +39,7 @@ fn rendered(blocks: &[Block]) -> String {
     out
 }
 
-/// Returns whether a section has plots, and beside them nothing but their captions.
+/// Returns true if a section has only plots and their captions.
 fn is_only_plots(blocks: &[Block]) -> bool {
     blocks.iter().any(|block| matches!(block, Block::Plot(_)))
         && blocks.iter().all(|block| matches!(block, Block::Plot(_) | Block::Text(_)))
@@ -55,7 +57,7 @@ fn rows(table: &Table) -> String {
     out
 }
 
-/// What somebody named must not become markup.
+/// Escapes text from outside, which must not become markup.
 fn escaped(text: &str) -> String {
     text.replace('<', "&lt;").replace(['\r', '\n'], " ")
 }

@@ -1,4 +1,4 @@
-//! What came of a scenario, as a page, as Markdown and as CSV. All three tell the same.
+//! Reports of a scenario as a page, as Markdown and as CSV, with the same content.
 
 mod cases;
 mod csv;
@@ -15,12 +15,12 @@ use super::analysis::Analysis;
 pub use csv::csv;
 pub use verdict::{verdict, verdict_by_figure};
 
-/// One HTML file: nothing is fetched from anywhere, and there is no script.
+/// Returns one HTML file without scripts, which fetches nothing.
 pub fn html(analysis: &Analysis) -> String {
     html::render(&document::of(analysis))
 }
 
-/// Markdown; without plots.
+/// Returns Markdown without plots.
 pub fn markdown(analysis: &Analysis) -> String {
     markdown::render(&document::of(analysis))
 }

@@ -17,12 +17,12 @@ const LEFT: f64 = 64.0;
 const BOTTOM: f64 = 36.0;
 const TOP: f64 = 14.0;
 
-/// So many colours there are.
+/// Number of colors.
 const COLOURS: usize = 12;
-/// More plots of one kind nobody looks at.
+/// Maximum number of plots of one kind. More would be of no use.
 pub(super) const PLOTS_MAX: usize = 12;
 
-/// Whether a case out of so many has a plot: the first and the last, and others evenly between.
+/// Returns true if a case has a plot: the first and the last one, and others at even distances.
 fn is_drawn(number: usize, count: usize) -> bool {
     count <= PLOTS_MAX || (0..PLOTS_MAX).any(|plot| plot * (count - 1) / (PLOTS_MAX - 1) == number)
 }
@@ -31,7 +31,7 @@ fn colour(at: usize) -> String {
     format!("c{}", at % COLOURS)
 }
 
-/// Names, each with the number of its colour.
+/// Returns a legend of names with the numbers of their colors.
 fn legend<'n>(names: impl Iterator<Item = (usize, &'n str)>) -> String {
     let entry = |(at, name): (usize, &str)| {
         format!("<span><i class=\"key {}\"></i>{}</span> ", colour(at), escaped(name))
@@ -39,19 +39,19 @@ fn legend<'n>(names: impl Iterator<Item = (usize, &'n str)>) -> String {
     format!("<p class=\"legend\">{}</p>\n", names.map(entry).collect::<String>())
 }
 
-/// A rival has the same colour in all plots.
+/// Returns the number of a rival's color, which is the same in all plots.
 fn number_of(analysis: &Analysis, rival: &str) -> Option<usize> {
     analysis.scenario.rivals.iter().position(|other| other.name == rival)
 }
 
-/// What a bar shows.
+/// Content of a bar.
 struct Bar {
     value: f64,
-    /// Where its median lies, drawn on top of it.
+    /// Interval of the median, drawn on top of the bar.
     interval: Option<(f64, f64)>,
 }
 
-/// A bar for each case and rival, with its interval on top.
+/// Draws a bar per case and rival, with its interval on top.
 pub(super) fn bars(analysis: &Analysis, measure: Measure) -> String {
     let bar = |case: &str, rival: &str| {
         let estimate = analysis.cell(case, rival, measure)?.estimate;
@@ -60,7 +60,7 @@ pub(super) fn bars(analysis: &Analysis, measure: Measure) -> String {
     drawn(analysis, measure.title(), "", bar)
 }
 
-/// A bar for each case and rival: its median, in percent of the best of the case.
+/// Draws a bar per case and rival: its median in percent of the best of the case.
 pub(super) fn bars_of_the_best(analysis: &Analysis, measure: Measure) -> String {
     let bar = |case: &str, rival: &str| {
         let value = tables::percent_of_the_best(analysis, measure, case, rival)?;
@@ -69,7 +69,7 @@ pub(super) fn bars_of_the_best(analysis: &Analysis, measure: Measure) -> String 
     drawn(analysis, &format!("In percent of the best: {}", measure.name()), "%", bar)
 }
 
-/// Bars in groups, one for each case; `label` is for those who do not see them.
+/// Draws bars in groups, one group per case. `label` is the text for readers who do not see the plot.
 fn drawn(analysis: &Analysis, label: &str, unit: &str, bar_of: impl Fn(&str, &str) -> Option<Bar>) -> String {
     let scenario = &analysis.scenario;
     let names: Vec<&str> = scenario.rivals.iter().map(|rival| rival.name.as_str()).collect();
@@ -133,7 +133,7 @@ fn drawn(analysis: &Analysis, label: &str, unit: &str, bar_of: impl Fn(&str, &st
     svg
 }
 
-/// Processors that the balancer used, a plot for each case.
+/// Draws the processors that the balancer used, a plot per case.
 pub(super) fn cpu_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     let of_case = |case: &str| {
         let curves = analysis.results.cpu.iter().filter(|curve| curve.case == case);
@@ -142,7 +142,7 @@ pub(super) fn cpu_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     plots(analysis, "cpu", "processors used", of_case)
 }
 
-/// Processors that all servers together used, a plot for each case.
+/// Draws the processors that all servers together used, a plot per case.
 pub(super) fn server_cpu_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     let of_case = |case: &str| {
         let curves = analysis.results.server_cpu.iter().filter(|curve| curve.case == case);
@@ -151,7 +151,7 @@ pub(super) fn server_cpu_over_time(analysis: &Analysis) -> Vec<(String, String)>
     plots(analysis, "server-cpu", "processors used by servers", of_case)
 }
 
-/// Servers that ran, a plot for each case.
+/// Draws the number of running servers, a plot per case.
 pub(super) fn servers_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     let of_case = |case: &str| {
         let is_it = |(figure, curve): &&(&str, CpuCurve)| *figure == "running" && curve.case == case;
@@ -161,7 +161,8 @@ pub(super) fn servers_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     plots(analysis, "servers", "servers", of_case)
 }
 
-/// What a fleet was asked for and what it had, a plot for each of them and each case. The rate is in servers, by what one can do.
+/// Draws the demand of a fleet and its servers, a plot per fleet and case. The rate is in servers, by the
+/// capacity of one server.
 pub(super) fn fleets_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     const CURVES: [(&str, &str); 4] = [
         ("rate_per_s", "rate, in servers"),
@@ -189,7 +190,7 @@ pub(super) fn fleets_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     fleets.flat_map(of_fleet).collect()
 }
 
-/// Median latencies, a plot for each case: of each rival the run whose mean is in the middle.
+/// Draws median latencies, a plot per case. For each rival, shows the run whose mean is in the middle.
 pub(super) fn latency_over_time(analysis: &Analysis) -> Vec<(String, String)> {
     let of_case = |case: &str| {
         let rivals = analysis.scenario.rivals.iter();
@@ -218,7 +219,7 @@ fn plots<'a>(
         let (x_to, y_to) = all().fold((0.0_f64, 0.0_f64), |(x, y), point| (x.max(point.0), y.max(point.1)));
         let names: Vec<&str> = found.iter().map(|(name, _)| *name).collect();
         let shown: Vec<String> = names.iter().map(|name| escaped(name)).collect();
-        // Curves of a fleet are no rivals.
+        // The curves of a fleet are not named after rivals.
         let of = |(at, name): (usize, &&str)| number_of(analysis, name).unwrap_or(at);
         let numbers: Vec<usize> = names.iter().enumerate().map(of).collect();
         let curves: Vec<Curve<'_>> = found
@@ -234,7 +235,8 @@ fn plots<'a>(
     plots
 }
 
-/// Of the valid run with the middle mean: when, in seconds, and the median latency then, in milliseconds.
+/// Returns times in seconds and median latencies in milliseconds, of the valid run whose mean is in the
+/// middle.
 fn moments(analysis: &Analysis, case: &str, rival: &str) -> Option<Vec<(f64, f64)>> {
     let mean = |run: &super::super::store::Played| {
         run.figures.iter().find(|(measure, _)| *measure == Measure::Mean).map(|(_, value)| *value)

@@ -10,7 +10,8 @@ use super::super::store::{Growth, Losses};
 use super::document::Table;
 use crate::judge;
 
-/// Rows are rivals, columns cases; what others have published stands below. `None` = nobody has a figure.
+/// Returns a table with rivals as rows and cases as columns. Published figures of others are below. `None` =
+/// no rival has a value.
 pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
     let scenario = &analysis.scenario;
     let mut table = Table { head: head(analysis, "rival"), rows: Vec::new() };
@@ -34,7 +35,7 @@ pub(super) fn measure(analysis: &Analysis, measure: Measure) -> Option<Table> {
     Some(table)
 }
 
-/// A row for each of whom others have published figures of it, in its unit or in percent of the best.
+/// Returns a row per publication with values of this measure, in its unit or in percent of the best.
 fn published(
     analysis: &Analysis,
     measure: Measure,
@@ -56,18 +57,19 @@ fn published(
             .iter()
             .map(|case| values.get(case.name.as_str()).map_or("-".to_owned(), |it| write(*it)));
         let cells: Vec<String> = cells.collect();
-        // A quick form may have none of the cases.
+        // A quick form may contain none of the published cases.
         let has_some = cells.iter().any(|cell| cell != "-");
         has_some.then(|| [vec![format!("published: {name}")], cells].concat())
     };
     published.into_iter().filter_map(row).collect()
 }
 
-/// A figure, with what it leaves out: requests that failed and runs that are invalid have none.
+/// Formats a value with its number of valid runs and its share of expected responses, if they are incomplete.
 fn survivors(cell: &Cell, repeats: u32) -> String {
     let mut said = estimate(&cell.estimate);
     if cell.success < 1.0 {
-        // What is not all must not look like all; sums of shares may be off in their last digits.
+        // Rounds down, so that an incomplete share never appears as 100%. The sum of shares may be wrong in
+        // its last digits.
         let share = (cell.success * 1e4 + 1e-6).floor() / 100.0;
         said.push_str(&format!(", of {share}% answered"));
     }
@@ -77,7 +79,7 @@ fn survivors(cell: &Cell, repeats: u32) -> String {
     said
 }
 
-/// Each median, in percent of the best of its case.
+/// Returns each median in percent of the best of its case.
 pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
     let scenario = &analysis.scenario;
     let mut table = Table { head: head(analysis, "rival"), rows: Vec::new() };
@@ -97,7 +99,8 @@ pub(super) fn relative(analysis: &Analysis, measure: Measure) -> Table {
     table
 }
 
-/// A median in percent of the best of its case; none where nothing can be a share of it. Who did not answer all requests is compared with nobody.
+/// Returns a median in percent of the best of its case; `None` if a percentage has no meaning. A rival with
+/// too few expected responses is not compared.
 pub(super) fn percent_of_the_best(
     analysis: &Analysis,
     measure: Measure,
@@ -114,7 +117,7 @@ pub(super) fn percent_of_the_best(
     Some(middle(rival)? / best? * 100.0)
 }
 
-/// Comparisons that were made, of those that are wanted.
+/// Returns a table of the comparisons that `is_wanted` selects.
 pub(super) fn comparisons(analysis: &Analysis, is_wanted: impl Fn(&&Pair) -> bool) -> Table {
     let row = |pair: &Pair| {
         let said = match pair.standing() {
@@ -140,7 +143,7 @@ pub(super) fn comparisons(analysis: &Analysis, is_wanted: impl Fn(&&Pair) -> boo
     Table { head, rows: analysis.pairs.iter().filter(is_wanted).map(row).collect() }
 }
 
-/// Requests and bytes, in all and of each server.
+/// Returns a table of requests and bytes, in total and per server.
 pub(super) fn answers(analysis: &Analysis) -> Table {
     let mut table = Table {
         head: [
@@ -195,7 +198,7 @@ pub(super) fn answers(analysis: &Analysis) -> Table {
     table
 }
 
-/// What TCP had to send again, and whom it had no room for.
+/// Returns a table of TCP retransmissions, full listener queues, and resets.
 pub(super) fn losses(analysis: &Analysis) -> Table {
     let head = ["case", "rival", "network", "segments sent", "sent again", "listener's queue full", "resets"];
     let row = |of: &Losses| {
@@ -207,7 +210,7 @@ pub(super) fn losses(analysis: &Analysis) -> Table {
     Table { head: head.map(str::to_owned).to_vec(), rows: analysis.results.losses.iter().map(row).collect() }
 }
 
-/// What grew while further monitors looked.
+/// Returns a table of the growth of counters from further monitors.
 pub(super) fn growth(analysis: &Analysis) -> Table {
     let head = ["case", "rival", "monitor", "of", "figure", "grew in a run by"];
     let row = |of: &Growth| {
@@ -223,19 +226,20 @@ fn head(analysis: &Analysis, first: &str) -> Vec<String> {
         .collect()
 }
 
-/// `1.25 (1.20 to 1.31)`, or `1.25 (range 1.20 to 1.31)` of so few that it is no interval of confidence.
+/// Formats `1.25 (1.20 to 1.31)`, or `1.25 (range 1.20 to 1.31)` if there are too few values for a confidence
+/// interval.
 pub(super) fn estimate(estimate: &Estimate) -> String {
     let range = if estimate.is_range() { "range " } else { "" };
     format!("{} ({range}{} to {})", short(estimate.median), short(estimate.low), short(estimate.high))
 }
 
-/// As [`estimate`], of ratios.
+/// Formats ratios like [`estimate`].
 fn ratios(estimate: &Estimate) -> String {
     let range = if estimate.is_range() { "range " } else { "" };
     format!("{} ({range}{} to {})", ratio(estimate.median), ratio(estimate.low), ratio(estimate.high))
 }
 
-/// Pairs of runs that are compared, and of how many that there were to be if they are fewer.
+/// Formats the number of compared pairs of runs, and the planned number if it is larger.
 pub(super) fn pairs(pair: &Pair) -> String {
     match (pair.difference.pairs, pair.planned) {
         (own, planned) if own < planned => format!("{own} of {planned}"),
@@ -243,7 +247,7 @@ pub(super) fn pairs(pair: &Pair) -> String {
     }
 }
 
-/// Three or four digits.
+/// Formats a number with three or four digits.
 pub(super) fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000.0 => format!("{value:.0}"),
@@ -253,14 +257,14 @@ pub(super) fn short(value: f64) -> String {
     }
 }
 
-/// One figure divided by another: two digits behind the point, and three where they would say that there is no difference.
+/// Formats a ratio with two decimals, or with three if it is close to 1.
 pub(super) fn ratio(value: f64) -> String {
     if (0.99..1.01).contains(&value) { format!("{value:.3}") } else { format!("{value:.2}") }
 }
 
-/// A margin: `5%`, or `0.1%`.
+/// Formats a margin as `5%` or `0.1%`.
 pub(super) fn percent(share: f64) -> String {
-    // Without the noise of binary fractions, such as of 0.07 * 100.
+    // Removes the error of binary fractions, such as in 0.07 * 100.
     format!("{}%", (share * 1e6).round() / 1e4)
 }
 
@@ -268,12 +272,12 @@ pub(super) fn probability(probability: f64) -> String {
     if probability < 0.001 { "< 0.1%".to_owned() } else { format!("{:.1}%", probability * 100.0) }
 }
 
-/// A rival's name in a table: no balancer is said to be none.
+/// Returns the name of a rival in a table, with a note if it is no balancer.
 fn shown(rival: &Rival) -> String {
     if is_rival(rival.product) { rival.name.clone() } else { format!("{} (no balancer)", rival.name) }
 }
 
-/// Whether somebody is compared at all.
+/// Returns true if the product is compared with others.
 pub(super) fn is_rival(product: Product) -> bool {
     product != Product::None
 }

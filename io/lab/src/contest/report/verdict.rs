@@ -1,24 +1,26 @@
+//! Verdict of a comparison as sentences.
+
 use weir_config::lab::Measure;
 
 use super::super::analysis::{Analysis, Pair, Standing};
 use super::tables::{is_rival, pairs, percent, probability, ratio};
 
-/// More pairs are only counted.
+/// Maximum number of pairs that are named. Further ones are only counted.
 const NAMED_MAX: usize = 4;
 
-/// Something that may be said.
+/// Finding of an analysis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Finding {
-    /// By which figure; `None` = it concerns all of them.
+    /// Measure of the finding; `None` = it concerns all measures.
     pub(super) measure: Option<Measure>,
-    /// By itself.
+    /// Text that stands alone.
     pub(super) sentence: String,
-    /// Below the figure's heading.
+    /// Text below the heading of the measure.
     pub(super) entry: String,
 }
 
 impl Finding {
-    /// One whose sentence begins with what it is about.
+    /// Creates a finding whose sentence begins with the name of the measure.
     fn of(measure: Measure, entry: String) -> Self {
         Self { measure: Some(measure), sentence: format!("{}: {entry}", what(measure)), entry }
     }
@@ -28,13 +30,14 @@ impl Finding {
     }
 }
 
-/// What may be said, a sentence each: of nothing but what is significant and matters, of what is shown not to matter, and of what kept
-/// others from being either.
+/// Returns the verdict, one sentence per finding: significant differences that matter, differences shown not
+/// to matter, and obstacles to a verdict.
 pub fn verdict(analysis: &Analysis) -> Vec<String> {
     findings(analysis).into_iter().map(|finding| finding.sentence).collect()
 }
 
-/// The same as lists for a terminal: below each figure what is said of it, and what concerns all of them first.
+/// Returns the verdict as lists for a terminal: first the findings that concern all measures, then those of
+/// each measure.
 pub fn verdict_by_figure(analysis: &Analysis) -> String {
     let findings = findings(analysis);
     let of = |measure: Option<Measure>| findings.iter().filter(move |finding| finding.measure == measure);
@@ -74,7 +77,7 @@ fn of_measure(analysis: &Analysis, measure: Measure, said: &mut Vec<Finding>) {
     if !same.is_empty() {
         say(format!("no difference that matters between {}: within {margin}.", named(&same)));
     }
-    // Many cases that are alike may hide one that is not.
+    // Many cases without a difference may hide one with a difference.
     for pair in &same {
         let apart = elsewhere(analysis, pair);
         if !apart.is_empty() {
@@ -108,11 +111,11 @@ fn of_measure(analysis: &Analysis, measure: Measure, said: &mut Vec<Finding>) {
     }
 }
 
-/// What was not compared, and why.
+/// Returns the parts that were not compared, with reasons.
 fn of_all(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
     let rivals = analysis.scenario.rivals.iter().filter(|rival| is_rival(rival.product)).count();
-    // Who fails while something is lost is compared all the same, by how long.
+    // In cases with trouble, a rival with failures is still compared, by their duration.
     let is_excluded = analysis.scenario.judge.iter().any(|measure| !measure.is_of_trouble());
     for (rival, case, success) in failures(analysis).into_iter().filter(|_| is_excluded) {
         said.push(format!(
@@ -142,7 +145,7 @@ fn of_all(analysis: &Analysis) -> Vec<String> {
     said
 }
 
-/// What the same set-up played twice says of everything else.
+/// Returns the finding about two identical set-ups, which shows the reliability of all other findings.
 fn control(pair: &Pair) -> Finding {
     let (one, other) = (&pair.one, &pair.other);
     let of = pair.difference.ratio;
@@ -165,7 +168,7 @@ fn control(pair: &Pair) -> Finding {
     Finding { measure: Some(pair.measure), sentence, entry: format!("Control: {entry}") }
 }
 
-/// Of whom how many runs are invalid: who has many may have lost its worst.
+/// Returns the number of invalid runs per rival. A rival with many of them may have lost its worst runs.
 fn whose(analysis: &Analysis) -> String {
     let count = |rival: &str| analysis.invalid().filter(|run| run.rival == rival).count();
     let rivals = analysis.scenario.rivals.iter().map(|rival| (&rival.name, count(&rival.name)));
@@ -173,7 +176,7 @@ fn whose(analysis: &Analysis) -> String {
     some.collect::<Vec<_>>().join(", ")
 }
 
-/// `a and b, a and c, and 3 other pairs`.
+/// Formats `a and b, a and c, and 3 other pairs`.
 fn named(pairs: &[&Pair]) -> String {
     let names: Vec<String> = pairs.iter().map(|pair| format!("{} and {}", pair.one, pair.other)).collect();
     let shown = names[..names.len().min(NAMED_MAX)].join(", ");
@@ -209,16 +212,16 @@ fn what(measure: Measure) -> &'static str {
     }
 }
 
-/// Who is better, and by how much: that one first.
+/// Better and worse rival of a pair, with their ratio.
 pub(super) struct Winner<'p> {
     pub(super) better: &'p str,
     pub(super) worse: &'p str,
-    /// The better one's figure divided by the other's: least, median and most.
+    /// Value of the better rival divided by that of the worse one: low, median and high.
     pub(super) ratio: [f64; 3],
 }
 
 impl<'p> Winner<'p> {
-    /// Of a pair of which one is better.
+    /// Returns the winner of a pair with a difference.
     pub(super) fn of(pair: &'p Pair) -> Self {
         let of = pair.difference.ratio;
         if pair.standing() == Standing::Better {
@@ -251,7 +254,7 @@ fn better(analysis: &Analysis, pair: &Pair) -> Finding {
     Finding { measure: Some(pair.measure), sentence, entry: said("") }
 }
 
-/// Cases in which one of the two is better, and all cases together do not say so.
+/// Returns the cases in which one of the two is better although all cases together do not show it.
 fn elsewhere<'a>(analysis: &'a Analysis, pair: &Pair) -> Vec<&'a str> {
     let is_against = |single: &&Pair| {
         let same = single.measure == pair.measure && single.one == pair.one && single.other == pair.other;
@@ -262,7 +265,7 @@ fn elsewhere<'a>(analysis: &'a Analysis, pair: &Pair) -> Vec<&'a str> {
     analysis.pairs.iter().filter(is_against).filter_map(|single| single.case.as_deref()).collect()
 }
 
-/// Who did not answer, where, and how much was answered, in percent.
+/// Returns rivals and cases with missing responses, and the share of expected responses in percent.
 fn failures(analysis: &Analysis) -> Vec<(&str, &str, f64)> {
     let rates = analysis.cells.iter().filter(|cell| cell.measure == Measure::Rate && cell.success < 0.99);
     rates.map(|cell| (cell.rival.as_str(), cell.case.as_str(), cell.success * 100.0)).collect()

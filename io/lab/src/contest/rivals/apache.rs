@@ -1,8 +1,10 @@
+//! Configuration of Apache HTTP Server.
+
 use weir_config::lab::Scheme;
 
 use super::{Assignment, CIPHER, HOST};
 
-/// Where distributions put its modules; the first that is there.
+/// Directories in which distributions install the modules. The first existing one is used.
 const MODULES: [&str; 4] = [
     "/usr/lib/apache2/modules",
     "/usr/lib64/httpd/modules",
@@ -10,10 +12,11 @@ const MODULES: [&str; 4] = [
     "/usr/local/apache2/modules",
 ];
 
-/// Lines that load modules by their names.
+/// Returns lines that load modules by name.
 pub(in crate::contest) fn load_modules(names: &[&str]) -> String {
     let modules = MODULES.into_iter().find(|path| std::path::Path::new(path).is_dir()).unwrap_or(MODULES[0]);
-    // Debian has built that in, others have not; asked to load what it has, Apache does not start.
+    // Debian compiles this module in, other distributions do not. Apache does not start if it must load a
+    // module that is compiled in.
     let load = |name: &&str| match *name {
         "unixd" => format!(
             "<IfModule !unixd_module>\n  LoadModule unixd_module {modules}/mod_unixd.so\n</IfModule>\n"
@@ -23,9 +26,10 @@ pub(in crate::contest) fn load_modules(names: &[&str]) -> String {
     names.iter().map(load).collect()
 }
 
-/// mod_proxy_balancer under the event MPM, with kept connections. It has no active checks without mod_proxy_hcheck.
+/// Returns a configuration with mod_proxy_balancer under the event MPM, with kept connections. Without
+/// mod_proxy_hcheck, it has no active checks.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
-    // An assignment with another scheme is refused where the scenario is read.
+    // The scenario parser refuses other algorithms.
     let method = if assignment.scheme == Scheme::LeastConnections { "bybusyness" } else { "byrequests" };
     let mut names = vec![
         "mpm_event",
@@ -59,7 +63,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
             authority.display()
         )
     });
-    // A thread for each connection that is at work, in as many processes as there are workers.
+    // A thread per active connection, in one process per worker.
     let (children, threads) = (assignment.workers, 400);
     format!(
         "ServerRoot {directory}
@@ -87,7 +91,7 @@ ProxyPass / balancer://web/
 ",
         bind = assignment.bind,
         most = children * threads,
-        // None of them is ended because others are idle.
+        // Apache never ends one of them for being idle.
         spare = children * threads + 1,
     )
 }

@@ -1,8 +1,11 @@
+//! Configuration of Caddy.
+
 use weir_config::lab::Scheme;
 
 use super::{Assignment, HOST};
 
-/// HTTP/1.1 alone, as it is measured; connections to servers are kept. What could not be sent is tried again, and a GET in any case.
+/// Returns a configuration for HTTP/1.1 only, because the load uses it, with kept connections to servers.
+/// Retries requests that could not be sent, and every GET.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, check, .. } = assignment;
     let policy = match assignment.scheme {

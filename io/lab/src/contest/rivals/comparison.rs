@@ -1,16 +1,18 @@
-/// How long a configuration is, and how much of it is neither letter nor figure: what somebody has to read and to write.
+//! Size of configurations.
+
+/// Size of a configuration, and its number of special characters: a measure of the work to read and write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct ConfigSize {
-    /// Lines with something in them other than a comment.
+    /// Lines that are neither empty nor comments.
     pub lines: usize,
-    /// Characters of these, without the blanks at both ends.
+    /// Characters of these lines, without spaces at both ends.
     pub characters: usize,
-    /// Of these, such as `{`, `;` and `"`.
+    /// Characters other than letters, digits and spaces, such as `{`, `;` and `"`.
     pub special: usize,
 }
 
 impl ConfigSize {
-    /// Of a text.
+    /// Measures a configuration.
     pub fn of(config: &str) -> Self {
         let lines: Vec<&str> =
             config.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect();

@@ -1,3 +1,5 @@
+//! Configuration of Envoy.
+
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -10,11 +12,12 @@ const MANAGER: &str =
     "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 const ROUTER: &str = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
 
-/// Twice, on another server.
+/// Retries twice, on another server.
 const RETRY: &str = "num_retries: 2, host_selection_retry_max_attempts: 3, retry_host_predicate: [ { name: envoy.retry_host_predicates.previous_hosts, \
     typed_config: { \"@type\": type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate } } ]";
 
-/// HTTP/1.1 on both sides; a GET that a server does not answer is tried again on another one, other methods if they could not be sent; its limits leave room for the lab's connections.
+/// Returns a configuration for HTTP/1.1 on both sides. A GET without a response is retried on another server,
+/// other methods only if they could not be sent. Its limits have room for the lab's connections.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let (policy, hash) = match assignment.scheme {
         Scheme::RoundRobin => ("ROUND_ROBIN", ""),

@@ -1,8 +1,11 @@
+//! Configuration of HAProxy.
+
 use weir_config::lab::Scheme;
 
 use super::{Assignment, CIPHER, HOST};
 
-/// Kept connections are shared among clients, and limits leave room for the lab's connections.
+/// Returns a configuration in which clients share kept connections. Its limits have room for the lab's
+/// connections.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, workers, check, .. } = assignment;
     let algorithm = match assignment.scheme {

@@ -1,6 +1,8 @@
-//! Balancers that are the kernel, in a network namespace of their own: no process does the work, and nobody speaks HTTP.
+//! Balancers in the kernel, in a separate network namespace. No process does the work, and they do not parse
+//! HTTP.
 //!
-//! Client and servers are in one network: what goes to a server must seem to come from the balancer, or the answer would not pass it.
+//! Client and servers are in one network. Packets to a server must seem to come from the balancer, or the
+//! response would bypass it.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -10,16 +12,17 @@ use weir_config::lab::{Product, Scheme};
 
 use super::{Assignment, Recipe};
 
-/// For nft: a server for each new connection, by a number that counts, by chance or by the client's address.
+/// Returns rules for nft that select a server per new connection: by a counter, at random, or by the client's
+/// address.
 pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
     let bind = assignment.bind;
-    // Each number is a server's; one with weight 3 has three of them.
+    // Each number selects a server. A server with weight 3 has three numbers.
     let numbers = in_turn(assignment);
     let count = numbers.len();
     let number = match assignment.scheme {
         Scheme::Random => format!("numgen random mod {count}"),
         Scheme::Source => format!("jhash ip saddr mod {count}"),
-        // Scenarios that ask for the fewest connections are refused.
+        // The scenario parser refuses the least-connections algorithm.
         Scheme::RoundRobin | Scheme::LeastConnections => format!("numgen inc mod {count}"),
     };
     let servers: Vec<String> = numbers
@@ -45,7 +48,8 @@ pub(super) fn nftables(assignment: &Assignment<'_>) -> String {
     )
 }
 
-/// Servers in the order in which connections go to them: each as often as its share of the weights says, and as evenly as they can lie.
+/// Returns the servers in the order of their connections. Each occurs as often as its weight requires, at
+/// distances that are as even as possible.
 fn in_turn(assignment: &Assignment<'_>) -> Vec<SocketAddr> {
     let addresses = assignment.servers.iter().map(|(_, address)| *address);
     if assignment.weights.is_empty() {
@@ -56,10 +60,10 @@ fn in_turn(assignment: &Assignment<'_>) -> Vec<SocketAddr> {
     let mut credits: Vec<(SocketAddr, i64, i64)> =
         addresses.zip(shares).map(|(to, share)| (to, share, 0)).collect();
     let all: i64 = credits.iter().map(|(_, share, _)| share).sum();
-    // Smooth weighted round robin, as NGINX has it (ngx_http_upstream_round_robin.c).
+    // Smooth weighted round robin, as in NGINX (ngx_http_upstream_round_robin.c).
     let next = |_| {
         credits.iter_mut().for_each(|(_, share, credit)| *credit += *share);
-        // Of several the first.
+        // Of equal credits, the first server.
         let (to, _, credit) = credits.iter_mut().rev().max_by_key(|(_, _, credit)| *credit)?;
         *credit -= all;
         Some(*to)
@@ -71,7 +75,7 @@ fn common_divisor(one: u32, other: u32) -> u32 {
     if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
-/// For `ipvsadm --restore`.
+/// Returns rules for `ipvsadm --restore`.
 pub(super) fn lvs(assignment: &Assignment<'_>) -> String {
     let bind = assignment.bind;
     let is_weighted = !assignment.weights.is_empty();
@@ -80,7 +84,7 @@ pub(super) fn lvs(assignment: &Assignment<'_>) -> String {
         Scheme::RoundRobin if is_weighted => "wrr",
         Scheme::LeastConnections => "lc",
         Scheme::Source => "sh",
-        // Scenarios that ask for chance are refused.
+        // The scenario parser refuses the random algorithm.
         Scheme::RoundRobin | Scheme::Random => "rr",
     });
     let servers = super::each(
@@ -91,7 +95,7 @@ pub(super) fn lvs(assignment: &Assignment<'_>) -> String {
     format!("-A -t {bind} -s {scheduler}\n{servers}")
 }
 
-/// What makes the answers of LVS's servers pass it.
+/// Rules that route the responses of LVS's servers through the balancer.
 pub(super) const LVS_MASQUERADE: &str = "table ip web {
   chain out {
     type nat hook postrouting priority srcnat;
@@ -100,20 +104,20 @@ pub(super) const LVS_MASQUERADE: &str = "table ip web {
 }
 ";
 
-/// A shell gives the kernel its rules, and stays: it stands for the balancer, which is no process.
+/// Script that gives the kernel its rules and then sleeps, so that a process represents the balancer.
 pub(super) const NFTABLES_START: &str =
     "echo 1 > /proc/sys/net/ipv4/ip_forward && \"$0\" --file \"$1\" && exec sleep 1000000000";
-/// The same for LVS.
+/// Script that does the same for LVS.
 pub(super) const LVS_START: &str = "echo 1 > /proc/sys/net/ipv4/ip_forward && echo 1 > /proc/sys/net/ipv4/vs/conntrack && \
     nft --file \"$2\" && \"$0\" --restore < \"$1\" && exec sleep 1000000000";
-/// What of these scripts stays.
+/// End of these scripts, which keeps the process.
 const STAY: &str = " && exec sleep 1000000000";
 
-/// Whether the kernel takes all the rules that a rival would be given, tried in a namespace that goes away at once: it may know of
-/// tables, and not of numbers, maps, masquerading or a scheduler. `directory` gets its files.
+/// Checks that the kernel accepts all rules of a rival, in a temporary namespace. A kernel may support
+/// tables, but not numbers, maps, masquerading or a scheduler. Writes the files to `directory`.
 ///
 /// # Errors
-/// It does not; the text says what the program said.
+/// If the kernel refuses the rules. The text contains the output of the program.
 pub(super) fn is_able(program: &Path, recipe: &Recipe, directory: &Path) -> Result<(), String> {
     let files = std::iter::once((recipe.file, &recipe.config));
     for (name, text) in files.chain(recipe.others.iter().map(|(name, text)| (*name, text))) {
@@ -121,7 +125,8 @@ pub(super) fn is_able(program: &Path, recipe: &Recipe, directory: &Path) -> Resu
         std::fs::write(&path, text).map_err(|cause| format!("{}: {cause}", path.display()))?;
     }
     let script = recipe.script.and_then(|script| script.strip_suffix(STAY)).unwrap_or_default();
-    // In one whose loopback was never up the kernel has no table of local addresses, and LVS takes no server's for that of a machine.
+    // If the loopback was never up, the namespace has no table of local addresses, and LVS considers no
+    // server address as local.
     let prepared = format!("ip link set lo up && {script}");
     let mut command = Command::new("unshare");
     command.args(["--net", "/bin/sh", "-c", &prepared]).arg(program).args(&recipe.arguments);
@@ -136,7 +141,7 @@ pub(super) fn is_able(program: &Path, recipe: &Recipe, directory: &Path) -> Resu
     }
 }
 
-/// What makes the kernel forget the rules of a product: programs and their arguments.
+/// Returns commands that remove the rules of a product from the kernel: programs and their arguments.
 pub(super) fn forgetting(product: Product, program: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     const FLUSH: &[&str] = &["flush", "ruleset"];
     match product {

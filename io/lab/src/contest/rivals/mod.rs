@@ -1,4 +1,5 @@
-//! Who is compared: from one description of listener, servers, algorithm and TLS, a configuration for each.
+//! Rivals of a comparison. Generates a configuration for each product from one description of listener,
+//! servers, algorithm and TLS.
 
 mod apache;
 mod caddy;
@@ -25,86 +26,87 @@ use weir_config::lab::{FleetSetup, Product, Scheme, Way};
 
 pub use comparison::ConfigSize;
 
-/// What a balancer is to do, in nobody's language.
+/// Task of a balancer, independent of the product.
 #[derive(Debug, Clone)]
 pub struct Assignment<'a> {
-    /// Where it listens.
+    /// Address of the listener.
     pub bind: SocketAddr,
-    /// Behind it, by name.
+    /// Servers by name.
     pub servers: &'a [(String, SocketAddr)],
-    /// Of each of `servers`, in their order; empty = all are alike.
+    /// Weights in the order of `servers`; empty = equal weights.
     pub weights: &'a [u32],
-    /// How it chooses.
+    /// Balancing algorithm.
     pub scheme: Scheme,
-    /// Of LVS: its own name of how, in place of `scheme`.
+    /// Name of an LVS scheduler that replaces `scheme`.
     pub scheduler: Option<&'a str>,
-    /// Of Weir: its pool's `balance` as TOML, in place of `scheme`.
+    /// The `balance` of Weir's pool as TOML, which replaces `scheme`.
     pub balance: Option<&'a str>,
-    /// How what is asked for comes to clients.
+    /// Path of responses to clients: through the balancer, or past it.
     pub way: Way,
-    /// What each server serves, if that is a directory, in the order of `servers`.
+    /// Directories that the servers serve, in the order of `servers`, if they serve files.
     pub roots: &'a [PathBuf],
-    /// The secret of tickets for servers.
+    /// Secret of tickets for servers.
     pub key: Option<&'a Path>,
-    /// Threads or processes.
+    /// Number of threads or processes.
     pub workers: u32,
     /// Path of active checks; empty = none.
     pub check: &'a str,
-    /// Certificate and key in one file, if clients speak TLS.
+    /// Certificate and key in one file, if clients use TLS.
     pub tls_in: Option<&'a Path>,
-    /// The authority of the servers' certificates, if servers speak TLS.
+    /// Authority of the servers' certificates, if servers use TLS.
     pub tls_out: Option<&'a Path>,
-    /// Where it may keep files of its own.
+    /// Directory for its own files.
     pub directory: &'a Path,
-    /// Its servers come and go: it starts them itself.
+    /// Fleet of servers that the balancer starts and stops itself.
     pub fleet: Option<FleetAssignment>,
-    /// It will be told to read its configuration again.
+    /// Set when the balancer must support a reload.
     pub reloads: bool,
 }
 
-/// Servers that a balancer is to start and to stop.
+/// Servers that a balancer starts and stops.
 #[derive(Debug, Clone)]
 pub struct FleetAssignment {
-    /// How many, and when.
+    /// Size and scaling policy.
     pub setup: FleetSetup,
-    /// Program and arguments of one, with `{address}`, `{port}` and `{machine}`.
+    /// Program and arguments of a server, with `{address}`, `{port}` and `{machine}`.
     pub command: Vec<String>,
-    /// A variable of its environment, and the value.
+    /// Name and value of an environment variable.
     pub environment: (String, String),
 }
 
-/// What is spoken over TLS, to balancers and to servers: what the lab's client prefers, told to all whose library does not go by that.
-/// Under another cipher their CPU time would be another. Libraries in Go cannot be told, and prefer AES-128 towards clients.
+/// TLS cipher towards balancers and servers. It is the preference of the lab's client, and is configured in
+/// every product that would choose another one, because the cipher influences the CPU time. Libraries in Go
+/// cannot be configured and prefer AES-128 towards clients.
 pub const CIPHER: &str = "TLS_AES_256_GCM_SHA384";
 
-/// The name in certificates.
+/// Host name in certificates.
 pub const HOST: &str = "lab.test";
 
-/// What a product needs to run.
+/// Files, arguments and environment to run a product.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recipe {
-    /// The name of its configuration file.
+    /// Name of its configuration file.
     pub file: &'static str,
-    /// What stands in it.
+    /// Content of the configuration file.
     pub config: String,
     /// Further files, by name.
     pub others: Vec<(&'static str, String)>,
-    /// Its arguments, with the paths of its files.
+    /// Arguments, with the paths of its files.
     pub arguments: Vec<String>,
-    /// Variables of its environment.
+    /// Environment variables.
     pub environment: Vec<(&'static str, String)>,
-    /// A shell script that is given program and arguments, in place of the program.
+    /// Shell script that runs in place of the program, with program and arguments as its arguments.
     pub script: Option<&'static str>,
 }
 
 impl Recipe {
-    /// All files, one after another.
+    /// Returns the content of all files.
     pub fn shown(&self) -> String {
         let others = self.others.iter().map(|(name, text)| format!("\n# {name}\n{text}"));
         std::iter::once(self.config.clone()).chain(others).collect()
     }
 
-    /// The command that starts it.
+    /// Returns the command that starts it.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = match self.script {
             None => Command::new(program),
@@ -119,17 +121,17 @@ impl Recipe {
     }
 }
 
-/// How a product is set up; `None` for no balancer.
+/// Returns the set-up of a product; `None` for no balancer.
 pub fn recipe(product: Product, assignment: &Assignment<'_>) -> Option<Recipe> {
     let plain = |file, config, arguments: &[&str]| {
         (Recipe { file, config, ..Recipe::default() }, arguments.join("\n"))
     };
-    // Programs in Go take as many processors as there are unless they are told.
+    // Programs in Go use all processors by default.
     let processors = || vec![("GOMAXPROCS", assignment.workers.to_string())];
     let (recipe, arguments) = match product {
         Product::None => return None,
         Product::Weir => plain("weir.toml", weir::config(assignment), &["run", "{config}"]),
-        // Only with a master can it.
+        // Only the master-worker mode supports a reload.
         Product::Haproxy => {
             let mode = if assignment.reloads { "-W" } else { "-db" };
             plain("haproxy.cfg", haproxy::config(assignment), &[mode, "-f", "{config}"])
@@ -190,30 +192,30 @@ pub fn recipe(product: Product, assignment: &Assignment<'_>) -> Option<Recipe> {
     Some(Recipe { arguments: arguments.lines().map(filled).collect(), ..recipe })
 }
 
-/// The signal by which a product reads its configuration again.
+/// Returns the signal that makes a product reload its configuration.
 pub(crate) fn reload_signal(product: Product) -> Option<Signal> {
     match product {
         Product::Weir | Product::Nginx => Some(Signal::HUP),
         Product::Haproxy => Some(Signal::USR2),
         Product::Apache => Some(Signal::USR1),
-        // Scenarios that ask others for it are refused.
+        // The scenario parser refuses reloads of other products.
         _ => None,
     }
 }
 
-/// A program, and which version of it.
+/// Program with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Where it is.
+    /// Path of the program.
     pub path: PathBuf,
-    /// As it says itself; empty = it does not.
+    /// Version that the program reports; empty = none.
     pub version: String,
 }
 
-/// Finds the program of a product: the one that is named, or by its usual names. `weir` is this program itself.
+/// Finds the program of a product: the named one, or one of its usual names. For `weir`, it is this program.
 ///
 /// # Errors
-/// It is not there, or does not run; the text says what was looked for.
+/// If the program is missing or does not run. The text contains the searched names.
 pub fn find(product: Product, named: Option<&Path>, own: &Path) -> Result<Program, String> {
     let (names, option): (&[&str], &str) = match product {
         Product::None => return Ok(Program { path: PathBuf::new(), version: String::new() }),
@@ -242,10 +244,11 @@ pub fn find(product: Product, named: Option<&Path>, own: &Path) -> Result<Progra
     Ok(Program { path, version: version_in(&String::from_utf8_lossy(&said)).unwrap_or_default() })
 }
 
-/// Whether the kernel can do what a rival asks of it, which needs root to be tried; of rivals that are programs, whether their version can.
+/// Checks that the kernel supports a rival's rules, which requires root, or that the version of a program
+/// supports weights.
 ///
 /// # Errors
-/// It cannot; the text says what was said.
+/// If it does not. The text contains the output.
 pub(crate) fn is_able(
     product: Product,
     (scheme, scheduler): (Scheme, Option<&str>),
@@ -283,16 +286,16 @@ pub(crate) fn is_able(
     kernel::is_able(&program.path, &recipe, directory.path())
 }
 
-/// Whether a version of a product knows the weights that it would be told. One that tells no version, as somebody's own build may, is
-/// told them: if it does not, it says so itself when it starts.
+/// Checks that a version of a product supports weights. A program without a version, for example a private
+/// build, is configured anyway. If it does not support weights, it reports that at its start.
 fn knows_weights(product: Product, version: &str) -> Result<(), String> {
     if version.is_empty() {
         return Ok(());
     }
     let (since, name) = match product {
-        // `weighted_round_robin`.
+        // Version that introduced `weighted_round_robin`.
         Product::Caddy => ([2, 7], "2.7"),
-        // `weight` of a server; before, it refuses the whole file.
+        // Version that introduced `weight` of a server. Earlier versions refuse the whole file.
         Product::Traefik => ([3, 0], "3.0"),
         _ => return Ok(()),
     };
@@ -302,12 +305,13 @@ fn knows_weights(product: Product, version: &str) -> Result<(), String> {
     (own >= since).then_some(()).ok_or_else(said)
 }
 
-/// What makes the kernel forget what it was told as this product, by the program that told it: programs and their arguments.
+/// Returns commands that remove a product's rules from the kernel, with the program that created them:
+/// programs and their arguments.
 pub(crate) fn forgetting(product: Product, program: &Path) -> Vec<(PathBuf, &'static [&'static str])> {
     kernel::forgetting(product, program)
 }
 
-/// The first of these programs that is there.
+/// Returns the first of these programs that exists.
 pub(crate) fn in_path(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let usual = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"].map(PathBuf::from);
@@ -317,7 +321,7 @@ pub(crate) fn in_path(names: &[&str]) -> Option<PathBuf> {
         .find_map(|name| directories.iter().map(|directory| directory.join(name)).find(|path| path.is_file()))
 }
 
-/// The first number with a dot in what a program says of itself.
+/// Returns the first number with a dot in the output of a program.
 pub(crate) fn version_in(said: &str) -> Option<String> {
     let words = said.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+')));
     let words = words.map(|word| word.strip_prefix('v').unwrap_or(word));
@@ -327,7 +331,7 @@ pub(crate) fn version_in(said: &str) -> Option<String> {
     words.filter(is_version).map(str::to_owned).next()
 }
 
-/// Servers one after another, each with what says its weight: `weight` writes that where there are weights, and nothing is written elsewhere.
+/// Formats all servers. `weight` formats the weight of a server and is called only if there are weights.
 fn each(
     assignment: &Assignment<'_>,
     weight: impl Fn(u32) -> String,

@@ -1,12 +1,15 @@
+//! Configuration of NGINX.
+
 use weir_config::lab::{Scheme, Way};
 
 use super::{Assignment, CIPHER, HOST};
 
-/// Connections to servers are kept, and bodies pass through memory. It has no active checks.
+/// Returns a configuration with kept connections to servers. Bodies pass through memory. It has no active
+/// checks.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, workers, .. } = assignment;
     let algorithm = match assignment.scheme {
-        // Its own default.
+        // The default algorithm.
         Scheme::RoundRobin => "",
         Scheme::LeastConnections => "    least_conn;\n",
         Scheme::Source => "    ip_hash;\n",
@@ -77,7 +80,7 @@ http {{
     )
 }
 
-/// What it tells servers, and the files of theirs that it sends in their place.
+/// Returns request headers for the servers, and locations of their files, which NGINX sends itself.
 fn offload(assignment: &Assignment<'_>) -> (String, String) {
     let sends = assignment.servers.iter().zip(assignment.roots).map(|((name, _), root)| {
         format!(

@@ -1,9 +1,12 @@
+//! Configuration of Pound.
+
 use weir_config::lab::Scheme;
 
 use super::Assignment;
 
-/// Pound 4: a thread for each connection. It looks only at servers that are down, and does not verify those over TLS. By itself it
-/// asks the next server when it cannot connect to one, which it then counts as down; it has no rule for what was sent and not answered.
+/// Returns a configuration of Pound 4, which uses a thread per connection. It checks only servers that are
+/// down, and does not verify certificates of servers. If it cannot connect to a server, it marks it as down
+/// and tries the next one. It does not retry requests that were sent without a response.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let bind = assignment.bind;
     let balance = if assignment.scheme == Scheme::RoundRobin { "iwrr" } else { "random" };

@@ -1,13 +1,16 @@
+//! Configuration of Sozu.
+
 use rustix::process::{Resource, getrlimit};
 use weir_config::lab::Scheme;
 
 use super::{Assignment, HOST};
 
-/// As many as the lab ever has.
+/// Maximum number of connections of the lab.
 const CONNECTIONS: u64 = 30_000;
 
-/// Sozu 2 (version 1 has no active checks). It routes by name: that of the certificates, and its own address. It speaks no TLS with servers.
-/// By itself it connects three times at most, to whichever server is next; it has no rule for what was sent and not answered.
+/// Returns a configuration of Sozu 2 (version 1 has no active checks). It routes by host name: the name in
+/// the certificates, and its own address. It does not support TLS to servers. It tries to connect three times
+/// at most, each time to the next server. It does not retry requests that were sent without a response.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, workers, directory, .. } = assignment;
     let balance = match assignment.scheme {
@@ -20,7 +23,8 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
         None => ("http", "", String::new()),
         Some(pem) => (
             "https",
-            // Clients of the lab say the certificate's name in TLS and the address in `Host`: otherwise it answers them 421.
+            // Clients of the lab send the certificate's name in TLS and the address in `Host`. Without this
+            // setting, Sozu refuses them with 421.
             "strict_sni_binding = false\n",
             format!(
                 ", certificate = {pem:?}, key = {pem:?}, certificate_chain = {pem:?}, tls_versions = [\"TLS_V13\"]"
@@ -68,8 +72,8 @@ backends = [
     )
 }
 
-/// Connections of clients that it may be told to take. It does not start unless twice as many files may be open, and may be where this
-/// program's limit is.
+/// Returns the maximum number of client connections. Sozu does not start unless twice as many files may be
+/// open, and it inherits this program's limit.
 pub(super) fn connections_max() -> u64 {
     connections_within(getrlimit(Resource::Nofile).maximum)
 }

@@ -1,3 +1,5 @@
+//! Tests of the generated configurations.
+
 use std::process::Command;
 
 use super::*;
@@ -38,7 +40,7 @@ fn every_rival_names_every_server_and_where_it_listens() {
         for scheme in Scheme::ALL.into_iter().filter(|scheme| product.has(*scheme)) {
             let recipe = recipe(product, &assignment(&servers, scheme, directory)).unwrap();
             for part in ["127.0.0.1:8080", "127.0.0.1:9001", "127.0.0.1:9002"] {
-                // Some write address and port one by one.
+                // Some products write address and port separately.
                 let (ip, port) = part.split_once(':').unwrap();
                 let shown = recipe.shown();
                 assert!(
@@ -54,7 +56,7 @@ fn every_rival_names_every_server_and_where_it_listens() {
     assert_eq!(recipe(Product::None, &assignment(&servers, Scheme::Random, directory)), None);
 }
 
-/// How each proves a configuration; the others have no such thing.
+/// Returns the command that checks a configuration, if the product has one.
 fn checker(product: Product, file: &str) -> Option<Vec<String>> {
     let directory = Path::new(file).parent().and_then(Path::to_str).unwrap_or_default();
     let words: &[&str] = match product {
@@ -71,14 +73,14 @@ fn checker(product: Product, file: &str) -> Option<Vec<String>> {
     Some(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// Those that are on this machine must take what is made for them.
+/// Every installed product must accept its configuration.
 #[test]
 fn configurations_are_accepted_by_whom_they_are_for() {
     let (servers, directory) = (servers(), tempfile::tempdir().unwrap());
     let pem = super::super::stage::Certificates::make(directory.path()).unwrap();
     for product in Product::ALL.into_iter().filter(|product| checker(*product, "").is_some()) {
         for named in named(product) {
-            // What a kernel does not take is not proved either.
+            // Rules that the kernel does not support cannot be checked.
             let found = find(product, named.as_deref(), Path::new("")).and_then(|program| {
                 let is_root = super::super::stage::is_root();
                 let how = (Scheme::RoundRobin, None);
@@ -87,7 +89,7 @@ fn configurations_are_accepted_by_whom_they_are_for() {
             });
             match found {
                 Ok(program) => is_accepted(product, &program, &servers, directory.path(), &pem),
-                // A program that is named is wanted.
+                // A program that the environment names must exist.
                 Err(why) => {
                     assert!(named.is_none(), "{}: {why}", product.name());
                     weir_testkit::untested(format!("{}: {why}", product.name()));
@@ -97,7 +99,8 @@ fn configurations_are_accepted_by_whom_they_are_for() {
     }
 }
 
-/// Programs that a variable names (`HAPROXY=/usr/sbin/haproxy,/opt/haproxy/haproxy`); without one that of the usual name.
+/// Returns programs from an environment variable (`HAPROXY=/usr/sbin/haproxy,/opt/haproxy/haproxy`). Without
+/// it, returns `None` for the usual name.
 fn named(product: Product) -> Vec<Option<PathBuf>> {
     match std::env::var(product.name().to_uppercase()) {
         Ok(paths) => paths.split(',').filter(|path| !path.is_empty()).map(|path| Some(path.into())).collect(),
@@ -135,7 +138,7 @@ fn is_accepted(
     }
 }
 
-/// What stands in the files of those that are not on every machine.
+/// HAProxy's requirement, tested on the text because HAProxy is not on every machine.
 #[test]
 fn haproxys_proxies_have_names_of_their_own_which_it_demands_since_3_3() {
     let (servers, directory) = (servers(), Path::new("/d"));
@@ -166,7 +169,7 @@ fn configurations_are_what_their_manuals_say() {
             true => shown,
             false => format!("{shown}\n--- with TLS\n\n{}", encrypted.shown()),
         };
-        // Fewer where no process may open as many files.
+        // The number is lower if the limit of open files is low.
         let connections = sozu::connections_max();
         let shown = shown
             .replace(&format!("max_connections = {connections}\n"), "max_connections = 30000\n")
@@ -190,7 +193,7 @@ fn all_speak_the_same_tls_and_try_a_safe_request_again() {
         assert_eq!(tls(&assignment), (true, true, false), "{product:?}");
         assignment.tls_in = None;
         assignment.tls_out = Some(Path::new("/tmp/ca.pem"));
-        // What Weir asks for first is what the servers of the lab speak.
+        // Weir's first choice of cipher is the one of the lab's servers.
         assert_eq!(tls(&assignment), (product != Product::Weir, true, false), "{product:?}");
     }
     let haproxy =
@@ -239,7 +242,7 @@ fn everybody_is_told_of_weights_in_their_own_words() {
         let shown = recipe(product, &assignment).unwrap().shown();
         assert!(shown.contains(words), "{product:?}: {words}\n{shown}");
     }
-    // As few numbers as will do.
+    // The smallest possible numbers.
     let mut even = assignment(&servers, Scheme::RoundRobin, directory);
     even.weights = &[200, 200];
     assert!(recipe(Nftables, &even).unwrap().config.contains("numgen inc mod 2 map"));
@@ -261,7 +264,7 @@ fn versions_without_weights_are_left_out_where_servers_have_them() {
         assert!(able(product, old, true).unwrap_err().contains(&format!("; this is {old}")));
     }
     assert_eq!(able(Product::Nginx, "1.22.1", true), Ok(()));
-    // Built by somebody, of no release.
+    // A private build without a release number.
     assert_eq!(able(Product::Traefik, "", true), Ok(()));
 }
 
@@ -285,7 +288,8 @@ fn weir_takes_the_algorithm_that_it_is_given_with_its_options() {
     assert_eq!(plan.pools[0].algorithm.name(), "lblc");
 }
 
-/// What Weir and NGINX are told when they are to send the servers' files, and Weir when it is to send clients on.
+/// Checks the configurations of Weir and NGINX that send the servers' files, and of Weir that redirects
+/// clients.
 #[test]
 fn ways_past_the_balancer_are_what_their_configurations_say() {
     let (servers, directory) = (servers(), tempfile::tempdir().unwrap());
@@ -297,7 +301,7 @@ fn ways_past_the_balancer_are_what_their_configurations_say() {
         (assignment.way, assignment.roots, assignment.key) = (way, &roots, Some(key.as_path()));
         recipe(product, &assignment).unwrap().config
     };
-    // Of root alone NGINX says so.
+    // NGINX has this line only if the test runs as root.
     let shown = |config: &str| {
         let own = directory.path().display().to_string();
         config.replace(&own, "/d").replace("user root;\n", "")

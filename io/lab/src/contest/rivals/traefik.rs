@@ -1,6 +1,8 @@
+//! Configuration of Traefik.
+
 use super::{Assignment, HOST};
 
-/// What it needs to know before it starts. It has round robin, and nothing else by default.
+/// Returns the static configuration. Traefik has only round robin by default.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     format!(
         "[global]
@@ -19,10 +21,10 @@ watch = false
     )
 }
 
-/// The file with routes and servers.
+/// Name of the file with routes and servers.
 pub(super) const DYNAMIC: &str = "dynamic.toml";
 
-/// Routes and servers.
+/// Returns the file with routes and servers.
 pub(super) fn dynamic(assignment: &Assignment<'_>) -> String {
     let scheme = if assignment.tls_out.is_some() { "https" } else { "http" };
     let mut text = "[http.routers.web]
@@ -35,7 +37,7 @@ middlewares = [\"again\"]
     if assignment.tls_in.is_some() {
         text.push_str("[http.routers.web.tls]\n");
     }
-    // What could not be sent; it has no rule for what was not answered.
+    // Retries requests that could not be sent. Traefik has no rule for requests without a response.
     text.push_str("[http.middlewares.again.retry]\nattempts = 3\n");
     text.push_str("[http.services.web.loadBalancer]\nserversTransport = \"web\"\n");
     if !assignment.check.is_empty() {

@@ -1,10 +1,12 @@
+//! Configuration of Weir.
+
 use std::path::Path;
 
 use weir_config::lab::{FleetPolicy, Way};
 
 use super::{Assignment, CIPHER, FleetAssignment, HOST};
 
-/// Its defaults, with room for the lab's connections and no state of its own.
+/// Returns the default configuration, with room for the lab's connections and without saved state.
 pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let Assignment { bind, scheme, workers, check, directory, way, .. } = assignment;
     let pool = if *way == Way::Offloaded { "" } else { "pool = \"web\"\n" };
@@ -26,7 +28,7 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
     let balance = assignment.balance.map_or_else(|| format!("\"{}\"", scheme.name()), str::to_owned);
     text.push_str(&format!("\n[pool.web]\nbalance = {balance}\n"));
     if assignment.fleet.is_some() {
-        // A new server is asked when it passes, and at once.
+        // A new server is used as soon as it passes its first check.
         let path = if check.is_empty() { "/health" } else { check };
         text.push_str(&format!(
             "check = {{ http = \"GET {path}\", host = \"{HOST}\", interval = \"200ms\", rise = 1 }}\n"
@@ -79,7 +81,8 @@ pub(super) fn config(assignment: &Assignment<'_>) -> String {
     text
 }
 
-/// A fleet of processes. Times that are meant for minutes are so much shorter as minutes are here.
+/// Returns the table of a fleet of processes. Durations that are meant for minutes are scaled to the length
+/// of a minute in the scenario.
 fn fleet_table(fleet: &FleetAssignment, directory: &Path) -> String {
     let setup = &fleet.setup;
     let short = |seconds: f64| {
