@@ -1,4 +1,4 @@
-//! The servers of a scenario, which stay while rivals take turns.
+//! The servers of a scenario, which keep running while rivals take turns.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,15 +12,15 @@ use weir_config::lab::{Case, Scenario, ServerKind, Servers, Way};
 use super::rivals::{CIPHER, HOST, apache_modules, in_path};
 use super::stage::{Certificates, Ledger, Network, Place, Process, Stop, is_root};
 
-/// All servers that a scenario needs, at work.
+/// All servers that a scenario needs, running.
 #[derive(Debug)]
 pub(crate) struct ServerPark {
     servers: Vec<Server>,
     own: PathBuf,
     program: PathBuf,
-    /// The secret of tickets, where clients may be sent on to servers.
+    /// Secret of tickets, if clients may be redirected to servers.
     key: Option<PathBuf>,
-    /// Balancers that may send files in the servers' place.
+    /// Addresses of balancers that may send files in place of the servers.
     trusted: Vec<IpAddr>,
 }
 
@@ -32,15 +32,16 @@ struct Server {
     process: Option<Process>,
 }
 
-/// More requests than this are never under way.
+/// Concurrency limit that is never reached.
 const ALL_THAT_COME: u32 = 1_000_000;
 
-/// Who serves must not be the user that reads it: a master of root reads what its workers serve.
+/// Returns NGINX's `user` line. Workers must be able to read the files, so they run as root if the lab does.
 pub(crate) fn nginx_user() -> &'static str {
     if is_root() { "user root;\n" } else { "" }
 }
 
-/// What the program of such servers is usually called; empty = it is Weir's own, or one that the scenario names.
+/// Returns the usual names of the servers' program. Empty = Weir's own program, or one that the scenario
+/// names.
 pub(super) fn usual_names(kind: ServerKind) -> &'static [&'static str] {
     match kind {
         ServerKind::Nginx => &["nginx"],
@@ -49,7 +50,7 @@ pub(super) fn usual_names(kind: ServerKind) -> &'static [&'static str] {
     }
 }
 
-/// What Weir's test server with this number is told of how long it takes.
+/// Returns the arguments of Weir's test server `at` for its service time.
 pub(super) fn service(servers: &Servers, at: usize) -> Vec<String> {
     let delay = servers.delay(at).0;
     if delay == 0 {
@@ -60,7 +61,7 @@ pub(super) fn service(servers: &Servers, at: usize) -> Vec<String> {
 }
 
 impl ServerPark {
-    /// Starts as many as the largest case needs. `own` is the program of Weir.
+    /// Starts as many servers as the largest case needs. `own` is the program of Weir.
     pub(crate) fn start(
         scenario: &Scenario,
         own: &Path,
@@ -74,7 +75,7 @@ impl ServerPark {
         let program = match (&scenario.servers.program, names.first()) {
             (Some(program), _) => program.clone(),
             (None, None) => own.to_owned(),
-            // It is looked for there.
+            // The other machine searches for the program.
             (None, Some(name)) if network.hosts().is_some() => PathBuf::from(name),
             (None, Some(_)) => in_path(names).ok_or_else(|| {
                 let names = names.join(" or ");
@@ -108,7 +109,7 @@ impl ServerPark {
         Ok(park)
     }
 
-    /// Starts a server, or starts it again.
+    /// Starts or restarts a server.
     pub(crate) fn start_one(
         &mut self,
         at: usize,
@@ -175,7 +176,7 @@ impl ServerPark {
         Ok(())
     }
 
-    /// The program of Weir.
+    /// Returns the path of the program of Weir.
     pub(crate) fn own(&self) -> &Path {
         &self.own
     }
@@ -187,30 +188,30 @@ impl ServerPark {
         }
     }
 
-    /// The first so many, by name.
+    /// Returns names and addresses of the first `count` servers.
     pub(crate) fn addresses(&self, count: u32) -> Vec<(String, SocketAddr)> {
         let servers = self.servers.iter().take(count as usize);
         servers.map(|server| (server.name.clone(), server.address)).collect()
     }
 
-    /// The directories of what the first so many serve.
+    /// Returns the directories that the first `count` servers serve.
     pub(crate) fn roots(&self, count: u32) -> Vec<PathBuf> {
         self.servers.iter().take(count as usize).map(|server| server.directory.join("root")).collect()
     }
 
-    /// Where clients reach the first so many themselves.
+    /// Returns the URLs at which clients reach the first `count` servers directly.
     pub(crate) fn urls(&self, count: u32, is_tls: bool) -> Vec<String> {
         let scheme = if is_tls { "https" } else { "http" };
         let servers = self.servers.iter().take(count as usize);
         servers.map(|server| format!("{scheme}://{}", server.address)).collect()
     }
 
-    /// The secret of tickets for servers.
+    /// Returns the secret of tickets for servers.
     pub(crate) fn key(&self) -> Option<&Path> {
         self.key.as_deref()
     }
 
-    /// Processes of the first so many, and where each is.
+    /// Returns the places and processes of the first `count` servers.
     pub(crate) fn members(&self, count: u32) -> Vec<(Place, Vec<u32>)> {
         let servers = (0..).zip(self.servers.iter().take(count as usize));
         let members = |(number, server): (u32, &Server)| {
@@ -220,7 +221,7 @@ impl ServerPark {
     }
 }
 
-/// Of files that are asked for, where servers serve files.
+/// Returns the sizes of requested files, if servers serve files.
 fn sizes(cases: &[Case], kind: ServerKind) -> Vec<u64> {
     let sizes: BTreeSet<u64> = match kind {
         ServerKind::Storage | ServerKind::Nginx | ServerKind::Apache => {
@@ -231,12 +232,12 @@ fn sizes(cases: &[Case], kind: ServerKind) -> Vec<u64> {
     sizes.into_iter().collect()
 }
 
-/// The directory of a server, and in what it serves a file of each size.
+/// Creates the directory of a server, with a file of each size.
 pub(super) fn make_files(directory: &Path, sizes: &[u64]) -> std::io::Result<()> {
     let root = directory.join("root");
     let files = root.join("bytes");
     fs::create_dir_all(&files)?;
-    // What no compressor makes smaller.
+    // Incompressible bytes.
     let piece = crate::target::pattern();
     for size in sizes {
         let mut file = File::create(files.join(size.to_string()))?;
@@ -250,7 +251,7 @@ pub(super) fn make_files(directory: &Path, sizes: &[u64]) -> std::io::Result<()>
     Ok(())
 }
 
-/// A secret of this scenario.
+/// Creates a random secret for this scenario.
 fn make_key(directory: &Path) -> std::io::Result<PathBuf> {
     let mut bytes = [0; 24];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
@@ -337,7 +338,7 @@ http {{
     )
 }
 
-/// One process of the event MPM, whose connections are kept.
+/// Returns a configuration of one process of the event MPM, with kept connections.
 fn apache_config(server: &Server, tls: Option<&Certificates>) -> String {
     let mut modules = vec!["mpm_event", "authz_core", "unixd", "headers"];
     let tls = tls.map_or_else(String::new, |pem| {
@@ -347,7 +348,7 @@ fn apache_config(server: &Server, tls: Option<&Certificates>) -> String {
             "SSLEngine on\nSSLProtocol TLSv1.3\nSSLCipherSuite TLSv1.3 {CIPHER}\nSSLCertificateFile {pem}\nSSLCertificateKeyFile {pem}\n"
         )
     });
-    // It refuses to serve as root, and files of the run may be read by everybody.
+    // Apache refuses to serve as root, and all users may read the files of the run.
     format!(
         "ServerRoot {directory}
 ServerName {HOST}

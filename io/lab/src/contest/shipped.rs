@@ -1,9 +1,11 @@
-/// A scenario that comes with Weir.
+//! Scenarios that Weir contains.
+
+/// Scenario that Weir contains.
 #[derive(Debug, Clone, Copy)]
 pub struct Shipped {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Its text.
+    /// Text of the scenario.
     pub text: &'static str,
 }
 
@@ -13,7 +15,7 @@ macro_rules! shipped {
     };
 }
 
-/// All of them.
+/// All contained scenarios.
 pub const SHIPPED: &[Shipped] = shipped![
     "autoscaler",
     "connection-rate",
@@ -37,7 +39,7 @@ pub const SHIPPED: &[Shipped] = shipped![
 ];
 
 impl Shipped {
-    /// What it is: the first line of its text.
+    /// Returns the description: the first line of the text.
     pub fn about(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
     }

@@ -1,4 +1,4 @@
-//! Everything that a scenario came to, in one SQLite file.
+//! Stores all results of a scenario in one SQLite file.
 
 mod failures;
 mod growth;
@@ -16,158 +16,159 @@ use super::flaw::{RunFlaw, Whose};
 pub(super) use growth::Growth;
 pub(super) use losses::Losses;
 
-/// A file of results.
+/// File of results.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
 }
 
-/// Why results cannot be kept or read.
+/// Reason why results cannot be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file is none, or cannot be written.
+    /// The file is not an SQLite file, or cannot be written.
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// It is no file of this lab, or of another version.
+    /// The file is not a file of results, or has another version.
     #[error("{0}")]
     Other(String),
 }
 
-/// A run that was played.
+/// Completed run.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Played {
-    /// Of which case.
+    /// Name of the case.
     pub case: String,
-    /// With whom.
+    /// Name of the rival.
     pub rival: String,
-    /// From 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// Its place in the order of turns, from 0.
+    /// Position in the order of turns, from 0.
     pub place: u32,
-    /// When it started, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub started_unix_s: f64,
-    /// How long it took.
+    /// Duration, in seconds.
     pub seconds: f64,
-    /// Why it may not be believed; empty = it may.
+    /// Reasons why the run is invalid; empty = valid.
     pub flaws: Vec<RunFlaw>,
-    /// What was measured, as far as it could be.
+    /// Measures of the run, as far as they are known.
     pub figures: Vec<(Measure, f64)>,
     /// Requests that were sent.
     pub sent: u64,
-    /// Of these, those that were answered as expected.
+    /// Requests with the expected response.
     pub succeeded: u64,
-    /// Seconds from the first request that failed to the last; `None` = no request failed. Set when results are read.
+    /// Seconds from the first request that failed to the last; `None` = no request failed. Set when results
+    /// are read.
     pub failures_lasted_s: Option<f64>,
-    /// What the fixed piece of work before it took, in nanoseconds.
+    /// Time of the fixed piece of work before the run, in nanoseconds.
     pub calibration_ns: u64,
-    /// Requests and bytes of each server, by name.
+    /// Requests and bytes per server, by name.
     pub servers: Vec<(String, u64, u64)>,
-    /// The whole summary, as `weir load --json` writes it.
+    /// Whole summary in the format of `weir load --json`.
     pub summary: String,
-    /// Every distribution by name, as JSON: the shortest and the longest of each bucket in nanoseconds, and how many.
+    /// Distributions by name, as JSON: lower and upper limit of each bucket in nanoseconds, and its count.
     pub histogram: String,
-    /// What monitors saw.
+    /// Samples of the monitors.
     pub samples: Vec<Sample>,
 }
 
 impl Played {
-    /// Whether it may be believed.
+    /// Returns true if the run is valid.
     pub fn is_valid(&self) -> bool {
         self.flaws.is_empty()
     }
 
-    /// Whether something is known of who was measured, and if it is only that they did not do what they should.
+    /// Returns true if the run says something about the rival, at least that it failed.
     pub fn is_measured(&self) -> bool {
         self.flaws.iter().all(|flaw| flaw.whose == Whose::Measured)
     }
 
-    /// Why it may not be believed, in one line.
+    /// Returns the reasons why the run is invalid, in one line.
     pub fn why(&self) -> String {
         let texts: Vec<&str> = self.flaws.iter().map(|flaw| flaw.text.as_str()).collect();
         texts.join("; ")
     }
 }
 
-/// One figure at one moment.
+/// One value at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// Since the run began, in seconds.
+    /// Time since the start of the run, in seconds.
     pub at_s: f64,
-    /// Whose: `balancer`, `servers`, `balancer-tcp`, `servers-tcp` or `host`.
+    /// Source: `balancer`, `servers`, `balancer-tcp`, `servers-tcp` or `host`.
     pub source: &'static str,
-    /// Which process, or the host.
+    /// Process, or the host.
     pub subject: String,
-    /// As `weir watch` calls it.
+    /// Name of the figure in `weir watch`.
     pub figure: &'static str,
-    /// What it was.
+    /// Value of the figure.
     pub value: f64,
 }
 
-/// How a rival was set up.
+/// Set-up of a rival.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Configured {
-    /// Who.
+    /// Name of the rival.
     pub rival: String,
-    /// As its program says.
+    /// Version that the program reports.
     pub version: String,
-    /// Its program. Exports do not have it: it is a path of one machine.
+    /// Path of the program. Exports do not contain it, because it is valid on one machine only.
     #[serde(skip)]
     pub program: String,
-    /// Its configuration for the first case.
+    /// Configuration for the first case.
     pub config: String,
-    /// Why it is left out; empty = it is not.
+    /// Reason why the rival is left out; empty = it is not.
     pub left_out: String,
 }
 
-/// What a file holds, but for samples.
+/// Content of a file, without samples.
 #[derive(Debug, Clone, Default)]
 pub struct Results {
-    /// What is known of the scenario and the machine.
+    /// Facts about the scenario and the machine.
     pub meta: BTreeMap<String, String>,
-    /// Everybody who was asked for.
+    /// All rivals of the scenario.
     pub rivals: Vec<Configured>,
-    /// Every run, in the order in which they were played; without samples and histograms.
+    /// All runs in the order of their turns, without samples and histograms.
     pub runs: Vec<Played>,
-    /// CPU of the balancer over time: processors used.
+    /// Processors that the balancer used over time.
     pub cpu: Vec<CpuCurve>,
-    /// The same of all servers together.
+    /// Processors that all servers together used over time.
     pub server_cpu: Vec<CpuCurve>,
-    /// Of fleets: what it is, and how it went over time.
+    /// Figures of fleets over time, by name.
     pub fleet: Vec<(&'static str, CpuCurve)>,
-    /// What TCP had to send again, or dropped.
+    /// TCP retransmissions and drops.
     pub losses: Vec<Losses>,
-    /// What further monitors counted.
+    /// Growth of counters from further monitors.
     pub growth: Vec<Growth>,
 }
 
-/// A figure over time, on average over the valid repeats of a case.
+/// Figure over time, as mean over the valid repeats of a case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CpuCurve {
-    /// Which case.
+    /// Name of the case.
     pub case: String,
-    /// Who.
+    /// Name of the rival.
     pub rival: String,
-    /// When, in seconds since the run began, by halves; and what it was.
+    /// Time since the start of the run in steps of half a second, and the value.
     pub points: Vec<(f64, f64)>,
 }
 
 impl Store {
-    /// Opens a file to go on with it, or makes a new one.
+    /// Opens a file to continue it, or creates a new one.
     ///
     /// # Errors
-    /// It is no file of results, or cannot be written.
+    /// If the file is not a file of results, or cannot be written.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let mut connection = Connection::open(path)?;
-        // A run that was told is there after a power failure, too; each is one transaction.
+        // Each run is one transaction. A reported run survives a power failure.
         connection.execute_batch("PRAGMA journal_mode = DELETE; PRAGMA foreign_keys = ON;")?;
         schema::prepare(&mut connection)?;
         Ok(Self { connection })
     }
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     ///
     /// # Errors
-    /// It is not there, or no file of results.
+    /// If the file does not exist, or is not a file of results.
     pub fn read_only(path: &Path) -> Result<Self, StoreError> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         let store = Self { connection };
@@ -177,29 +178,29 @@ impl Store {
         }
     }
 
-    /// What is known under a name.
+    /// Returns the value of a key.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// If the file cannot be read.
     pub fn meta(&self, key: &str) -> Result<Option<String>, StoreError> {
         let mut statement = self.connection.prepare_cached("SELECT value FROM meta WHERE key = ?1")?;
         let mut rows = statement.query(params![key])?;
         Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
     }
 
-    /// Keeps something under a name.
+    /// Stores a value under a key.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn set_meta(&self, key: &str, value: &str) -> Result<(), StoreError> {
         self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?1, ?2)", params![key, value])?;
         Ok(())
     }
 
-    /// Keeps how a rival is set up.
+    /// Stores the set-up of a rival.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn set_rival(&self, rival: &Configured) -> Result<(), StoreError> {
         let Configured { rival, version, program, config, left_out } = rival;
         self.connection.execute(
@@ -209,29 +210,29 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps why a rival is left out, of one that is kept already.
+    /// Stores the reason why a rival is left out, which must be in the file.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn leave_out(&self, rival: &str, why: &str) -> Result<(), StoreError> {
         self.connection.execute("UPDATE rival SET left_out = ?2 WHERE name = ?1", params![rival, why])?;
         Ok(())
     }
 
-    /// Which runs there are: case, rival, repeat.
+    /// Returns the stored runs: case, rival, repeat.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// If the file cannot be read.
     pub fn done(&self) -> Result<HashSet<(String, String, u32)>, StoreError> {
         let mut statement = self.connection.prepare("SELECT test, rival, repeat FROM run")?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Keeps a run, all of it or nothing.
+    /// Stores a run completely or not at all.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// If the file cannot be written.
     pub fn add(&mut self, run: &Played) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         let flaws =
@@ -280,10 +281,10 @@ impl Store {
         Ok(())
     }
 
-    /// Reads everything that a report needs.
+    /// Reads all results that a report needs.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// If the file cannot be read.
     pub fn read(&self) -> Result<Results, StoreError> {
         let mut statement = self.connection.prepare("SELECT key, value FROM meta")?;
         let meta =
@@ -364,7 +365,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// All that a fleet writes down.
+    /// Returns all figures of fleets.
     fn fleet(&self) -> Result<Vec<(&'static str, CpuCurve)>, StoreError> {
         let mut all = Vec::new();
         for figure in ["rate_per_s", "needed", "running", "in_use"] {
@@ -373,7 +374,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Of valid runs: a figure by half seconds, of all subjects of a source together.
+    /// Returns a figure of valid runs by half seconds, as sum over all subjects of a source.
     fn curves(&self, source: &str, figure: &str) -> Result<Vec<CpuCurve>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT test, rival, half, sum(used) / count(DISTINCT id) FROM (\
@@ -395,7 +396,7 @@ impl Store {
     }
 }
 
-/// SQLite's numbers have a sign.
+/// SQLite has only signed integers.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! What is said of results, for results that are known.
+//! Tests of analysis and reports with known results.
 
 mod compared;
 mod exported;
@@ -35,7 +35,7 @@ measure = \"mean\"
 values = { pound = 9.5 }
 ";
 
-/// Means of `weir` are `ratio` times those of `haproxy`, with a little noise.
+/// Returns results in which the means of `weir` are `ratio` times those of `haproxy`, with a little noise.
 fn results(ratio: f64) -> Results {
     let mut results = Results::default();
     for (key, value) in
@@ -114,7 +114,8 @@ fn what_is_better_is_said_to_be_so_and_no_balancer_is_compared_with_none() {
     assert!(said[0].starts_with("haproxy has ") && (ratio(&said[0]) - 0.769).abs() < 0.01, "{said:?}");
 }
 
-/// Half of the turns of `weir` are much slower than those of `haproxy`, and half much faster.
+/// Returns results in which half of the turns of `weir` are much slower than those of `haproxy`, and half
+/// much faster.
 fn torn_apart() -> Results {
     let mut all = results(1.0);
     for run in all.runs.iter_mut().filter(|run| run.rival == "weir") {
@@ -136,7 +137,7 @@ fn of_what_may_be_chance_nothing_is_said_but_that() {
 
 #[test]
 fn what_differs_by_less_than_the_margin_is_said_not_to_matter() {
-    // Also beyond chance.
+    // This holds also if the difference is significant.
     for ratio in [1.0, 0.97] {
         let same = analysis(ratio);
         assert_eq!(overall(&same, Measure::Mean), Standing::Same);
@@ -174,7 +175,7 @@ fn what_may_or_may_not_be_more_than_the_margin_is_undecided() {
 #[test]
 fn nothing_is_said_where_the_median_and_the_test_point_in_opposite_directions() {
     let mut all = results(0.995);
-    // In each case two turns of eight in which one of them was far slower.
+    // Two turns of eight in each case in which one rival was far slower.
     for run in all.runs.iter_mut().filter(|run| run.rival == "weir" && run.repeat < 2) {
         run.figures[0].1 *= 50.0;
     }
@@ -182,7 +183,7 @@ fn nothing_is_said_where_the_median_and_the_test_point_in_opposite_directions() 
     let pair = &mut analysis.pairs[0];
     assert_eq!((pair.measure, pair.case.as_ref()), (Measure::Mean, None));
     assert!(pair.difference.ratio.median < 1.0 && pair.difference.evidence.direction.is_gt(), "{pair:?}");
-    // Whatever the probability.
+    // A significant p-value must not change the outcome.
     pair.adjusted = 0.001;
     assert_eq!((pair.standing(), pair.is_torn()), (Standing::Open, true));
     let said = report::verdict(&analysis);
@@ -201,7 +202,7 @@ fn so_few_runs_that_no_verdict_is_possible_are_said_to_be_so() {
     assert_eq!(said[0], expected);
     let markdown = report::markdown(&few);
     assert!(markdown.contains("| 4 of 16 |") && markdown.contains("| too few runs to say |"), "{markdown}");
-    // Two values have a range, and nothing that could be called an interval.
+    // Two values have a range, but no confidence interval.
     assert!(markdown.contains("(range ") && markdown.contains(", 2 of 8 runs |"), "{markdown}");
 }
 
@@ -288,7 +289,8 @@ fn a_page_has_tables_with_rows_plots_with_marks_and_no_markup_of_others() {
     assert!(page.contains("<h1>Known &lt;results&gt;</h1>") && !page.contains("<results>"));
     assert!(page.contains("a &lt; b;"));
     assert!(page.matches("<rect class").count() == 0 && page.matches("fill=\"currentColor\"").count() == 24);
-    // Of each figure that the verdict goes by, bars with intervals, and bars in percent of the best without.
+    // For each measure of the verdict: bars with intervals, and bars in percent of the best without
+    // intervals.
     assert_eq!(page.matches("style=\"stroke: var(--text)\"").count(), 12);
     for plot in ["Mean latency, ms", "In percent of the best: mean", "In percent of the best: rate"] {
         assert_eq!(page.matches(&format!("aria-label=\"{plot}\"")).count(), 1, "{plot}");
@@ -317,7 +319,7 @@ fn what_decides_is_open_and_comes_first_and_the_rest_is_folded_away() {
     let order = order.map(at);
     assert!(order.is_sorted() && order[5] < at("What was left out"), "{order:?}");
     assert!(at("What was left out") < at("<summary>Answers and servers</summary>"));
-    // Comparisons over all cases are open, those in single ones are not.
+    // Comparisons over all cases are visible, those in single cases are folded.
     let (open, folded) = page[order[5]..].split_once("<details").unwrap();
     assert!(open.contains("weir / haproxy") && !open.contains(">b, c<"), "{open}");
     assert!(folded.starts_with(" class=\"fold\"><summary>Comparisons in single cases"));
@@ -417,8 +419,8 @@ fn every_scenario_that_comes_with_weir_can_be_played_in_full_and_quickly() {
     assert!(SHIPPED.is_sorted_by_key(|shipped| shipped.name));
 }
 
-/// How long loads, warm-ups and pauses take. A closed loop that ends by a count takes as long as it does: a hundredth of a second for each
-/// request is much.
+/// Returns the minutes of loads, warm-ups and pauses. A closed loop with a count has no fixed duration; a
+/// hundredth of a second per request is a high estimate.
 fn minutes(scenario: &lab::Scenario) -> f64 {
     let lasts = |case: &lab::Case| match (case.requests, case.demand) {
         _ if !case.phases.is_empty() => {
@@ -433,7 +435,7 @@ fn minutes(scenario: &lab::Scenario) -> f64 {
     turn * scenario.rivals.len() as f64 * f64::from(scenario.repeats) / 60.0
 }
 
-/// Every comparison over all cases of a scenario, with runs of which all are valid and the first rival always the fastest.
+/// Returns results in which nearly all runs are valid, and the first rival is always the fastest.
 fn best_case(scenario: &lab::Scenario, text: &str, quick: bool) -> Analysis {
     let mut results = Results::default();
     let form = if quick { "quick" } else { "full" };
@@ -450,7 +452,7 @@ fn best_case(scenario: &lab::Scenario, text: &str, quick: bool) -> Analysis {
                     figures: Measure::ALL.map(|measure| (measure, 10.0 + 5.0 * at as f64)).to_vec(),
                     sent: 100,
                     succeeded: 100,
-                    // One run of each rival is lost, as happens.
+                    // One run of each rival is invalid, as in practice.
                     flaws: if (repeat, &case.name) == (0, &scenario.cases[0].name) {
                         vec![RunFlaw::of_lab("late")]
                     } else {

@@ -1,4 +1,5 @@
-//! What happens during a run besides its load, and whether it did: a run without the trouble that it is about says nothing.
+//! Causes trouble during a run (kills, reloads, losses) and checks that it happened. A run without its
+//! planned trouble is invalid.
 
 use std::time::{Duration, Instant};
 
@@ -8,29 +9,30 @@ use super::balancers::Balancers;
 use super::flaw::RunFlaw;
 use super::stage::Network;
 
-/// Of one run.
+/// Trouble of one run.
 pub(crate) struct Trouble<'t> {
     case: &'t Case,
     rival: &'t Rival,
     balancers: Option<&'t mut Balancers>,
     reloads: u64,
     is_lost: bool,
-    /// When the server was.
+    /// Time at which the server was killed.
     killed: Option<Instant>,
     back: Option<Return>,
 }
 
-/// A server's that was killed.
+/// Return of a killed server.
 struct Return {
     away: Duration,
-    /// Requests still came that could be sent to it.
+    /// True if the server was back before the last requests.
     in_time: bool,
 }
 
-/// So much longer than asked for it may be away, and a quarter of that besides: it takes moments to start.
+/// Tolerated excess of a server's absence, in addition to a quarter of the planned time, because its start
+/// takes moments.
 const AWAY_MORE: Duration = Duration::from_millis(250);
 
-/// What is to be done to the server.
+/// Action on the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Due {
     Kill,
@@ -42,7 +44,7 @@ impl<'t> Trouble<'t> {
         Self { case, rival, balancers, reloads: 0, is_lost: false, killed: None, back: None }
     }
 
-    /// Tells the balancer to read its configuration again if it is time to do so once more.
+    /// Makes the balancer reload its configuration if the next reload is due.
     pub(crate) fn reload(&mut self, at_s: f64) {
         let Some(every) = self.case.reload_every else { return };
         if at_s < (self.reloads + 1) as f64 * every.duration().as_secs_f64() {
@@ -54,7 +56,7 @@ impl<'t> Trouble<'t> {
         }
     }
 
-    /// Takes from the active one of a pair what the case wants it to lose, once.
+    /// Takes from the active balancer of a pair what the case requires, once.
     pub(crate) fn lose(&mut self, network: &Network) -> Result<(), String> {
         match (self.case.lose, &mut self.balancers) {
             (Some(loss), Some(balancers)) if !self.is_lost => {
@@ -65,7 +67,7 @@ impl<'t> Trouble<'t> {
         }
     }
 
-    /// What is due now; `is_half` = half of the run is over. It counts as done.
+    /// Returns the action that is due now, and counts it as done. `is_half` = half of the run is over.
     pub(crate) fn due(&mut self, is_half: bool) -> Option<Due> {
         let lasts = self.case.kill_for?.duration();
         match self.killed {
@@ -78,17 +80,17 @@ impl<'t> Trouble<'t> {
         }
     }
 
-    /// The server answers again; `in_time` = while requests come.
+    /// Records that the server answers again; `in_time` = requests are still due.
     pub(crate) fn came_back(&mut self, in_time: bool) {
         self.back = self.killed.map(|at| Return { away: at.elapsed(), in_time });
     }
 
-    /// It was killed, and is not there again.
+    /// Returns true if the server was killed and is not back.
     pub(crate) fn is_away(&self) -> bool {
         self.killed.is_some() && self.back.is_none()
     }
 
-    /// Why the run was not what it is about; none if it was.
+    /// Returns a flaw if the planned trouble did not happen.
     pub(crate) fn flaw(&self) -> Option<RunFlaw> {
         let text = match (self.case.kill_for, self.killed) {
             (Some(_), None) => "the run was over before the server was killed".to_owned(),
@@ -104,7 +106,8 @@ impl<'t> Trouble<'t> {
         Some(RunFlaw::of_lab(text))
     }
 
-    /// A server that comes back late has been lost for longer than others' were.
+    /// Returns the reason if the server came back late, because its absence was then longer than for other
+    /// rivals.
     fn return_flaw(&self, asked: Duration) -> Option<String> {
         let Some(back) = self.back.as_ref().filter(|back| back.in_time) else {
             return Some("the run was over before the server was back".to_owned());

@@ -30,7 +30,7 @@ use crate::target::{Body, TargetSpec};
 use crate::targets_file::parse_mix;
 use crate::turns::{Order, Turns};
 
-/// What all turns of a scenario share.
+/// State that all turns of a scenario share.
 pub(crate) struct Ring<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) directory: &'a Path,
@@ -38,28 +38,28 @@ pub(crate) struct Ring<'a> {
     pub(crate) certificates: Option<Certificates>,
     pub(crate) park: ServerPark,
     pub(crate) ledger: Ledger,
-    /// A kernel that has been given rules in the balancer's network, and the program that did so.
+    /// Product and program that gave rules to the kernel in the balancer's network.
     pub(crate) told: Option<(Product, PathBuf)>,
 }
 
-/// Why a turn came to nothing.
+/// Reason why a turn failed.
 pub(crate) enum TurnError {
-    /// The rival does not start, or does not take what it should: others may.
+    /// The rival does not start or does not accept its configuration. Other rivals may.
     Rival(String),
-    /// The lab, or the machine, did not do what it must.
+    /// The lab or the machine failed.
     Failed(String),
-    /// Where the balancer must listen somebody listens.
+    /// Another program uses the port of the balancer.
     PortTaken(SocketAddr, std::io::Error),
-    /// The user wants an end.
+    /// The user stopped the lab.
     Stopped,
 }
 
-/// A thread of the generator makes so many requests a second with ease.
+/// Rate that one thread of the generator reaches with ease, in requests per second.
 const RATE_PER_THREAD: f64 = 15_000.0;
 const TICK: Duration = Duration::from_millis(10);
 
 impl Ring<'_> {
-    /// How a rival is set up for a case; `None` = there is no balancer.
+    /// Returns the set-up of a rival for a case; `None` = no balancer.
     pub(crate) fn recipe(
         &self,
         case: &Case,
@@ -67,7 +67,7 @@ impl Ring<'_> {
         bind: SocketAddr,
         directory: &Path,
     ) -> Option<Recipe> {
-        // Those of a fleet are not there yet.
+        // The servers of a fleet do not exist yet.
         let count = if rival.fleet.is_some() { 0 } else { case.servers };
         let servers = self.park.addresses(count);
         let weights = self.scenario.servers.weights(count);
@@ -98,7 +98,7 @@ impl Ring<'_> {
         )
     }
 
-    /// Plays it.
+    /// Plays the turn.
     pub(crate) fn play(
         &mut self,
         case: &Case,
@@ -172,17 +172,17 @@ impl Ring<'_> {
         if let Some((_, before, after)) = owners {
             samples.extend(before.samples(0.0).into_iter().chain(after.samples(seconds)));
         }
-        // Where processes of the balancer come and go, what they used is not known.
+        // If processes of the balancer come and go, their CPU time and memory are unknown.
         let is_same = balancers.as_ref().map(Balancers::members).unwrap_or_default() == watched;
         let is_steady =
             case.reload_every.is_none() && case.lose.is_none() && !rival.product.is_kernel() && is_same;
         let gap_ms = run.tally.successes.longest_gap_ms(run.tally.last_start_ns);
         let seen = figures::Seen {
             cpu_s: monitor::cpu_seconds(&samples, "balancer").filter(|_| is_steady),
-            // Servers of a fleet are not among those that are watched.
+            // The monitors do not watch the servers of a fleet.
             server_cpu_s: monitor::cpu_seconds(&samples, "servers")
                 .filter(|_| case.kill_for.is_none() && rival.fleet.is_none()),
-            // On machines of their own this one's is the load generator's.
+            // With other machines, this machine's CPU time is that of the load generator.
             machine_cpu_s: monitor::machine_cpu_seconds(&samples, monitor::processors())
                 .filter(|_| self.network.hosts().is_none()),
             memory: monitor::memory_bytes(&samples, "balancer").filter(|_| is_steady),
@@ -211,7 +211,7 @@ impl Ring<'_> {
         })
     }
 
-    /// Makes a load, and trouble meanwhile where the case asks for it.
+    /// Runs a load, with trouble if the case requires it.
     fn run(
         &mut self,
         load: Load,
@@ -227,7 +227,7 @@ impl Ring<'_> {
         while !running.is_finished() {
             if stop() {
                 running.stop();
-                // Its threads end within moments; nothing of it is kept.
+                // Its threads end within moments, and its results are discarded.
                 let _ = running.finish();
                 return Err(TurnError::Stopped);
             }
@@ -243,7 +243,7 @@ impl Ring<'_> {
                     Some(Due::Kill) => self.park.kill(0),
                     Some(Due::Revive) => {
                         self.revive(stop).map_err(TurnError::Failed)?;
-                        // It took its time: whether any request still comes to it is seen now.
+                        // The restart took time, so check now if requests are still due.
                         let now = running.progress();
                         let is_due = running.head().duration_s.is_none_or(|seconds| now.at_s < seconds)
                             && requests.is_none_or(|requests| now.sent < requests);
@@ -266,7 +266,7 @@ impl Ring<'_> {
         park.start_one(0, scenario, certificates.as_ref(), network, ledger, stop)
     }
 
-    /// What a case asks for; with a warm-up's length, that much of it.
+    /// Returns the load of a case; with `warm_up`, a load of that length.
     fn load(
         &self,
         case: &Case,
@@ -281,7 +281,7 @@ impl Ring<'_> {
         let may_be_uneven = case.kill_for.is_some()
             || case.lose.is_some()
             || self.scenario.servers.kind == ServerKind::Command;
-        // A file that is sent in a server's place does not say whose it is.
+        // A file that the balancer sends in place of a server does not name the server.
         let is_told = rival.product != Product::None && rival.way != Way::Offloaded;
         let is_seen =
             is_told && rival.fleet.is_none() && case.servers > 1 && case.check_balance && !may_be_uneven;
@@ -331,7 +331,8 @@ impl Ring<'_> {
             keep_alive: case.keep_alive,
             connections_max: 20_000,
             threads: threads.clamp(1, cores),
-            // Where requests start by the clock, a generator is awake for too long to run ahead of what it measures.
+            // With an open loop, the generator is awake for too long for real-time priority: it would delay
+            // the measured programs.
             ahead: matches!(case.demand, Demand::Connections(_)),
             timeout: case.timeout.duration(),
             sources: Vec::new(),
@@ -350,7 +351,7 @@ impl Ring<'_> {
             },
             expected: Expected {
                 statuses: statuses(case, self.scenario.servers.kind),
-                // What fails when something is lost is what is measured, and no flaw.
+                // In cases with trouble, failures are the measure and not a flaw.
                 body_bytes: case.size.filter(|_| has_size && !case.has_trouble()),
                 think_ns: (delay.0 > 0).then_some(delay.0 * 1_000_000),
                 balance: balance_of(
@@ -367,7 +368,8 @@ impl Ring<'_> {
     }
 }
 
-/// How requests must be spread over servers of these names by what a rival chooses by; `None` = that does not say.
+/// Returns the expected distribution of requests over servers with these names, by a rival's algorithm.
+/// `None` = the algorithm does not determine it.
 fn balance_of(
     (case, rival): (&Case, &Rival),
     servers: &[(String, SocketAddr)],
@@ -396,16 +398,17 @@ fn balance_of(
         Scheme::RoundRobin => Some(Balance::Equal(servers.len())),
         // The client has one address.
         Scheme::Source => Some(Balance::One),
-        // One of far less weight may get nothing.
+        // A server with a far lower weight may get no request.
         Scheme::LeastConnections if has_light_one(weights) => None,
         Scheme::Random if sum > 0.0 => None,
-        // These choose for each request. Others may do so for each connection, of which there are few.
+        // These products select a server per request. Others may select per connection, and there are few of
+        // them.
         Scheme::Random if matches!(rival.product, Weir | Haproxy | Nginx | Envoy | Caddy) => {
-            // Of few requests a server may get none by chance.
+            // With few requests, a server may get none by chance.
             let share = |(name, _): &(String, SocketAddr)| (name.clone(), 1.0 / servers.len() as f64);
             Some(Balance::Shares(servers.iter().map(share).collect()))
         }
-        // How much each gets goes by how long it takes; these leave nobody out.
+        // The number of requests per server depends on its response times. These products use every server.
         Scheme::LeastConnections
             if matches!(rival.product, Weir | Haproxy | Nginx | Apache | Envoy | Caddy) =>
         {
@@ -415,28 +418,29 @@ fn balance_of(
     }
 }
 
-/// Whether round robin gives every request a turn, and goes on counting for all of the run.
+/// Returns true if round robin selects a server for each request, and keeps its position for the whole run.
 fn takes_turns(product: Product, case: &Case) -> bool {
-    // These choose for each connection.
+    // These products select a server per connection.
     let is_by_connection = product.is_kernel() || product == Product::Sozu;
-    // Who reads its configuration anew may begin anew.
+    // A reload may restart the round.
     case.reload_every.is_none() && !(is_by_connection && case.keep_alive)
 }
 
-/// What must be answered; empty = any status of success. WebDAV's listings are told from a page that says nothing by theirs.
+/// Returns the statuses that are expected; empty = any status of success. A WebDAV listing has a status that
+/// distinguishes it from an ordinary page.
 fn statuses(case: &Case, kind: ServerKind) -> Vec<u16> {
     const MULTI_STATUS: u16 = 207;
     let is_listing = case.method == "PROPFIND" && case.mix.is_none() && kind == ServerKind::Storage;
     if is_listing { vec![MULTI_STATUS] } else { Vec::new() }
 }
 
-/// Whether one server has less than a quarter of another's weight.
+/// Returns true if one server has less than a quarter of another's weight.
 fn has_light_one(weights: &[u32]) -> bool {
     let (least, most) = (weights.iter().min(), weights.iter().max());
     least.zip(most).is_some_and(|(least, most)| least * 4 < *most)
 }
 
-/// With whose fault it is.
+/// Returns a flaw with the party at fault.
 fn flaw_of(run: &Run, flaw: &Flaw) -> RunFlaw {
     RunFlaw { text: flaw.text.clone(), whose: if run.is_own(flaw) { Whose::Lab } else { Whose::Measured } }
 }
@@ -450,7 +454,7 @@ fn phases_of(case: &Case) -> Vec<Phase> {
     phases.collect()
 }
 
-/// How requests follow each other, and how long a closed loop lasts.
+/// Returns the load model, and the duration of a closed loop.
 fn mode(case: &Case, seed: u64, warm_up: Option<Duration>) -> Result<(Mode, Option<Duration>), String> {
     match case.demand {
         Demand::Connections(count) => {
@@ -464,7 +468,7 @@ fn mode(case: &Case, seed: u64, warm_up: Option<Duration>) -> Result<(Mode, Opti
             let duration_s = warm_up.map_or(all_s, |warm_up| warm_up.as_secs_f64().max(1.0 / per_s));
             let phases = match (warm_up, case.phases.is_empty()) {
                 (None, false) => phases_of(case),
-                // It is warm with what it begins with.
+                // The warm-up uses the first rate of the case.
                 (Some(_), false) => {
                     let first = case.phases.first().map_or(1.0, |(per_s, _)| per_s.max(1.0));
                     vec![Phase { from_per_s: first, to_per_s: first, duration_s }]

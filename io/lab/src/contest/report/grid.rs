@@ -5,7 +5,7 @@ use super::document::Table;
 use super::tables::percent;
 use super::verdict::Winner;
 
-/// Maximum number of rows. Undecided rows are left out first.
+/// Number of rows above which undecided pairs are left out.
 const ROWS_MAX: usize = 24;
 
 /// Returns a table with a row per pair of rivals and a column per measure, over all cases. `None` = no rivals

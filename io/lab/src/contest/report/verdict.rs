@@ -254,7 +254,7 @@ fn better(analysis: &Analysis, pair: &Pair) -> Finding {
     Finding { measure: Some(pair.measure), sentence, entry: said("") }
 }
 
-/// Returns the cases in which one of the two is better although all cases together do not show it.
+/// Returns the cases with a winner that the verdict over all cases does not confirm.
 fn elsewhere<'a>(analysis: &'a Analysis, pair: &Pair) -> Vec<&'a str> {
     let is_against = |single: &&Pair| {
         let same = single.measure == pair.measure && single.one == pair.one && single.other == pair.other;

@@ -138,7 +138,7 @@ fn is_accepted(
     }
 }
 
-/// HAProxy's requirement, tested on the text because HAProxy is not on every machine.
+/// Checks the text, because HAProxy is not on every machine.
 #[test]
 fn haproxys_proxies_have_names_of_their_own_which_it_demands_since_3_3() {
     let (servers, directory) = (servers(), Path::new("/d"));

@@ -1,3 +1,5 @@
+//! Certificates of a scenario.
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -5,23 +7,23 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 
 use super::super::rivals::HOST;
 
-/// A certificate for every listener of a scenario, and the authority that vouches for it.
+/// Certificate for every listener of a scenario, and its authority.
 #[derive(Debug, Clone)]
 pub(crate) struct Certificates {
     /// Certificate and key in one file.
     pub(crate) site: PathBuf,
-    /// The authority's certificate.
+    /// Certificate of the authority.
     pub(crate) authority: PathBuf,
 }
 
 impl Certificates {
-    /// The same as files of another directory, which somebody else has written.
+    /// Returns the same files in another directory, to which they have been copied.
     pub(crate) fn in_directory(&self, directory: &Path) -> Self {
         let there = |path: &Path| path.file_name().map_or_else(PathBuf::new, |name| directory.join(name));
         Self { site: there(&self.site), authority: there(&self.authority) }
     }
 
-    /// Makes them anew (ECDSA P-256), as files of `directory`.
+    /// Creates new certificates (ECDSA P-256) as files in `directory`.
     pub(crate) fn make(directory: &Path) -> Result<Self, String> {
         let made = || -> Result<(String, String), rcgen::Error> {
             let key = KeyPair::generate()?;

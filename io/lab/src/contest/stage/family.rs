@@ -1,4 +1,5 @@
-//! Processes that a balancer of the lab has started itself, and that outlive it: known by a variable of their environment.
+//! Processes that a balancer of the lab has started and that outlive it. A variable in their environment
+//! identifies them.
 
 use std::fs;
 use std::io;
@@ -7,20 +8,20 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::Ledger;
 
-/// In the environment of each.
+/// Name of the variable in the environment of each process.
 pub(crate) const FAMILY_VARIABLE: &str = "WEIR_LAB_FAMILY";
 
-/// They end when this is dropped: drop who starts them before.
+/// Processes that end when this is dropped. Drop the balancer that starts them first.
 #[derive(Debug)]
 pub(crate) struct Family {
     name: String,
 }
 
 impl Family {
-    /// Whatever starts with the name of this lab's family from now on.
+    /// Records the name of this lab's family, before processes start with it.
     ///
     /// # Errors
-    /// It cannot be written down.
+    /// If the ledger cannot be written.
     pub(crate) fn begin(ledger: &mut Ledger) -> io::Result<Self> {
         let name = Ledger::family_name();
         ledger.family(&name)?;
@@ -34,9 +35,10 @@ impl Drop for Family {
     }
 }
 
-/// Kills all of them, also those that come meanwhile. How many.
+/// Kills all processes of a family, including ones that start meanwhile. Returns the number of killed
+/// processes.
 pub(super) fn end(name: &str) -> usize {
-    /// What is killed is gone after one look, unless the machine is very slow.
+    /// Maximum number of searches. Usually one search suffices, unless the machine is very slow.
     const LOOKS_MAX: usize = 500;
 
     let (mut killed, mut looks) = (0, 0);
@@ -54,7 +56,7 @@ pub(super) fn end(name: &str) -> usize {
     }
 }
 
-/// Whether none of them is left.
+/// Returns true if the family has no process.
 pub(super) fn is_over(name: &str) -> bool {
     members(name).is_empty()
 }
@@ -63,7 +65,7 @@ fn members(name: &str) -> Vec<Pid> {
     let wanted = format!("{FAMILY_VARIABLE}={name}");
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    // One that has ended has no environment any more.
+    // An ended process has no environment.
     let is_member = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
@@ -87,7 +89,7 @@ mod tests {
         };
         let own = format!("weir-lab-test-{}", std::process::id());
         let (mut one, mut two, mut other) = (start(&own), start(&own), start(&format!("{own}-other")));
-        // From its first instant until exec a child is a copy of this program.
+        // Between fork and exec, a child is a copy of this program.
         weir_testkit::wait_until("both", weir_testkit::PATIENCE, || members(&own).len() == 2);
         assert_eq!(end(&own), 2);
         one.wait().unwrap();

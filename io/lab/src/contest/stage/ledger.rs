@@ -1,7 +1,9 @@
-//! What a lab has made on this machine, written down before it is used: whoever comes after one that was killed takes it away.
+//! Records everything that a lab creates on this machine before it is used. If the lab is killed, a later lab
+//! removes it.
 //!
-//! A ledger is a file that its lab holds a lock on. The kernel gives the lock back when the lab ends, however it ends; a ledger that
-//! can be locked belongs to nobody any more. Ledgers lie where nobody else can write: what stands in them is killed and deleted.
+//! A ledger is a file on which its lab holds a lock. The kernel releases the lock when the lab ends for any
+//! reason, so an unlocked ledger has no owner. Ledgers are in a directory where no other user can write,
+//! because the recorded processes are killed and the recorded files deleted.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -15,7 +17,7 @@ use super::is_root;
 use super::remains::{Cleaned, Remains};
 use super::strangers::{self, boot_id};
 
-/// What a lab makes on its machine.
+/// Record of what a lab creates on its machine.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
@@ -23,41 +25,42 @@ pub struct Ledger {
     work: Option<PathBuf>,
 }
 
-/// Names of all namespaces and directories begin so: what does not is never taken away.
+/// Prefix of the names of all namespaces and directories. Names without it are never removed.
 pub(super) const PREFIX: &str = "weir-lab-";
 
 impl Ledger {
-    /// Where ledgers lie: of root in /run, which a restart empties, else in the user's runtime directory, or where temporary files do.
+    /// Returns the directory of ledgers: for root in /run, which a restart empties. For other users, it is in
+    /// the runtime directory or in the directory for temporary files.
     pub fn directory() -> PathBuf {
         let own = || std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir());
         match (is_root() && Path::new("/run").is_dir(), own()) {
             (true, _) => PathBuf::from("/run/weir-lab"),
             (false, Some(own)) => own.join("weir-lab"),
-            // A name that others cannot take from this user by accident.
+            // A name with the user id, so that users do not collide by accident.
             (false, None) => {
                 std::env::temp_dir().join(format!("weir-lab-{}", rustix::process::geteuid().as_raw()))
             }
         }
     }
 
-    /// Opens a new one in `directory`, which is made if it is not there.
+    /// Creates a new ledger in `directory`, which is created if it is missing.
     ///
     /// # Errors
-    /// It cannot be written, or others than this user could write to the directory.
+    /// If it cannot be written, or if other users could write to the directory.
     pub fn open(directory: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(directory) {
             Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(cause),
             _ => is_own(directory)?,
         }
         fs::set_permissions(directory, Permissions::from_mode(0o700))?;
-        // Of another lab with this number, in another container, that died or lives.
+        // A lab in another container may have had, or may have, the same process id.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
         let name = format!("{}-{now}", std::process::id());
         let (fresh, path) = (directory.join(format!("{name}.new")), directory.join(format!("{name}.ledger")));
         let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&fresh)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         writeln!(file, "boot {}", boot_id())?;
-        // With the lock held: as long as it is called otherwise nobody looks at it.
+        // The lock is held. Other labs ignore the file until it has this name.
         fs::rename(&fresh, &path)?;
         Ok(Self { path, file, work: None })
     }
@@ -66,39 +69,40 @@ impl Ledger {
         writeln!(self.file, "namespace {name}")
     }
 
-    /// A process is about to be started. [`Ledger::process`] says which it is; if that does not come, it is known by when it started
-    /// and by the work directory in its arguments, its environment or as its own directory.
+    /// Records that a process is about to start. [`Ledger::process`] then records its id. If that record is
+    /// missing, the process is identified by its start time, and by the work directory in its arguments, its
+    /// environment or as its own directory.
     pub(super) fn intend(&mut self) -> io::Result<()> {
         writeln!(self.file, "intent {}", strangers::now_ticks())
     }
 
-    /// What the processes of this lab's balancers that outlive them are known by.
+    /// Returns the name that identifies the processes of this lab's balancers that outlive them.
     pub(crate) fn family_name() -> String {
         format!("{PREFIX}{}", std::process::id())
     }
 
-    /// Processes that carry this name in their environment.
+    /// Records a family: processes with this name in their environment.
     pub(super) fn family(&mut self, name: &str) -> io::Result<()> {
         writeln!(self.file, "family {name}")
     }
 
-    /// The leader of a process group.
+    /// Records the leader of a process group.
     pub(super) fn process(&mut self, pid: u32) -> io::Result<()> {
         writeln!(self.file, "process {pid} {}", strangers::started(pid).unwrap_or(0))
     }
 
-    /// A directory of `PREFIX` in its name, in which all processes start.
+    /// Records a directory with `PREFIX` in its name, in which all processes start.
     pub(crate) fn work_directory(&mut self, path: &Path) -> io::Result<()> {
         self.work = Some(path.to_owned());
         writeln!(self.file, "directory {}", path.display())
     }
 
-    /// The last of them.
+    /// Returns the work directory that was recorded last.
     pub(super) fn work(&self) -> Option<&Path> {
         self.work.as_deref()
     }
 
-    /// Takes away what labs left behind that are no more. Nothing, if others than this user could have written there.
+    /// Removes the remains of killed labs. Does nothing if other users could have written to the directory.
     pub fn clean(directory: &Path) -> Cleaned {
         let mut cleaned = Cleaned::default();
         if is_own(directory).is_err() {
@@ -113,7 +117,8 @@ impl Ledger {
             if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
                 let mut text = String::new();
                 let is_read = file.read_to_string(&mut text).is_ok();
-                // With the lock held: nobody else takes it for theirs meanwhile. What could not be taken away is tried again.
+                // The lock is held, so no other lab handles the file. Remains that could not be removed are
+                // tried again later.
                 if is_read && Remains::read(&text).take(&mut cleaned) {
                     let _ = fs::remove_file(&path);
                 }
@@ -125,7 +130,7 @@ impl Ledger {
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        // What is written in it has gone before; else the next one shall find it.
+        // Usually everything has been removed before. Otherwise the next lab finds the file.
         let text = fs::read_to_string(&self.path).unwrap_or_default();
         if Remains::read(&text).take(&mut Cleaned::default()) {
             let _ = fs::remove_file(&self.path);
@@ -133,7 +138,8 @@ impl Drop for Ledger {
     }
 }
 
-/// Whether nobody but this user can write there: a directory that is no link, of this user, writable for no others.
+/// Checks that only this user can write there: a directory that is no link, belongs to this user, and is not
+/// writable for others.
 fn is_own(directory: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(directory)?;
     let is_own = metadata.is_dir()
@@ -143,7 +149,7 @@ fn is_own(directory: &Path) -> io::Result<()> {
     if is_own { Ok(()) } else { Err(io::Error::new(io::ErrorKind::PermissionDenied, said)) }
 }
 
-/// A file of this user, and no link to one.
+/// Opens a file that belongs to this user and is no link.
 fn open_own(path: &Path) -> Option<File> {
     let flags = i32::try_from(OFlags::NOFOLLOW.bits()).ok()?;
     let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).ok()?;
@@ -161,7 +167,7 @@ mod tests {
     use super::super::strangers::{group_members, started};
     use super::*;
 
-    /// A shell, with what it starts, which all end when this is dropped.
+    /// Shell with its child processes, which all end when this is dropped.
     struct Shell(Child);
 
     impl Shell {
@@ -182,13 +188,13 @@ mod tests {
 
     impl Drop for Shell {
         fn drop(&mut self) {
-            // Fails only if nobody is left.
+            // Fails only if the group has no process.
             let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
             let _ = self.0.wait();
         }
     }
 
-    /// As a kill leaves it: the lock is gone, the file is there.
+    /// Simulates a kill: the lock is released, but the file exists.
     fn kill(ledger: &Ledger) {
         flock(&ledger.file, FlockOperation::Unlock).unwrap();
     }
@@ -287,7 +293,7 @@ mod tests {
             } else {
                 is_over(leader.id());
             }
-            // While one of it lives the number is nobody else's.
+            // While the group has a process, its id is not reused.
             drop(leader);
             fs::create_dir_all(&work).unwrap();
         }
@@ -308,7 +314,7 @@ mod tests {
             assert!(Ledger::clean(path).is_nothing());
             assert_eq!(Ledger::open(path).unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         }
-        // In one that can be trusted a link leads nowhere.
+        // In a trusted directory, a link is not followed.
         let own = directory.path().join("own");
         drop(Ledger::open(&own).unwrap());
         assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o700);

@@ -1,4 +1,4 @@
-//! Where a scenario is played: networks, processes and files that go away, also after a kill.
+//! Networks, processes and files of a scenario, which are removed even after a kill.
 
 mod certificates;
 mod family;
@@ -20,19 +20,19 @@ pub(crate) use network::{Network, Place, SHARED};
 pub(crate) use process::{Process, Stop, answers};
 pub use remains::Cleaned;
 
-/// An address on loopback where nobody listened a moment ago.
+/// Returns a loopback address that was free a moment ago.
 pub(crate) fn free_address() -> io::Result<SocketAddr> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()
 }
 
-/// An empty directory of this path.
+/// Creates an empty directory with this path.
 pub(crate) fn fresh(path: &Path) -> Result<PathBuf, String> {
     let _ = fs::remove_dir_all(path);
     fs::create_dir_all(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
     Ok(path.to_owned())
 }
 
-/// Whether this process may do everything.
+/// Returns true if this process runs as root.
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }

@@ -1,7 +1,7 @@
-//! The network of a scenario: the machine's loopback, or a namespace for each party, joined by a bridge.
+//! The network of a scenario: the machine's loopback, or a namespace per party, joined by a bridge.
 //!
-//! The bridge has a namespace of its own, so that the machine's network is never touched; every interface and qdisc goes away with the
-//! namespaces.
+//! The bridge is in a separate namespace, so that the machine's network is never changed. All interfaces and
+//! qdiscs disappear with the namespaces.
 
 use std::fs::File;
 use std::io;
@@ -18,31 +18,31 @@ use super::super::remote::{Host, Hosts};
 use super::ledger::PREFIX;
 use super::{Certificates, Ledger, free_address, fresh};
 
-/// Where somebody is in it.
+/// Party in the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Client,
     Balancer,
-    /// The passive one of a pair.
+    /// Passive balancer of a pair.
     Spare,
-    /// By number, from 0.
+    /// Server by number, from 0.
     Server(u32),
 }
 
-/// The network of a scenario.
+/// Network of a scenario.
 #[derive(Debug)]
 pub(crate) struct Network {
-    /// What all names begin with; `None` = it has no namespaces.
+    /// Prefix of all names; `None` = no namespaces.
     prefix: Option<String>,
-    /// Machines of their own.
+    /// Other machines, if the scenario uses them.
     hosts: Option<Hosts>,
 }
 
 impl Network {
-    /// Makes it.
+    /// Creates the network.
     ///
     /// # Errors
-    /// Namespaces cannot be made; what was made of them is in the ledger.
+    /// If namespaces cannot be created. The ledger records those that were created.
     pub(crate) fn make(topology: Topology, servers: u32, ledger: &mut Ledger) -> Result<Self, String> {
         let Topology::Namespaces(links) = topology else { return Ok(Self { prefix: None, hosts: None }) };
         let network = Self { prefix: Some(format!("{PREFIX}{}", std::process::id())), hosts: None };
@@ -57,27 +57,27 @@ impl Network {
         Ok(network)
     }
 
-    /// Over machines that are connected.
+    /// Uses connected machines as the network.
     pub(crate) fn over(hosts: Hosts) -> Self {
         Self { prefix: None, hosts: Some(hosts) }
     }
 
-    /// All of its machines but this one.
+    /// Returns the other machines.
     pub(crate) fn hosts(&self) -> Option<&Hosts> {
         self.hosts.as_ref()
     }
 
-    /// The machine that a place is on; `None` = this one.
+    /// Returns the machine of a place; `None` = this one.
     pub(crate) fn host(&self, place: Place) -> Option<&Arc<Host>> {
         self.hosts.as_ref()?.at(place)
     }
 
-    /// Where files of a place lie; `own` = those on this machine.
+    /// Returns the directory of a place's files; `own` = the one on this machine.
     pub(crate) fn directory(&self, place: Place, own: &Path) -> PathBuf {
         self.host(place).map_or_else(|| own.to_owned(), |host| host.directory.clone())
     }
 
-    /// Makes an empty directory there.
+    /// Creates an empty directory at a place.
     pub(crate) fn fresh(&self, place: Place, path: &Path) -> Result<(), String> {
         match self.host(place) {
             Some(host) => host.fresh(path),
@@ -85,7 +85,7 @@ impl Network {
         }
     }
 
-    /// Writes a file there.
+    /// Writes a file at a place.
     pub(crate) fn write(&self, place: Place, path: &Path, text: &str) -> Result<(), String> {
         match self.host(place) {
             Some(host) => host.write(path, text),
@@ -93,12 +93,12 @@ impl Network {
         }
     }
 
-    /// Certificates as they are found there.
+    /// Returns the certificates with their paths at a place.
     pub(crate) fn certificates(&self, place: Place, own: &Certificates) -> Certificates {
         self.host(place).map_or_else(|| own.clone(), |host| own.in_directory(&host.directory))
     }
 
-    /// Whether somebody could listen there.
+    /// Checks that a listener is possible at a place.
     pub(crate) fn listen(&self, place: Place, address: SocketAddr) -> io::Result<()> {
         match self.host(place) {
             Some(host) => host.listen(address),
@@ -106,7 +106,7 @@ impl Network {
         }
     }
 
-    /// Adds a place for the passive one of a pair of balancers. Loopback has none.
+    /// Adds a place for the passive balancer of a pair. Loopback does not support it.
     ///
     /// # Errors
     /// As for [`Self::make`].
@@ -119,31 +119,31 @@ impl Network {
         }
     }
 
-    /// Pulls the cable of a place, or plugs it in again.
+    /// Disconnects a place from the switch, or connects it again.
     pub(crate) fn plug(&self, place: Place, is_in: bool) -> Result<(), String> {
         let Some(_) = &self.prefix else { return Ok(()) };
         let to = if is_in { "up" } else { "down" };
         run("ip", &["-n", &self.name("switch"), "link", "set", &port(place), to])
     }
 
-    /// Takes the address of a pair away from both: a keepalived that is killed leaves it where it is.
+    /// Removes the shared address from both places, because a killed keepalived leaves it there.
     pub(crate) fn take_shared(&self) {
         for place in [Place::Balancer, Place::Spare] {
             let address = format!("{SHARED}/16");
-            // Whoever does not have it has nothing to lose.
+            // Fails at the place that does not have the address.
             let _ = run("ip", &["-n", &self.namespace(place), "address", "del", &address, "dev", "eth0"]);
         }
     }
 
-    /// Whether the parties have networks of their own.
+    /// Returns true if the parties have separate networks.
     pub(crate) fn is_apart(&self) -> bool {
         self.prefix.is_some()
     }
 
-    /// Runs a program there to its end.
+    /// Runs a program at a place to its end.
     ///
     /// # Errors
-    /// It does not run, or fails; the text has what it said. Over loopback nothing is run.
+    /// If it does not run, or fails. The text contains its output. Over loopback, it is not run.
     pub(crate) fn run_within(&self, place: Place, program: &Path, arguments: &[&str]) -> Result<(), String> {
         if self.prefix.is_none() {
             return Err("it would be for all of this machine".to_owned());
@@ -152,7 +152,7 @@ impl Network {
         run("ip", &[&["netns", "exec", namespace.as_str(), program.as_str()], arguments].concat())
     }
 
-    /// Whether the address of a pair is there.
+    /// Returns true if a place has the shared address.
     pub(crate) fn has_shared(&self, place: Place) -> bool {
         let namespace = self.namespace(place);
         let shown =
@@ -160,7 +160,7 @@ impl Network {
         shown.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).contains(&format!(" {SHARED}/")))
     }
 
-    /// Gives a place its namespace and its cable to the switch.
+    /// Creates the namespace of a place and connects it to the switch.
     fn join(&self, place: Place, switch: &str, links: &Links, ledger: &mut Ledger) -> Result<(), String> {
         let (name, port) = (self.namespace(place), port(place));
         add(&name, ledger)?;
@@ -178,14 +178,14 @@ impl Network {
             Place::Server(_) => links.server,
         };
         if let Some(mbit) = rate {
-            // Each end limits what it sends.
+            // Each end limits its outgoing traffic.
             limit(&name, "eth0", mbit)?;
             limit(switch, &port, mbit)?;
         }
         Ok(())
     }
 
-    /// An address for somebody there: on loopback with a free port unless one is given.
+    /// Returns an address at a place. On loopback, it has a free port unless `port` is given.
     pub(crate) fn address(&self, place: Place, port: u16) -> io::Result<SocketAddr> {
         if let Some(host) = self.host(place) {
             return host.address(port);
@@ -198,7 +198,8 @@ impl Network {
         }
     }
 
-    /// Does something there, on a thread of its own: threads and processes that it starts are there, too.
+    /// Calls a function in the network of a place, on a separate thread. Threads and processes that it starts
+    /// are in that network, too.
     pub(crate) fn within<T: Send>(&self, place: Place, act: impl FnOnce() -> T + Send) -> io::Result<T> {
         let Some(_) = &self.prefix else { return Ok(act()) };
         let path = format!("/run/netns/{}", self.namespace(place));
@@ -212,7 +213,7 @@ impl Network {
         })
     }
 
-    /// How it is, in words for reports.
+    /// Describes the network for reports.
     pub(crate) fn describe(&self, topology: Topology) -> String {
         if let Some(hosts) = &self.hosts {
             let names: Vec<&str> = hosts.each().iter().map(|host| host.name.as_str()).collect();
@@ -244,7 +245,7 @@ impl Network {
     }
 }
 
-/// What its end of the cable is called at the switch.
+/// Returns the name of a place's port at the switch.
 fn port(place: Place) -> String {
     match place {
         Place::Client => "client".to_owned(),
@@ -254,10 +255,10 @@ fn port(place: Place) -> String {
     }
 }
 
-/// The address that clients ask a pair of balancers at, whichever has it.
+/// Shared address of a pair of balancers.
 pub(crate) const SHARED: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 100);
 
-/// From a network for measurements (RFC 2544), which nobody routes.
+/// Returns an address from a network for benchmarks (RFC 2544), which is not routed.
 fn ip(place: Place) -> Ipv4Addr {
     match place {
         Place::Client => Ipv4Addr::new(198, 18, 0, 1),
@@ -273,11 +274,12 @@ fn add(name: &str, ledger: &mut Ledger) -> Result<(), String> {
     run("ip", &["-n", name, "link", "set", "lo", "up"])
 }
 
-/// What the kernel hands on at a time, 64 KiB in packets of 1,500 bytes with their headers, and some more. A bucket that is smaller takes each apart,
-/// which costs the sender several times as much CPU as the network cards do that these links stand for.
+/// Minimum burst: the kernel passes on up to 64 KiB at once, as packets of 1,500 bytes plus headers. A
+/// smaller bucket would split each piece. That costs the sender several times the CPU time of a real network
+/// card.
 const BURST_MIN_BYTES: f64 = 80_000.0;
 
-/// A token bucket that lets bursts of 4 ms through, and holds what takes 50 ms at most.
+/// Adds a token bucket that permits bursts of 4 ms and queues at most 50 ms.
 fn limit(namespace: &str, device: &str, mbit: f64) -> Result<(), String> {
     let bytes_per_s = mbit * 125_000.0;
     let burst = (bytes_per_s * 0.004).max(BURST_MIN_BYTES).round().to_string();

@@ -1,4 +1,5 @@
-//! Programs of a scenario: started in their place, watched until they answer, and ended with everything that they started.
+//! Programs of a scenario: started in their place, observed until they answer, and ended with all their child
+//! processes.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
@@ -17,28 +18,28 @@ use super::super::rivals::HOST;
 use super::strangers::{MARK, group_members};
 use super::{Ledger, Network, Place};
 
-/// A running program; it ends, with its whole group, when this is dropped.
+/// Running program, which ends with its whole process group when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: String,
     body: Body,
 }
 
-/// Where it is.
+/// Location of the process.
 #[derive(Debug)]
 enum Body {
     Here { child: Child, log: PathBuf },
     There { host: Arc<Host>, pid: u32 },
 }
 
-/// Whether the user wants an end.
+/// Callback that returns true if the user wants to stop.
 pub(crate) type Stop<'s> = &'s (dyn Fn() -> bool + Sync);
 
-/// A start takes a fraction of a second; a machine under heavy load gets time.
+/// Maximum time of a start. Usually it takes a fraction of a second, but longer on a busy machine.
 const START_MAX: Duration = Duration::from_secs(20);
 
 impl Process {
-    /// Starts it; what it says goes to a file of `directory`.
+    /// Starts the program, with its output in a file in `directory`.
     pub(crate) fn start(
         name: &str,
         mut command: Command,
@@ -54,10 +55,12 @@ impl Process {
         let log = directory.join("said.log");
         let file = File::create(&log).map_err(failed)?;
         let same = file.try_clone().map_err(failed)?;
-        // A group of its own: Ctrl-C in the terminal is for the lab, which ends the others in order.
+        // A separate process group: Ctrl-C in the terminal must reach only the lab, which ends the others in
+        // order.
         command.stdin(Stdio::null()).stdout(file).stderr(same).process_group(0);
         command.envs(ledger.work().map(|work| (MARK, work)));
-        // First: a lab that is killed between this and the note still leaves a trace of it.
+        // Before the start, so that the ledger has a trace of it if the lab is killed before it records the
+        // process.
         ledger.intend().map_err(failed)?;
         let child = network.within(place, || command.spawn()).and_then(|child| child).map_err(failed)?;
         let process = Self { name: name.to_owned(), body: Body::Here { child, log } };
@@ -72,7 +75,8 @@ impl Process {
         }
     }
 
-    /// Sends it a signal; not to what it started. It may have ended; then its clients tell.
+    /// Sends a signal to the process, but not to its children. If the process has ended, its clients notice
+    /// it.
     pub(crate) fn signal(&self, signal: Signal) {
         match &self.body {
             Body::Here { .. } => {
@@ -84,7 +88,7 @@ impl Process {
         }
     }
 
-    /// It and all that it started, by their numbers where they are.
+    /// Returns the ids of the process and of its group on their machine.
     pub(crate) fn members(&self) -> Vec<u32> {
         match &self.body {
             Body::Here { child, .. } => group_members(child.id()),
@@ -92,7 +96,7 @@ impl Process {
         }
     }
 
-    /// How it has ended; `None` = it has not.
+    /// Returns how the process has ended; `None` = it runs.
     pub(crate) fn ended(&mut self) -> Option<String> {
         match &mut self.body {
             Body::Here { child, .. } => child.try_wait().ok().flatten().map(|status| status.to_string()),
@@ -100,8 +104,8 @@ impl Process {
         }
     }
 
-    /// Waits until a connection is accepted there and, if there is a path, a plain GET of it is answered with a status below 500; or
-    /// until the user wants an end.
+    /// Waits until the address accepts a connection. If `path` is given, also waits until a plain GET of it
+    /// returns a status below 500. Returns early if the user stops the lab.
     pub(crate) fn wait_ready(
         &mut self,
         address: SocketAddr,
@@ -132,7 +136,7 @@ impl Process {
         }
     }
 
-    /// The end of what it said.
+    /// Returns the end of its output.
     pub(crate) fn last_words(&self) -> String {
         let log = match &self.body {
             Body::Here { log, .. } => log,
@@ -153,18 +157,18 @@ impl Drop for Process {
         match &mut self.body {
             Body::Here { child, .. } => {
                 if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-                    // It may have ended by itself.
+                    // The process may have ended by itself.
                     let _ = kill_process_group(group, Signal::KILL);
                 }
                 let _ = child.wait();
             }
-            // Where the connection is lost, it has ended already.
+            // If the connection is lost, the process has ended already.
             Body::There { host, pid } => drop(host.end(*pid)),
         }
     }
 }
 
-/// The same for another machine. What cannot be said in a line of text is not in any recipe.
+/// Converts a command for another machine. All recipes contain only valid text.
 fn start_of(name: &str, command: &Command, directory: &Path) -> Start {
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
     let set = |(name, value): (&std::ffi::OsStr, Option<&std::ffi::OsStr>)| Some((text(name), text(value?)));
@@ -177,18 +181,19 @@ fn start_of(name: &str, command: &Command, directory: &Path) -> Start {
     }
 }
 
-/// How long an answer may take; servers of a scenario may wait before theirs.
+/// Maximum time of a response. Servers of a scenario may delay it.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// Between two looks whether the user wants an end.
+/// Interval at which a stop by the user is checked.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Whether a connection is accepted there and, if there is a path, a plain GET of it is answered with a status below 500.
+/// Returns true if the address accepts a connection and, if `path` is given, a plain GET of it returns a
+/// status below 500.
 pub(crate) fn answers(address: SocketAddr, path: Option<&str>, stop: Stop<'_>) -> bool {
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
         let Some(path) = path else { return Ok(true) };
         stream.set_read_timeout(Some(LOOK))?;
-        // In one piece: a second would wait for the acknowledgement of the first.
+        // In one write, because a second one would wait for the acknowledgement of the first.
         stream.write_all(
             format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n\r\n").as_bytes(),
         )?;
@@ -221,7 +226,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::open(directory.path()).unwrap();
         let network = Network::make(Topology::Loopback, 1, &mut ledger).unwrap();
-        // Somebody who takes connections and says nothing.
+        // A server that accepts connections and sends nothing.
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut command = Command::new("sleep");
         command.arg("600");

@@ -1,4 +1,4 @@
-//! What a ledger says that a lab has left, and its removal.
+//! Reads a ledger of a killed lab and removes what it records.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,42 +13,43 @@ use super::family;
 use super::ledger::PREFIX;
 use super::strangers::{boot_id, group_members, group_of, is_marked, names, pids, started};
 
-/// What was left behind by labs that are no more, and has been taken away.
+/// Remains of killed labs that have been removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Groups of processes that were killed.
+    /// Killed process groups.
     pub processes: usize,
-    /// Network namespaces, with all that was in them.
+    /// Removed network namespaces, with their processes and interfaces.
     pub namespaces: usize,
-    /// Directories.
+    /// Removed directories.
     pub directories: usize,
 }
 
 impl Cleaned {
-    /// Nothing was left.
+    /// Returns true if there were no remains.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What stands in a ledger.
+/// Content of a ledger.
 #[derive(Debug, Default)]
 pub(super) struct Remains {
-    /// Numbers of processes and namespaces mean what they meant.
+    /// True if the machine has not restarted since, so that process ids and namespaces are still valid.
     same_boot: bool,
     directories: Vec<PathBuf>,
     namespaces: Vec<String>,
-    /// What processes that balancers started are known by.
+    /// Names of families, which identify processes that balancers started.
     families: Vec<String>,
-    /// Leaders of groups, and when they started.
+    /// Leaders of process groups, with their start times.
     groups: Vec<(u32, u64)>,
-    /// When processes were about to be started that were not noted any more.
+    /// Start times of processes whose ids were not recorded.
     intents: Vec<u64>,
 }
 
-/// From an intent to the process: a lab is killed within moments of it, but a machine may stand still. In ticks.
+/// Maximum time from the intent to the start of a process, in ticks. Usually it takes moments, but the
+/// machine may have been suspended.
 const INTENT_TICKS: u64 = 1_000;
-/// How long killed processes have to be gone.
+/// Maximum time until killed processes have ended.
 const END_MAX: Duration = Duration::from_secs(2);
 
 impl Remains {
@@ -79,10 +80,11 @@ impl Remains {
         remains
     }
 
-    /// Takes it away; `false` = something is still there.
+    /// Removes the remains. Returns false if some of them still exist.
     pub(super) fn take(&self, cleaned: &mut Cleaned) -> bool {
         let mut is_gone = true;
-        // After a restart of the machine only directories can be left, and numbers mean other processes.
+        // After a restart of the machine, only directories can remain, and process ids belong to other
+        // processes.
         if self.same_boot {
             let is_alive = |group: u32| !group_members(group).is_empty();
             let (killed, is_over) = until_nobody(END_MAX, |before| self.kill(before), is_alive);
@@ -101,7 +103,7 @@ impl Remains {
         is_gone
     }
 
-    /// Kills the processes but those of groups that were killed `before`, and tells which groups they were.
+    /// Kills the processes, except those of groups that were killed `before`. Returns the killed groups.
     fn kill(&self, before: &BTreeSet<u32>) -> Vec<u32> {
         let mut killed = Vec::new();
         let kill_all = |leader: u32| {
@@ -110,10 +112,11 @@ impl Remains {
         };
         for (leader, start) in &self.groups {
             match started(*leader) {
-                // The one that was meant: while a group has members nobody else gets its number.
+                // The recorded process: while a group has members, its id is not reused.
                 Some(now) if now == *start => killed.extend(kill_all(*leader).then_some(*leader)),
                 Some(_) => {}
-                // The number may have gone to another, who has ended, too: then its group is not ours.
+                // The id may have belonged to another process that has ended, too. Then the group is not the
+                // lab's.
                 None => {
                     let is_own = |pid: u32| {
                         self.directories.iter().any(|work| is_marked(pid, work) || names(pid, work))
@@ -134,7 +137,7 @@ impl Remains {
             };
             killed.extend(pids().filter(is_own).filter(|pid| kill_all(*pid)));
         }
-        // Who has left its group, or was not noted.
+        // Processes that have left their group or were not recorded.
         let is_labs = |pid: u32| self.directories.iter().any(|work| is_marked(pid, work));
         let is_dying =
             |pid: u32| group_of(pid).is_some_and(|group| killed.contains(&group) || before.contains(&group));
@@ -144,8 +147,9 @@ impl Remains {
     }
 }
 
-/// Kills until a look finds nobody any more and no group that was killed has a member, or until so much time is over: what is killed
-/// may have started another a moment before. Returns all groups, and whether nobody is left.
+/// Kills repeatedly, because a killed process may have started another one a moment before. Stops when no
+/// process is found and no killed group has a member, or after `time_max`. Returns all killed groups, and
+/// true if no process remains.
 fn until_nobody(
     time_max: Duration,
     mut kill: impl FnMut(&BTreeSet<u32>) -> Vec<u32>,
@@ -165,15 +169,15 @@ fn until_nobody(
     }
 }
 
-/// Kills a process that is one of those, and no other that gets its number meanwhile.
+/// Kills a process if `is_one` holds for it. Never kills another process that gets the same id meanwhile.
 fn kill_if(pid: u32, is_one: &dyn Fn(u32) -> bool) -> bool {
     let Some(number) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    // Held before it is looked at: it goes on meaning this process.
+    // The descriptor is opened before the check, so it refers to the checked process.
     let Ok(held) = pidfd_open(number, PidfdFlags::empty()) else { return false };
     is_one(pid) && pidfd_send_signal(&held, Signal::KILL).is_ok()
 }
 
-/// `PID START`.
+/// Parses `PID START`.
 fn group(record: &str) -> Option<(u32, u64)> {
     let (pid, start) = record.split_once(' ')?;
     Some((pid.parse().ok()?, start.parse().ok()?))
@@ -189,12 +193,12 @@ fn is_ours(path: &Path) -> bool {
         && path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with(PREFIX))
 }
 
-/// As `ip netns` keeps them.
+/// Returns true if the namespace exists in the directory of `ip netns`.
 fn is_there(namespace: &str) -> bool {
     Path::new("/run/netns").join(namespace).exists()
 }
 
-/// With whoever still runs in it, and thereby its interfaces, bridges and qdiscs.
+/// Deletes a namespace with its remaining processes, and so its interfaces, bridges and qdiscs.
 fn delete_namespace(name: &str) -> bool {
     let ip = |arguments: &[&str]| Command::new("ip").args(arguments).stdin(Stdio::null()).output();
     if let Ok(output) = ip(&["netns", "pids", name]) {
@@ -225,7 +229,7 @@ mod tests {
 
     #[test]
     fn who_is_started_while_others_are_killed_is_killed_too() {
-        // Nobody is found at the second look, but one of those that were killed is still there.
+        // The second search finds no process, but one of the killed groups still has a member.
         let mut looks = [vec![7, 8], vec![], vec![9], vec![]].into_iter();
         let lives = std::cell::Cell::new(1);
         let is_alive = |group| group == 8 && lives.replace(0) == 1;

@@ -1,8 +1,9 @@
-//! How long requests failed in a run.
+//! Duration of failures in a run.
 
 use serde_json::Value;
 
-/// Seconds from the first request that failed to the last, to the precision of a moment of the summary; `None` = no request failed.
+/// Returns the seconds from the first failed request to the last, with the resolution of the summary's
+/// moments. `None` = no request failed.
 pub(super) fn lasted_s(summary: &str) -> Option<f64> {
     let summary: Value = serde_json::from_str(summary).ok()?;
     let moments = summary["moments"].as_array()?;

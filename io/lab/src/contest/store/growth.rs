@@ -1,27 +1,29 @@
+//! Growth of the counters of further monitors.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError};
 
-/// What one of the further monitors counted in the valid runs of a case with a rival.
+/// Growth of a counter from a further monitor, in the valid runs of a case with a rival.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
-    /// Which case.
+    /// Name of the case.
     pub case: String,
-    /// Who.
+    /// Name of the rival.
     pub rival: String,
-    /// Which monitor: `disks`, `interfaces`, `energy`.
+    /// Monitor: `disks`, `interfaces` or `energy`.
     pub source: String,
-    /// Which disk, interface, or part of the machine.
+    /// Disk, interface, or part of the machine.
     pub subject: String,
-    /// As `weir watch` calls it.
+    /// Name of the figure in `weir watch`.
     pub figure: String,
-    /// By how much it grew in a run, on average.
+    /// Mean growth in a run.
     pub mean: f64,
 }
 
 impl Store {
-    /// By case, rival, monitor and subject; of what did not grow, nothing. A step back is a counter that began anew: what it counted since the look
-    /// before is not known, and left out.
+    /// Returns growth by case, rival, monitor and subject, without counters that did not grow. A decrease is
+    /// a restart of the counter. Its growth since the last sample is then unknown and left out.
     pub(super) fn growth(&self) -> Result<Vec<Growth>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT test, rival, source, subject, figure, avg(grown) FROM (\
@@ -67,7 +69,7 @@ mod tests {
                 value,
             };
             let samples = [("energy_j", grown), ("power_w", 5.0), ("cpu_seconds", 0.0)];
-            // In between it begins anew.
+            // The counter restarts in between.
             let samples = samples.into_iter().flat_map(|(figure, grown)| {
                 let looks = [(0.0, 100.0), (1.0, 100.0 + grown / 2.0), (2.0, 0.0), (3.0, grown / 2.0)];
                 looks.map(|(at_s, value)| sample(at_s, figure, value))

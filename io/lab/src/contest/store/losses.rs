@@ -1,19 +1,21 @@
+//! TCP losses in the networks of a scenario.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError};
 
-/// What TCP counted in one party's network over all valid runs of a case with a rival.
+/// TCP counters of one party's network, over all valid runs of a case with a rival.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Losses {
-    /// Which case.
+    /// Name of the case.
     pub case: String,
-    /// Who.
+    /// Name of the rival.
     pub rival: String,
-    /// Whose network: `balancer-tcp` or `servers-tcp`.
+    /// Network: `balancer-tcp` or `servers-tcp`.
     pub source: String,
     /// Segments that were sent.
     pub sent: f64,
-    /// Of these, those that were sent again.
+    /// Segments that were retransmitted.
     pub sent_again: f64,
     /// Connections that found a listener's queue full.
     pub overflows: f64,
@@ -22,7 +24,8 @@ pub struct Losses {
 }
 
 impl Store {
-    /// By case, rival and network; nothing of files from before this was looked at.
+    /// Returns losses by case, rival and network. Files from before the introduction of these counters have
+    /// none.
     pub(super) fn losses(&self) -> Result<Vec<Losses>, StoreError> {
         let mut statement = self.connection.prepare(
             "SELECT test, rival, source, \

@@ -4,13 +4,13 @@ use rusqlite::Connection;
 
 use super::StoreError;
 
-/// What this program writes.
+/// Format that this program writes.
 pub(super) const FORMAT: &str = "3";
 
-/// What it reads, too, and does not go on with: there a sample was a row with all its names.
+/// Format that this program reads but does not continue. There, each sample was a row with all its names.
 const BEFORE: &str = "2";
 
-/// Whether files of a format can be read: `sample` is there in all of them.
+/// Returns true if files of a format can be read. All of them have `sample`.
 pub(super) fn is_readable(format: &str) -> bool {
     [FORMAT, BEFORE].contains(&format)
 }
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS server (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Names of samples stand in a table of their own, once: there are thousands of samples for each.
+/// Names of samples are in a separate table, because there are thousands of samples per name.
 const SAMPLES: &str = "
 CREATE TABLE IF NOT EXISTS series (
   id INTEGER PRIMARY KEY, source TEXT NOT NULL, subject TEXT NOT NULL, figure TEXT NOT NULL, UNIQUE (source, subject, figure)
@@ -48,10 +48,10 @@ CREATE VIEW IF NOT EXISTS sample AS
   SELECT run, at_s, source, subject, figure, value FROM reading JOIN series ON series.id = series;
 ";
 
-/// Makes what is missing in a file: all of it, or nothing.
+/// Creates missing tables, all of them or none.
 ///
 /// # Errors
-/// It cannot be written, is no file of results, or one of another format.
+/// If the file cannot be written, is not a file of results, or has another format.
 pub(super) fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLES)?;
@@ -75,7 +75,7 @@ pub(super) fn prepare(connection: &mut Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Of a file that this program does not know.
+/// Returns the error for an unknown format.
 pub(super) fn wrong_format(found: &str) -> StoreError {
     StoreError::Other(format!("has the format {found}; this program reads {BEFORE} and {FORMAT}"))
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::super::{Played, Sample, Store};
     use super::*;
 
-    /// As it was.
+    /// Table of the earlier format.
     const OF_BEFORE: &str = "
 CREATE TABLE sample (
   run INTEGER NOT NULL REFERENCES run (id), at_s REAL NOT NULL, source TEXT NOT NULL, subject TEXT NOT NULL,

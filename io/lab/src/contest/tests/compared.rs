@@ -1,4 +1,4 @@
-//! Who is compared with whom.
+//! Tests of the selection of comparisons.
 
 use super::super::report;
 use super::super::store::Played;
@@ -26,7 +26,7 @@ fn no_balancer_is_compared_with_itself_alone() {
     assert!(found.iter().any(|pair| pair.case.is_none() && pair.standing() == Standing::Same), "{found:?}");
     let said = report::markdown(&analysis);
     assert!(said.contains("- Control: none and again are the same set-up, and came to the same."), "{said}");
-    // Others pay nothing for it.
+    // The control does not change the p-values of other pairs.
     let alone = Analysis::of(results(0.8)).unwrap();
     let others: Vec<_> = analysis.pairs.iter().filter(|pair| !of_none(&pair.one)).collect();
     assert_eq!(others, alone.pairs.iter().collect::<Vec<_>>());

@@ -1,10 +1,12 @@
-//! Exports of results give the same reports as the SQLite file, and those in `docs/results` still give the verdicts of their pages.
+//! Tests that exports give the same reports as the SQLite file, and that those in `docs/results` still give
+//! the verdicts of their pages.
 
 use super::super::export;
 use super::super::store::{Growth, Losses};
 use super::*;
 
-/// Results with everything that an export holds: an invalid run, failures, a rival that was left out, losses, growth.
+/// Returns results with all parts of an export: an invalid run, failures, a rival that was left out, losses,
+/// growth.
 fn full() -> Results {
     let mut all = results(0.8);
     all.meta.insert("kernel".to_owned(), "6.1 \"test\"\n".to_owned());
@@ -52,7 +54,7 @@ fn an_export_is_read_back_as_the_same_report() {
     assert_eq!(compared.missing, [""; 0]);
     assert_eq!(compared.notes, compare(&original, &original).notes);
     assert_eq!((compared.verdicts.same, compared.verdicts.count()), (2, 2));
-    // Other programs read it, too.
+    // Other programs read exports, too.
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["runs"][4]["flaws"][0]["whose"], "lab");
     assert_eq!(value["runs"][0]["servers"]["s2"], serde_json::json!([50, 5_000]));

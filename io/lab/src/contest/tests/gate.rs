@@ -1,9 +1,9 @@
-//! What a gate lets through, and what it does not.
+//! Tests of the gate that compares two files.
 
 use super::super::Comparison;
 use super::*;
 
-/// Of file `before`, what `change` makes of the file after.
+/// Compares a file with the same file after `change`.
 fn gate(change: impl Fn(&mut Results)) -> Comparison {
     let mut after = results(1.0);
     change(&mut after);
@@ -42,15 +42,15 @@ fn who_is_quick_because_it_fails_is_worse() {
     assert_eq!(worse.len(), 1);
     assert_eq!((worse[0].case.as_str(), worse[0].before, worse[0].after), ("a", 0.0, 0.8));
     assert!(broken.is_worse(0.02) && broken.figures.iter().all(|one| !one.differs(0.02)), "{broken:?}");
-    // One run of eight is enough, where nothing failed before.
+    // One run of eight suffices, if no request failed before.
     assert!(gate(|after| of_weir(after).next().unwrap().succeeded = 0).is_worse(0.02));
-    // Also if that makes it invalid.
+    // This holds also if the run is then invalid.
     let stuck = gate(|after| {
         let run = of_weir(after).next().unwrap();
         (run.succeeded, run.flaws) = (10, vec![RunFlaw::of_measured("the server was stuck")]);
     });
     assert!(stuck.is_worse(0.02) && stuck.missing.is_empty(), "{stuck:?}");
-    // A few more in each run are, too; as many in one are chance.
+    // A few more failures in each run are worse, too. The same number in one run is chance.
     assert!(
         gate(|after| of_weir(after).for_each(|run| (run.sent, run.succeeded) = (1_000, 995))).is_worse(0.02)
     );
@@ -106,7 +106,7 @@ fn so_few_runs_that_nothing_could_be_worse_are_no_proof() {
     assert!(compare(&few, &few).is_hopeless());
     let some = gate(|after| of_weir(after).skip(2).for_each(|run| run.flaws.push(RunFlaw::of_lab("late"))));
     assert!(some.is_hopeless() && !some.is_worse(0.02));
-    // Enough for a single figure; not where there are twelve of them, and only this one is worse.
+    // Enough runs for a single measure, but not for a family of twelve of which only this one is worse.
     let short = gate(|after| of_weir(after).skip(3).for_each(|run| run.flaws.push(RunFlaw::of_lab("late"))));
     assert!(short.is_hopeless());
     assert!(
@@ -168,7 +168,7 @@ fn what_only_one_of_two_rivals_is_told_makes_it_another_one() {
 #[test]
 fn what_the_generator_is_to_blame_for_is_not_measured_and_no_regression() {
     let late = "the schedule was not kept: 90 of 100 starts were over 1 ms late";
-    // A server that fails all of them would be worse; of this run nobody knows.
+    // Failures of a server would be worse, but this run says nothing about the server.
     let spoilt = gate(|after| {
         for run in of_weir(after).take(2) {
             (run.succeeded, run.flaws) = (0, vec![RunFlaw::of_lab(late)]);
@@ -177,13 +177,13 @@ fn what_the_generator_is_to_blame_for_is_not_measured_and_no_regression() {
     assert!(!spoilt.is_worse(0.02) && !spoilt.is_hopeless(), "{spoilt:?}");
     assert_eq!(spoilt.unmeasured.len(), 2);
     assert_eq!(spoilt.unmeasured[0], format!("a, weir, repeat 1: {late}"));
-    // All of them: neither worse nor not.
+    // If the lab made all runs invalid, the second file is neither worse nor equal.
     let all = gate(|after| of_weir(after).for_each(|run| run.flaws.push(RunFlaw::of_lab(late))));
     assert!(!all.is_worse(0.02) && all.is_hopeless() && all.missing.is_empty(), "{all:?}");
     let said =
         "a, weir: 8 valid runs in the first file, none in the second (8 invalid, 8 of them not measured)";
     assert_eq!(all.unknown, [said]);
-    // One that shows a fault of the server among them is enough.
+    // One run that shows a fault of the server suffices.
     let one = gate(|after| {
         of_weir(after).for_each(|run| run.flaws.push(RunFlaw::of_lab(late)));
         of_weir(after).last().unwrap().flaws = vec![RunFlaw::of_measured("the server was stuck")];
@@ -193,7 +193,7 @@ fn what_the_generator_is_to_blame_for_is_not_measured_and_no_regression() {
 
 #[test]
 fn failures_are_judged_with_all_other_questions_and_not_each_by_itself() {
-    // In five runs of eight: chance makes that in one of forty, were it all that is asked.
+    // In five runs of eight. As the only test, its p-value would be one in forty.
     let few = |after: &mut Results| {
         for (at, run) in of_weir(after).enumerate() {
             (run.sent, run.succeeded) = (1_000, if at < 5 { 993 } else { 1_000 });
@@ -206,7 +206,8 @@ fn failures_are_judged_with_all_other_questions_and_not_each_by_itself() {
     assert!(!compared.is_worse(0.02));
 }
 
-/// A case in which a server is killed: each run has these shares of answers and times of trouble.
+/// Returns results of a case in which a server is killed. Each run has these shares of responses and
+/// durations of trouble.
 fn troubled(answered: impl Fn(u32) -> u64, recovery_ms: f64) -> Analysis {
     let mut all = results(1.0);
     let scenario = SCENARIO
@@ -232,20 +233,21 @@ fn troubled(answered: impl Fn(u32) -> u64, recovery_ms: f64) -> Analysis {
 fn failures_by_design_are_judged_by_how_many_and_how_long_and_are_no_reason_to_refuse() {
     let before = troubled(|repeat| 950 - u64::from(repeat), 900.0);
     let same = compare(&before, &before);
-    // All of these runs have under 99% of the answers.
+    // All of these runs have under 99% of expected responses.
     let of_a = |measure| same.figures.iter().any(|one| one.case == "a" && one.measure == measure);
     assert!(of_a(Measure::Outage) && of_a(Measure::Recovery) && !of_a(Measure::Mean), "{same:?}");
     assert!(!same.is_worse(0.02) && !same.is_hopeless() && same.missing.is_empty(), "{same:?}");
-    // Two in a hundred more in some run are chance here ...
+    // Two percent more failures in one run are chance.
     let noisy = troubled(|repeat| if repeat == 3 { 800 } else { 950 - u64::from(repeat) }, 900.0);
     let noisy = compare(&before, &noisy);
     assert!(noisy.failures[0].after > noisy.failures[0].before + 0.01 && !noisy.is_worse(0.02), "{noisy:?}");
-    // ... and in all of them they are not; nor is it if it takes longer.
+    // Two percent more in all runs are worse, and so is a longer recovery.
     assert!(compare(&before, &troubled(|repeat| 930 - u64::from(repeat), 900.0)).is_worse(0.02));
     let longer = compare(&before, &troubled(|repeat| 950 - u64::from(repeat), 1_800.0));
     let worse: Vec<_> = longer.figures.iter().filter(|one| one.is_worse(0.02)).collect();
     assert!(worse.len() == 6 && worse.iter().all(|one| one.measure == Measure::Recovery), "{worse:?}");
-    // Who answered all before and does not any more has no mean to compare: the failures say it.
+    // A rival that answered all requests before, and now does not, has no mean to compare. The failures show
+    // it.
     let broken = compare(&troubled(|_| 1_000, 1.0), &before);
     assert!(broken.missing.is_empty() && broken.is_worse(0.02), "{broken:?}");
 }
@@ -297,7 +299,7 @@ fn verdicts_that_both_files_share_are_counted_and_others_named() {
     assert_eq!((changed.same, changed.weaker.len(), changed.count()), (0, 0, 2));
     let expected = "weir / haproxy, mean: weir is better in the first file, there is no difference that matters in the second";
     assert_eq!(changed.contradictory[0], expected);
-    // Who could not show it does not deny it.
+    // An undecided file does not contradict a verdict.
     let unsure = compare(&analysis(0.8), &Analysis::of(torn_apart()).unwrap()).verdicts;
     assert_eq!((unsure.same, unsure.contradictory.len()), (0, 0));
     let expected = "weir / haproxy, mean: weir is better in the first file, it is undecided in the second";

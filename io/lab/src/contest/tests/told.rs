@@ -1,4 +1,4 @@
-//! What a report says first: who wins what, how far that goes, and what was played.
+//! Tests of the beginning of a report: winners, doubts, and the description of the play.
 
 use weir_config::lab::Measure;
 
@@ -7,7 +7,7 @@ use super::{analysis, overall, results, torn_apart};
 
 #[test]
 fn no_difference_is_claimed_that_is_not_larger_than_the_noise() {
-    // Half of the runs are a tenth slower or more, in no order.
+    // Half of the runs are slower by a tenth or more, in mixed order.
     let noisy = |ratio: f64| {
         let mut all = results(ratio);
         for run in &mut all.runs {

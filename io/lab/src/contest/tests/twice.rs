@@ -1,4 +1,4 @@
-//! Whether simulated plays of the quick forms that come with Weir, and their repeats, come to the same verdicts.
+//! Tests that simulated plays of the quick scenarios of Weir, and their repeats, have the same verdicts.
 
 use weir_config::lab::Product;
 
@@ -6,16 +6,17 @@ use super::super::Shipped;
 use super::*;
 use crate::rng::Rng;
 
-/// Of the logarithm of a run's figure: 5 percent, as seen on a virtual machine with two cores.
+/// Standard deviation of the logarithm of a run's figure: 5 percent, as measured on a virtual machine with
+/// two cores.
 const NOISE: f64 = 0.05;
 
 fn normal(rng: &mut Rng) -> f64 {
-    // The sum of twelve evenly spread numbers is near enough.
+    // The sum of twelve uniform numbers is close enough to a normal distribution.
     (0..12).map(|_| rng.unit()).sum::<f64>() - 6.0
 }
 
-/// A quick play, in which Weir has 0.6 of the others' figures, and every second of these 2 percent more. Turns are slow now and then,
-/// for all.
+/// Simulates a quick play in which Weir has 0.6 of the others' figures, and every second one of these has 2
+/// percent more. All rivals have occasional slow turns.
 fn play(shipped: &Shipped, rng: &mut Rng) -> Analysis {
     let scenario = lab::load(&Source::new(shipped.name, shipped.text), true, &|_| None).unwrap();
     let mut results = Results::default();
@@ -68,7 +69,7 @@ fn a_quick_repeat_of_a_scenario_that_comes_with_weir_reaches_the_same_verdicts()
         }
     }
     assert!(all > 200 && same * 100 >= all * 95, "{same} of {all}");
-    // Where turns are long there are fewer, and one of two plays is undecided more often.
+    // Scenarios with long turns have fewer turns, so that one of two plays is undecided more often.
     assert!(short_all > 200 && short_same * 100 >= short_all * 85, "{short_same} of {short_all}");
 }
 
@@ -97,6 +98,7 @@ fn without_a_margin_the_same_balancer_differs_from_itself_no_more_often_than_is_
             found += u32::from(matches!(pair.standing(), Standing::Better | Standing::Worse));
         }
     }
-    // 5 percent of 200, and three deviations of 3.1. If none ever did, this would show nothing.
+    // 5 percent of 200, and three standard deviations of 3.1. If no play found a difference, the test would
+    // show nothing.
     assert!(all == 200 && (1..20).contains(&found), "{found} of {all}");
 }
