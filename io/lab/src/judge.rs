@@ -403,8 +403,8 @@ fn imbalance(balance: &Balance, tally: &Tally, servers: &[String]) -> Option<Str
     if let Some((name, got)) = named().find(|(name, _)| !is_known(name)) {
         return Some(format!("requests per server are not as expected: {} of {total} went to {name}", got.0));
     }
-    // Each lost request used one turn, and so did retries that left no trace. Retries are few when responses
-    // are expected.
+    // Each request without a response used a turn, and so did retries that the client cannot see. Retries are
+    // few, so 1% covers them.
     let lost = tally.all.sent.saturating_sub(total) as f64 + total as f64 * TOLERATED;
     let is_off = |(at, (name, share)): &(usize, &(String, f64))| {
         let meant = share * total as f64;

@@ -49,8 +49,8 @@ pub struct Load {
     /// Name of the response header that contains the server's name; empty = no such header.
     pub server_header: String,
     /// Servers, as `http://host:port`, to which a response may redirect a request (301, 302, 307, 308). The
-    /// request ends with the last response. Requests with bodies, sessions, and redirects to other servers
-    /// are not followed. Empty = a redirect is an ordinary response.
+    /// request ends with the last response. Redirects are not followed for requests with bodies, in sessions,
+    /// or to other servers. Empty = a redirect is an ordinary response.
     pub follow: Vec<String>,
     /// Criteria for a good run.
     pub expected: Expected,

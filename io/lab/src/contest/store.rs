@@ -229,7 +229,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Stores a run completely or not at all.
+    /// Stores a run in one transaction.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -396,7 +396,7 @@ impl Store {
     }
 }
 
-/// SQLite has only signed integers.
+/// Converts to a signed integer, because SQLite has no unsigned ones.
 fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -129,7 +129,7 @@ impl Sourced {
         }
     }
 
-    /// Halves the maximum number of points of all curves.
+    /// Doubles the time per point, which at least halves the number of points of all curves.
     fn widen(&mut self) {
         let curves = || self.figures.iter().flat_map(|figure| figure.curves.values());
         let span_s = curves().map(Curve::span_s).fold(0.0, f64::max);

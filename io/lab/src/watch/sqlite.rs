@@ -92,7 +92,7 @@ impl SqliteFile {
         Ok(Self { connection, path: path.to_owned(), watch, statements: Vec::new() })
     }
 
-    /// Adds a moment completely or not at all.
+    /// Adds a moment in one transaction.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -23,8 +23,8 @@ pub struct Comparison {
     pub figures: Vec<Regression>,
     /// Failed requests of each case and rival that both files have.
     pub failures: Vec<Failures>,
-    /// Parts of the first file that are missing in the second, one sentence each. Each of them makes the
-    /// second file worse.
+    /// Parts of the first file that are missing or different in the second, one sentence each. Each of them
+    /// closes the gate.
     pub missing: Vec<String>,
     /// Parts that are unknown in the second file through a fault of the lab, one sentence each. They may be
     /// worse or not.

@@ -80,7 +80,8 @@ http {{
     )
 }
 
-/// Returns request headers for the servers, and locations of their files, which NGINX sends itself.
+/// Returns the request header that makes servers answer with X-Accel-Redirect, and the internal locations of
+/// their files.
 fn offload(assignment: &Assignment<'_>) -> (String, String) {
     let sends = assignment.servers.iter().zip(assignment.roots).map(|((name, _), root)| {
         format!(

@@ -73,7 +73,7 @@ fn checker(product: Product, file: &str) -> Option<Vec<String>> {
     Some(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// Every installed product must accept its configuration.
+/// Checks that every installed product accepts its configuration.
 #[test]
 fn configurations_are_accepted_by_whom_they_are_for() {
     let (servers, directory) = (servers(), tempfile::tempdir().unwrap());

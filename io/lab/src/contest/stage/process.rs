@@ -168,7 +168,7 @@ impl Drop for Process {
     }
 }
 
-/// Converts a command for another machine. All recipes contain only valid text.
+/// Converts a command to a request for another machine. Recipes contain only valid UTF-8.
 fn start_of(name: &str, command: &Command, directory: &Path) -> Start {
     let text = |text: &std::ffi::OsStr| text.to_string_lossy().into_owned();
     let set = |(name, value): (&std::ffi::OsStr, Option<&std::ffi::OsStr>)| Some((text(name), text(value?)));

@@ -159,8 +159,8 @@ impl Worker<'_> {
     }
 }
 
-/// Returns true if the bytes announce that the server closes an idle connection (RFC 9110 section 15.5.9).
-/// Such a message is neither a response to a request nor a surplus.
+/// Returns true if the bytes are a 408 with which the server closes an idle connection (RFC 9110 section
+/// 15.5.9). Such a message is neither a response to a request nor a surplus.
 fn is_idle_timeout(bytes: &[u8]) -> bool {
     bytes.starts_with(b"HTTP/1.") && bytes.get(8..12) == Some(b" 408")
 }

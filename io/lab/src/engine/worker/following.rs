@@ -108,7 +108,8 @@ impl Worker<'_> {
         self.report.unsent += u64::from(job.calls);
     }
 
-    /// Ends the request of a lane with a fault. An HTTP/1 connection is closed, an HTTP/2 stream is kept.
+    /// Ends the request of a lane with a fault. Closes an HTTP/1 connection, but keeps the lane of an HTTP/2
+    /// stream.
     pub(super) fn fail(&mut self, at: usize, fault: Fault) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         let exchange = lane.exchange.take();
