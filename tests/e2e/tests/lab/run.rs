@@ -11,7 +11,6 @@ use weir_e2e::{Lab, text};
 use weir_origin::Origin;
 use weir_testkit::{PATIENCE, wait_until};
 
-/// Two short cases.
 const TINY: &str = "repeats = 2\nwarm-up = \"20ms\"\npause = \"0ms\"\nwatch = \"50ms\"\n[servers]\ncount = 2\n\
     [[test]]\nname = \"closed\"\nconnections = 2\nrequests = 40\nsize = \"1KiB\"\n\
     [[test]]\nname = \"open\"\nrate = 100\nrequests = 20\nsize = \"10KiB\"\n";
@@ -269,7 +268,6 @@ fn a_lab_that_nobody_listens_to_any_more_ends_and_leaves_nothing() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.is_ok_and(|line| line.starts_with("[1/"))));
     let directory = work_directory_of(child.id()).unwrap();
-    // As `| head` does.
     drop(lines);
     assert_eq!(child.wait().unwrap().code(), Some(2));
     assert!(!directory.exists() && processes_of(&directory.display().to_string()) == 0);
