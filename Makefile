@@ -19,7 +19,7 @@ else
 	@[ -e "$${CARGO_TARGET_DIR:-target}/quick/weir" ] || printf '%s\n' \
 		'make demo builds Weir first. The first time takes, on two idle cores:' \
 		'  time     two and a half minutes, and the downloads' \
-		'  network  30 MB of crates from crates.io; the Rust toolchain and Debian packages, where they are missing' \
+		'  network  about 30 MB of crates; the Rust toolchain and Debian packages, where they are missing' \
 		'  disk     640 MB in target/, 240 MB in ~/.cargo' \
 		'The demo itself needs no network. With a program that is built: make demo WEIR=FILE'
 	@scripts/setup build
