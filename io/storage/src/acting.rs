@@ -12,7 +12,8 @@ use rustix::io;
 use rustix::process::{Gid, Uid, getegid, geteuid, getgroups};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use crate::{StorageError, namespace};
+use crate::StorageError;
+use crate::namespace::IdMaps;
 
 /// A user of this machine, with its groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,21 +62,21 @@ impl LocalUser {
     }
 
     /// Checks whether this process can become this user. A process in a user namespace can become only users
-    /// that are mapped into it. Blocks.
+    /// that are mapped into it.
     ///
     /// # Errors
-    /// The reason why it cannot.
-    pub fn check_mapped(&self) -> Result<(), String> {
+    /// If the user or one of its groups is not mapped.
+    pub fn check_mapped(&self, maps: &IdMaps) -> Result<(), String> {
         let lacks = |kind: &str, id: u32| {
             format!(
-                "{kind} {id} is not among those whom this process can act as since its start: restart it, or name such numbers in \
-                 weir.act-as-ids before"
+                "{kind} {id} is not among those that this process can act as: restart Weir, or name a range with the id in \
+                 weir.act-as-ids"
             )
         };
-        if !namespace::has_user(self.uid) {
+        if !maps.has_user(self.uid) {
             return Err(lacks("user", self.uid));
         }
-        match self.groups.iter().chain([&self.gid]).find(|gid| !namespace::has_group(**gid)) {
+        match self.groups.iter().chain([&self.gid]).find(|gid| !maps.has_group(**gid)) {
             Some(gid) => Err(lacks("group", *gid)),
             None => Ok(()),
         }

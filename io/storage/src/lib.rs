@@ -69,6 +69,7 @@ pub use listing::{Entry, Listing};
 pub use locks::LockStore;
 pub use metadata::{FileKind, Metadata, Timestamp};
 pub use moving::Moving;
+pub use namespace::IdMaps;
 pub use node::{NodeId, NodeIdError};
 pub use open_file::OpenFile;
 pub use open_files::OpenFiles;

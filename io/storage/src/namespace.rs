@@ -5,14 +5,33 @@ use std::fs;
 /// Id that the kernel shows for an unmapped user or group (`/proc/sys/kernel/overflowuid`).
 const UNMAPPED: u32 = 65_534;
 
-/// Returns whether this user id is mapped into the process's namespace. Blocks.
-pub(crate) fn has_user(uid: u32) -> bool {
-    is_mapped(uid, &fs::read_to_string("/proc/self/uid_map").unwrap_or_default())
+const USER_MAP: &str = "/proc/self/uid_map";
+const GROUP_MAP: &str = "/proc/self/gid_map";
+
+/// Users and groups that are mapped into the process's namespace.
+#[derive(Debug)]
+pub struct IdMaps {
+    users: String,
+    groups: String,
 }
 
-/// Returns whether this group id is mapped into the process's namespace. Blocks.
-pub(crate) fn has_group(gid: u32) -> bool {
-    is_mapped(gid, &fs::read_to_string("/proc/self/gid_map").unwrap_or_default())
+impl IdMaps {
+    /// Reads the maps of this process. Blocks.
+    ///
+    /// # Errors
+    /// If `/proc` does not show them.
+    pub fn read() -> Result<Self, String> {
+        let text = |path: &str| fs::read_to_string(path).map_err(|cause| format!("{path}: {cause}"));
+        Ok(Self { users: text(USER_MAP)?, groups: text(GROUP_MAP)? })
+    }
+
+    pub(crate) fn has_user(&self, uid: u32) -> bool {
+        is_mapped(uid, &self.users)
+    }
+
+    pub(crate) fn has_group(&self, gid: u32) -> bool {
+        is_mapped(gid, &self.groups)
+    }
 }
 
 /// Returns whether the id that the kernel shows may stand for another, unmapped id. Blocks if it is the id
@@ -22,7 +41,7 @@ pub(crate) fn may_be_another(id: u32) -> bool {
 }
 
 fn has_everybody() -> bool {
-    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let map = fs::read_to_string(USER_MAP).unwrap_or_default();
     map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 

@@ -25,8 +25,8 @@ pub(crate) const SOCKET: &str = "/run/weir/control.sock";
 
 /// Look at a running Weir, and change it: take servers in and out, shift weight, reload
 ///
-/// What is changed here wins over the config, also after a reload or a restart, until `weir ctl reset` takes
-/// it back.
+/// Changes made here win over the config, also after a reload or a restart, until `weir ctl reset` takes
+/// them back.
 ///
 /// Exits with 0 if it was done, with 1 if Weir refused, and with 2 if Weir could not be asked.
 #[derive(Debug, clap::Args)]

@@ -28,7 +28,7 @@ pub(crate) struct ExplainArgs {
     /// The file, or a directory whose *.toml files are taken together in the order of their names.
     #[arg(default_value = CONFIG, value_name = "CONFIG")]
     config: PathBuf,
-    /// What is asked for: http://host/path, https://host:8443/path, or tcp://host:port for listeners that
+    /// URL of the request: http://host/path, https://host:8443/path, or tcp://host:port for listeners that
     /// speak TCP.
     #[arg(long, value_name = "URL")]
     url: String,

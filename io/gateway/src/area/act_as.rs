@@ -9,7 +9,7 @@ use std::sync::Arc;
 use weir_access::identity::Identity;
 use weir_access::local::{Accounts, LocalIds, UserMap};
 use weir_config::plan::ActAsPlan;
-use weir_storage::LocalUser;
+use weir_storage::{IdMaps, LocalUser};
 
 /// Maximum size of `/etc/passwd` and `/etc/group`, in bytes.
 const ACCOUNT_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -49,8 +49,11 @@ pub fn check_act_as_for_uploads(plan: &ActAsPlan) -> Result<(), String> {
 /// # Errors
 /// If the map or the accounts cannot be read, or if a user in the map has no account.
 pub fn act_as_users(plan: &ActAsPlan) -> Result<Vec<(String, LocalIds)>, String> {
+    users_of(plan, &read_map(plan)?)
+}
+
+fn users_of(plan: &ActAsPlan, map: &UserMap) -> Result<Vec<(String, LocalIds)>, String> {
     let accounts = read_accounts()?;
-    let map = read_map(plan)?;
     let names: BTreeSet<&str> = map.users().chain(plan.otherwise.as_deref()).collect();
     names.into_iter().map(|name| Ok((name.to_owned(), find(&accounts, name)?))).collect()
 }
@@ -81,15 +84,17 @@ impl ActAs {
     /// Reads the map and the accounts, and checks that this process may act as other users. Blocks.
     pub(crate) fn read(plan: &ActAsPlan) -> Result<Self, String> {
         LocalUser::can_be_acted_as().map_err(|error| format!("act-as: {error}"))?;
+        let maps = IdMaps::read().map_err(|error| format!("act-as: {error}"))?;
+        let map = read_map(plan)?;
         let mut users = HashMap::new();
-        for (name, ids) in act_as_users(plan)? {
+        for (name, ids) in users_of(plan, &map)? {
             let user = LocalUser::new(ids.uid, ids.gid, ids.groups);
             let user = user.ok_or_else(|| format!("act-as: {name:?} is no user to act as"))?;
-            user.check_mapped().map_err(|cause| format!("act-as: {name:?}: {cause}"))?;
+            user.check_mapped(&maps).map_err(|cause| format!("act-as: {name:?}: {cause}"))?;
             users.insert(name, Arc::new(user));
         }
         let otherwise = plan.otherwise.as_deref().and_then(|name| users.get(name)).cloned();
-        Ok(Self { map: read_map(plan)?, users, otherwise })
+        Ok(Self { map, users, otherwise })
     }
 
     /// Returns the local user for an identity; `None` if there is none.

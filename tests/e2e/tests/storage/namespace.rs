@@ -75,7 +75,7 @@ fn a_reload_with_a_user_who_is_not_mapped_changes_nothing_and_says_what_to_do() 
     };
     with(61_777);
     lab.site.weir.signal(weir_testkit::Signal::HUP);
-    let told = lab.site.weir.wait_for_log("is not among those whom this process can act as");
+    let told = lab.site.weir.wait_for_log("is not among those that this process can act as");
     assert!(told.contains("61777:61777") && told.contains("weir.act-as-ids"), "{told}");
     assert_eq!(lab.status("ada", "PUT", "/open/f", b"ada"), 201);
     assert_eq!(fs::metadata(lab.path("open/f")).unwrap().uid(), ADA);

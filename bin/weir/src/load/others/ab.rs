@@ -9,7 +9,7 @@ use super::Translated;
 /// Statuses other than 2xx and 3xx are the server's failure (exit status 1), and bodies of another length than the first are not.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AbArgs {
-    /// What to ask for.
+    /// URL to request.
     #[arg(value_name = "URL")]
     url: String,
     /// Requests [default: 1, with -t 50000].
@@ -18,10 +18,10 @@ pub(crate) struct AbArgs {
     /// Requests at a time.
     #[arg(short = 'c', value_name = "CONCURRENCY", default_value = "1")]
     concurrency: u64,
-    /// No longer than so many seconds.
+    /// Longest run in seconds.
     #[arg(short = 't', value_name = "SECONDS")]
     seconds: Option<u64>,
-    /// How many seconds each request may take.
+    /// Longest time of a request in seconds.
     #[arg(short = 's', value_name = "SECONDS")]
     timeout: Option<u64>,
     /// Keep connections.

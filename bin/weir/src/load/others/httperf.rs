@@ -16,7 +16,7 @@ pub(crate) struct HttperfArgs {
     /// Its port [default: 80, with --ssl 443].
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// What to ask for.
+    /// Path to request.
     #[arg(long, value_name = "URI", default_value = "/")]
     uri: String,
     /// The name in the Host header.
@@ -46,10 +46,10 @@ pub(crate) struct HttperfArgs {
     /// Sessions: how many, requests of each, and seconds between these (N1,N2,X).
     #[arg(long, value_name = "N1,N2,X", conflicts_with_all = ["num_conns", "num_calls"])]
     wsess: Option<Sessions>,
-    /// How many seconds a request may take.
+    /// Longest time of a request in seconds.
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<f64>,
-    /// How many seconds more.
+    /// Seconds that are added to --timeout.
     #[arg(long, value_name = "SECONDS", default_value = "0")]
     think_timeout: f64,
     /// Only 1.1.
