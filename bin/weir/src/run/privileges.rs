@@ -270,6 +270,12 @@ pub(crate) fn namespace_maps(plan: &Plan, own: &UserIds) -> Result<Option<Namesp
                     "storage area {area}: act-as: {name} is the user of Weir itself (weir.user)"
                 ));
             }
+            if found.groups.iter().chain([&found.gid]).any(|gid| *gid == 0) {
+                return Err(format!(
+                    "storage area {area}: act-as: {name} has root's group (0), which a Weir with weir.user cannot take: \
+                     name the user's groups as UID:GID,GID"
+                ));
+            }
             users.add(found.uid..=found.uid);
             found.groups.iter().chain([&found.gid]).for_each(|gid| groups.add(*gid..=*gid));
         }

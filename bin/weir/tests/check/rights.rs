@@ -56,6 +56,9 @@ fn what_does_not_go_with_the_user_or_the_sandbox_is_told() {
     fs::write(&users, "[[map]]\nprincipal = { type = \"anyone\" }\nuser = \"61001:61001\"\n").unwrap();
     let (code, text) = with("user = \"61001:61002\"", &area);
     assert!(code == Some(1) && text.contains("act-as: 61001:61001 is the user of Weir itself"), "{text}");
+    fs::write(&users, "[[map]]\nprincipal = { type = \"anyone\" }\nuser = \"61001:61001,0\"\n").unwrap();
+    let (code, text) = with("user = \"65534:65534\"", &area);
+    assert!(code == Some(1) && text.contains("act-as: 61001:61001,0 has root's group (0)"), "{text}");
     for (ids, message) in [
         ("\"x\"", "is neither a number nor two"),
         ("\"0-5\"", "0 is root"),
